@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text_error.hpp"
+#include "uninitialized_vector.hpp"
+
+namespace approxsvm::text {
+
+enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
+enum class KernelType { linear, polynomial, rbf, sigmoid, precomputed };
+
+/// The names that model files use.
+std::string_view name_of(SvmType type);
+std::string_view name_of(KernelType type);
+
+/// A LIBSVM model file, in the file's own order, units and signs.
+struct LibsvmModel {
+    SvmType svm_type = SvmType::c_svc;
+    KernelType kernel_type = KernelType::rbf;
+    /// Present whenever the kernel needs them.
+    std::optional<std::int32_t> degree;
+    std::optional<double> gamma;
+    std::optional<double> coef0;
+
+    /// 2 for regression and one-class models.
+    std::int32_t n_classes = 0;
+    std::int64_t n_sv = 0;
+    /// Coefficients per support vector: max(1, n_classes - 1).
+    std::int32_t n_coef = 1;
+    /// One per pair of classes i < j, ordered (0,1), (0,2), ..., (1,2), ...; likewise prob_a and prob_b.
+    std::vector<double> rho;
+    /// Classification: the label of each class and the number of its support vectors.
+    std::vector<std::int32_t> labels;
+    std::vector<std::int64_t> n_sv_per_class;
+    /// Empty without probabilities. Regression models have prob_a (the Laplace scale) only.
+    std::vector<double> prob_a;
+    std::vector<double> prob_b;
+    /// One-class models with probabilities: ten marks, otherwise empty.
+    std::vector<double> prob_density_marks;
+
+    /// Shape (n_sv, n_coef), row-major.
+    std::vector<double> coef;
+    /// Support vector i has the features indptr[i] to indptr[i + 1] - 1, indices as written in the file.
+    std::vector<std::int64_t> indptr;
+    UninitializedVector<std::int32_t> indices;
+    UninitializedVector<double> values;
+    /// Both -1 when no support vector has a feature.
+    std::int32_t min_index = -1;
+    std::int32_t max_index = -1;
+
+    /// A file cut inside its last row can only be told from one saved without the final line break by the
+    /// person who saved it; false is worth a warning.
+    bool ends_in_line_break = false;
+};
+
+/// Reads the text of a LIBSVM or ThunderSVM model file. Throws TextError for anything incomplete,
+/// contradictory or not finite. Memory grows with the text, never with the numbers that it claims.
+LibsvmModel parse_libsvm_model(std::string_view text);
+
+}  // namespace approxsvm::text

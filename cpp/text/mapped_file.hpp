@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace approxsvm::text {
+
+/// The bytes of a file, read-only, for as long as the object lives. Regular files are mapped into memory
+/// where the system can; pipes and everything else are read. A mapped file must not shrink in the meantime.
+class MappedFile {
+  public:
+    /// Throws std::system_error, naming the path, when the file cannot be opened or read.
+    explicit MappedFile(const std::filesystem::path& path);
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+    ~MappedFile();
+
+    std::string_view bytes() const {
+        return mapping_ != nullptr ? std::string_view(mapping_, n_mapped_bytes_) : read_;
+    }
+
+  private:
+    const char* mapping_ = nullptr;
+    std::size_t n_mapped_bytes_ = 0;
+    std::string read_;
+};
+
+}  // namespace approxsvm::text

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace approxsvm::text {
+
+/// An allocator whose containers leave new numbers unset. The parsers size their arrays first and then write
+/// every element once, from several threads; zeros written before that would touch all the memory from one.
+template <class T>
+struct UninitializedAllocator : std::allocator<T> {
+    template <class U>
+    struct rebind {
+        using other = UninitializedAllocator<U>;
+    };
+
+    template <class U>
+    void construct(U* place) {
+        ::new (static_cast<void*>(place)) U;
+    }
+    template <class U, class... Arguments>
+    void construct(U* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+    }
+};
+
+template <class T>
+using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
+
+}  // namespace approxsvm::text
