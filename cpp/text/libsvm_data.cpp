@@ -31,18 +31,19 @@ void count_rows_and_features(Chunk& chunk) {
 }
 
 void parse_chunk(Chunk& chunk, LibsvmData& data) {
-    double* label = data.labels.data() + chunk.first_row;
+    double* row_label = data.labels.data() + chunk.first_row;
     std::int64_t* row_end = data.indptr.data() + chunk.first_row + 1;
     std::size_t end = chunk.first_feature;
     std::size_t n = 0;
+    double label = 0.0;
     DataRowParser rows(chunk.text, chunk.first_row + 1);
-    while (rows.next(*label, data.indices.data() + end, data.values.data() + end, n)) {
+    while (rows.next(label, data.indices.data() + end, data.values.data() + end, n)) {
         if (n > 0) {
             chunk.min_index = std::min(chunk.min_index, data.indices[end]);
             chunk.max_index = std::max(chunk.max_index, data.indices[end + n - 1]);
         }
         end += n;
-        ++label;
+        *row_label++ = label;
         *row_end++ = static_cast<std::int64_t>(end);
     }
 }
