@@ -1,0 +1,76 @@
+"""Compile trained RBF support vector machines into predictors that are hundreds of times faster.
+
+Public names are imported on first use, so that ``import approxsvm`` costs next to nothing.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from approxsvm.errors import (
+    ApproxSVMError,
+    ArtifactError,
+    DataFormatError,
+    InputError,
+    ModelFormatError,
+    TargetError,
+    UnsupportedModelError,
+)
+
+if TYPE_CHECKING:
+    from approxsvm.artifact import Artifact
+    from approxsvm.compiler import compile, load
+    from approxsvm.estimators import CompiledOneClassSVM, CompiledSVC, CompiledSVR
+    from approxsvm.expansion.validity import gamma_max
+    from approxsvm.kernel_model import KernelModel
+    from approxsvm.readers import read_model
+    from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
+
+__version__ = version("approxsvm")
+
+_HOMES = {
+    "Artifact": "approxsvm.artifact",
+    "CompiledOneClassSVM": "approxsvm.estimators",
+    "CompiledSVC": "approxsvm.estimators",
+    "CompiledSVR": "approxsvm.estimators",
+    "KernelModel": "approxsvm.kernel_model",
+    "compile": "approxsvm.compiler",
+    "gamma_max": "approxsvm.expansion.validity",
+    "load": "approxsvm.compiler",
+    "read_libsvm_data": "approxsvm.readers.libsvm",
+    "read_libsvm_model": "approxsvm.readers.libsvm",
+    "read_model": "approxsvm.readers",
+}
+
+__all__ = [
+    "ApproxSVMError",
+    "Artifact",
+    "ArtifactError",
+    "CompiledOneClassSVM",
+    "CompiledSVC",
+    "CompiledSVR",
+    "DataFormatError",
+    "InputError",
+    "KernelModel",
+    "ModelFormatError",
+    "TargetError",
+    "UnsupportedModelError",
+    "compile",
+    "gamma_max",
+    "load",
+    "read_libsvm_data",
+    "read_libsvm_model",
+    "read_model",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'approxsvm' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,44 @@
+"""The native core. Private: arrays in, arrays out, nothing is converted."""
+
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+class LibsvmModelDict(TypedDict):
+    svm_type: str
+    kernel_type: str
+    gamma: float | None
+    n_classes: int
+    rho: npt.NDArray[np.float64]
+    labels: npt.NDArray[np.int32]
+    n_sv_per_class: npt.NDArray[np.int64]
+    coef: npt.NDArray[np.float64]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float64]
+    min_index: int
+    max_index: int
+    ends_in_line_break: bool
+
+class Predictor:
+    def __init__(self, artifact: bytes, target: str | None = None) -> None: ...
+    @property
+    def target(self) -> str: ...
+    def dense(self, rows: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]: ...
+    def csr(
+        self,
+        indptr: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        data: npt.NDArray[Any],
+        n_threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def one(self, row: npt.NDArray[Any]) -> float: ...
+
+def runnable_targets() -> list[str]: ...
+def read_libsvm_model(path: str) -> LibsvmModelDict: ...
+def read_libsvm_data(
+    path: str, n_threads: int
+) -> tuple[
+    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
+]: ...

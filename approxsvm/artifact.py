@@ -1,0 +1,482 @@
+"""The only writer and reader of .asvm bytes in Python. The layout, with its reasons, is in models/FORMAT.md."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ArtifactError, UnsupportedModelError
+from approxsvm.expansion.taylor import Expansion
+from approxsvm.kernel_model import KernelModel, Task
+
+MAGIC: Final = b"\x89ASVM\r\n\x1a"
+VERSION: Final = 1
+HEADER_BYTES: Final = 192
+ALIGNMENT: Final = 64
+MAX_FEATURES: Final = 1 << 20
+MAX_INPUT_SCALE: Final = 2.0**100
+MAX_OUTPUT_SCALE: Final = 2.0**1000
+N_CHECK_ROWS: Final = 4
+MAX_CHECK_ROWS: Final = 16
+
+# name, struct code: the header in order of its bytes.
+_HEADER_FIELDS: Final = (
+    ("magic", "8s"),
+    ("version", "I"),
+    ("n_sections", "I"),
+    ("file_bytes", "Q"),
+    ("checksum", "I"),
+    ("task", "I"),
+    ("mode", "I"),
+    ("degree", "I"),
+    ("n_features", "Q"),
+    ("n_support_vectors", "Q"),
+    ("first_index", "I"),
+    ("n_labels", "I"),
+    ("gamma", "d"),
+    ("intercept", "d"),
+    ("constant", "d"),
+    ("input_scale", "d"),
+    ("output_scale", "d"),
+    ("max_sv_norm", "d"),
+    ("max_sv_norm_origin", "d"),
+    ("label_kind", "I"),
+    ("label_dtype", "16s"),
+    ("reserved_0", "I"),
+    ("source", "32s"),
+    ("center_kind", "I"),
+    ("reserved_1", "12s"),
+)
+_HEADER: Final = struct.Struct("<" + "".join(code for _, code in _HEADER_FIELDS))
+_SECTION: Final = struct.Struct("<IIQQ")
+_CHECKSUM_OFFSET: Final = 24
+_SECTION_IDS: Final = {"center": 1, "linear": 2, "quadratic": 3, "labels": 4, "check_rows": 5, "feature_names": 6}
+_TASKS: Final[tuple[Task, ...]] = ("classification", "regression", "one_class")
+_NO_LABELS, _INT64, _FLOAT64, _TEXT = range(4)
+assert _HEADER.size == HEADER_BYTES
+
+
+class Artifact:
+    """A compiled model as immutable bytes, with its header decoded.
+
+    Parameters
+    ----------
+    data : bytes
+        The content of an .asvm file.
+
+    Raises
+    ------
+    ArtifactError
+        The bytes break a rule of models/FORMAT.md; the message names the field.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = bytes(data)
+        self.header = _read_header(self.data)
+        self._sections = _read_sections(self.data, self.header)
+        _check_sections(self.header, self._sections)
+        self.labels = _read_labels(self.header, self._sections.get("labels", b""))
+        names = self._sections.get("feature_names")
+        self.feature_names = None if names is None else tuple(_read_texts(names, self.n_features, "feature_names"))
+        _check_numbers(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Artifact, (self.data,))
+
+    def __copy__(self) -> Artifact:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Artifact:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Artifact) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __repr__(self) -> str:
+        return f"<Artifact: {self.task}, {self.n_features} features, {len(self.data):,} bytes>"
+
+    @property
+    def task(self) -> Task:
+        """What the decision values mean."""
+        return _TASKS[self.header["task"]]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of a row."""
+        return int(self.header["n_features"])
+
+    @property
+    def center(self) -> npt.NDArray[np.float32]:
+        """The point expanded about, shape (n_features,)."""
+        return self.coefficients("center")
+
+    @property
+    def source(self) -> str:
+        """Where the model came from."""
+        return str(self.header["source"].rstrip(b"\0").decode())
+
+    def coefficients(self, name: str) -> npt.NDArray[np.float32]:
+        """The float32 numbers of section `name`: "center", "linear" or "quadratic" (packed, see models/FORMAT.md)."""
+        return np.frombuffer(self._sections[name], "<f4")
+
+    def check_rows(self) -> npt.NDArray[np.float64]:
+        """Check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
+        return np.frombuffer(self._sections["check_rows"], "<f8").reshape(-1, 3)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the artifact so that `path` holds either all of it or what it held before."""
+        path = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(self.data)
+                file.flush()
+                os.fsync(file.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)  # mkstemp is private; this file is like any other
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Artifact:
+        """Read and validate an .asvm file; errors name it."""
+        try:
+            return cls(Path(path).read_bytes())
+        except ArtifactError as error:
+            raise ArtifactError(f"{os.fspath(path)}: {error}") from None
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+def build(model: KernelModel, expansion: Expansion) -> Artifact:
+    """Narrow an expansion to float32 and lay it out.
+
+    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and coefficients by the power of two
+    `output_scale`, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
+
+    Raises
+    ------
+    UnsupportedModelError
+        gamma, the coefficients or the labels are beyond what the format holds.
+    """
+    gamma, intercept, constant = expansion.gamma, expansion.intercept, expansion.constant
+    linear, quadratic = expansion.linear, expansion.quadratic
+    input_scale = 1.0
+    if gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
+        intercept, constant = intercept + constant, 0.0
+    else:
+        _, exponent = np.frexp(2.0 * gamma)
+        input_scale = float(np.ldexp(1.0, (int(exponent) - 1) // 2))
+        if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
+            raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
+        linear = linear / input_scale
+        quadratic = quadratic / input_scale / input_scale
+    largest = max(abs(constant), float(np.abs(linear).max()), float(np.abs(quadratic).max()))
+    _, exponent = np.frexp(largest)
+    output_scale = float(np.ldexp(1.0, int(exponent))) if 0.0 < largest < MAX_OUTPUT_SCALE else 1.0
+    output_scale = max(output_scale, 1.0 / MAX_OUTPUT_SCALE)
+    if not (largest < MAX_OUTPUT_SCALE and abs(intercept) < np.inf):
+        raise UnsupportedModelError(f"a coefficient of {largest:.6g} is too large; the limit is 2^1000")
+
+    label_kind, label_dtype, labels = _pack_labels(model.labels)
+    sections = {
+        "center": expansion.center.astype("<f4").tobytes(),
+        "linear": (linear / output_scale).astype("<f4").tobytes(),
+        "quadratic": _pack_triangle(quadratic / output_scale).astype("<f4").tobytes(),
+    }
+    if labels:
+        sections["labels"] = labels
+    sections["check_rows"] = b""
+    if model.feature_names is not None:
+        sections["feature_names"] = _pack_texts(model.feature_names)
+    header: dict[str, Any] = {
+        "magic": MAGIC,
+        "version": VERSION,
+        "n_sections": len(sections),
+        "file_bytes": 0,
+        "checksum": 0,
+        "task": _TASKS.index(model.task),
+        "mode": 0,
+        "degree": 2,
+        "n_features": model.n_features,
+        "n_support_vectors": model.n_sv,
+        "first_index": model.first_index,
+        "n_labels": len(model.labels),
+        "gamma": gamma,
+        "intercept": intercept,
+        "constant": constant / output_scale,
+        "input_scale": input_scale,
+        "output_scale": output_scale,
+        "max_sv_norm": expansion.max_sv_norm,
+        "max_sv_norm_origin": expansion.max_sv_norm_origin,
+        "label_kind": label_kind,
+        "label_dtype": label_dtype,
+        "reserved_0": 0,
+        "source": model.source.encode()[:32],
+        "center_kind": ("origin", "mean").index(expansion.center_choice),
+        "reserved_1": b"",
+    }
+    sections["check_rows"] = _make_check_rows(header, sections)
+    return Artifact(_lay_out(header, sections))
+
+
+def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
+    """Header, section table and aligned sections as bytes, with sizes and checksum filled in."""
+    offset = HEADER_BYTES + _SECTION.size * len(sections)
+    table, body = b"", b""
+    for name, content in sections.items():
+        start = _aligned(offset)
+        table += _SECTION.pack(_SECTION_IDS[name], 0, start, len(content))
+        body += bytes(start - offset) + content
+        offset = start + len(content)
+    body += bytes(_aligned(offset) - offset)
+    header = {**header, "file_bytes": _aligned(offset), "checksum": 0}
+    data = bytearray(_HEADER.pack(*(header[name] for name, _ in _HEADER_FIELDS)) + table + body)
+    struct.pack_into("<I", data, _CHECKSUM_OFFSET, zlib.crc32(data))
+    return bytes(data)
+
+
+def _aligned(n: int) -> int:
+    return -(-n // ALIGNMENT) * ALIGNMENT
+
+
+def _panel_order(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Matrix rows and columns in storage order: panels of eight rows, their triangle first (models/FORMAT.md)."""
+    rows: list[npt.NDArray[np.intp]] = []
+    columns: list[npt.NDArray[np.intp]] = []
+    for first in range(0, n_features, 8):
+        last = min(first + 8, n_features)
+        triangle_columns, triangle_rows = np.tril_indices(last - first)
+        rows += [triangle_rows + first, np.tile(np.arange(first, last), n_features - last)]
+        columns += [triangle_columns + first, np.repeat(np.arange(last, n_features), last - first)]
+    return np.concatenate(rows), np.concatenate(columns)
+
+
+def _pack_triangle(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Upper triangle in storage order, off-diagonal entries doubled."""
+    rows, columns = _panel_order(len(matrix))
+    packed: npt.NDArray[np.float64] = matrix[rows, columns]
+    packed[rows != columns] *= 2.0
+    return packed
+
+
+def unpack_triangle(packed: npt.NDArray[np.float32], n_features: int) -> npt.NDArray[np.float64]:
+    """The symmetric matrix that a packed triangle stands for."""
+    rows, columns = _panel_order(n_features)
+    matrix = np.zeros((n_features, n_features))
+    matrix[rows, columns] = packed
+    return 0.5 * (matrix + matrix.T)
+
+
+def _pack_texts(texts: tuple[str, ...]) -> bytes:
+    encoded = [text.encode() for text in texts]
+    return struct.pack(f"<{len(encoded)}I", *map(len, encoded)) + b"".join(encoded)
+
+
+def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
+    """Label kind, NumPy dtype and bytes.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The labels are neither numbers nor texts.
+    """
+    if len(labels) == 0:
+        return _NO_LABELS, b"", b""
+    dtype = labels.dtype
+    name = dtype.str.encode()
+    if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
+        return _INT64, name, labels.astype("<i8").tobytes()
+    if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
+        return _FLOAT64, name, labels.astype("<f8").tobytes()
+    if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
+        return _TEXT, name, _pack_texts(tuple(str(label) for label in labels))
+    raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
+
+
+def check_row(header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int) -> npt.NDArray[np.float32]:
+    """Synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
+    with np.errstate(over="ignore"):
+        state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
+        x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        steps = ((x ^ (x >> np.uint64(31))) >> np.uint64(56)).astype(np.int64) - 128
+    offsets = (steps * (amplitude / 128.0 / header["input_scale"])).astype(np.float32)
+    return center + offsets
+
+
+def _make_check_rows(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
+    """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
+    center, linear, packed = (np.frombuffer(sections[name], "<f4") for name in ("center", "linear", "quadratic"))
+    n_features = len(center)
+    matrix = unpack_triangle(packed, n_features)
+    amplitude = float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))  # s is then about 1
+    result = []
+    for k in range(N_CHECK_ROWS):
+        row = check_row(header, center, amplitude, k).astype(np.float64)
+        u = (row - center) * header["input_scale"]
+        theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
+        s = theta * float(u @ u)
+        scale = header["output_scale"] * np.exp(-0.5 * s)
+        linear_part, quadratic_part = float(linear @ u), float(u @ matrix @ u)
+        value = header["intercept"] + scale * (header["constant"] + linear_part + quadratic_part)
+        # Sums of moduli times the longest path of additions, with room for exp and for every order of summation.
+        moduli = abs(header["constant"]) + np.abs(linear) @ np.abs(u) + np.abs(u) @ np.abs(matrix) @ np.abs(u)
+        tolerance = (2 * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
+        tolerance += 2.0**-48 * abs(header["intercept"]) + 2.0**-100 * header["output_scale"]
+        result.append((amplitude, value, tolerance))
+    return np.array(result, "<f8").tobytes()
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def _read_header(data: bytes) -> dict[str, Any]:
+    """Decode and check every header field that stands alone."""
+    if not data or data[: len(MAGIC)] != MAGIC[: len(data)]:
+        raise ArtifactError(f"not an approxsvm artifact: it starts with {data[: len(MAGIC)]!r}, not with {MAGIC!r}")
+    if len(data) < HEADER_BYTES:
+        raise ArtifactError(f"the file has {len(data)} bytes, but the header alone takes {HEADER_BYTES}")
+    header = dict(zip((name for name, _ in _HEADER_FIELDS), _HEADER.unpack_from(data), strict=True))
+    if header["version"] != VERSION:
+        raise ArtifactError(f"format version {header['version']} is not supported, only version {VERSION}")
+    if header["file_bytes"] != len(data):
+        raise ArtifactError(f"the header says {header['file_bytes']} bytes, but the file has {len(data)}")
+    checksum = zlib.crc32(data[_CHECKSUM_OFFSET + 4 :], zlib.crc32(bytes(4), zlib.crc32(data[:_CHECKSUM_OFFSET])))
+    if checksum != header["checksum"]:
+        raise ArtifactError(f"the checksum is {checksum:08x}, but the header says {header['checksum']:08x}")
+    for name, highest in (("task", 2), ("mode", 0), ("label_kind", 3), ("first_index", 1), ("center_kind", 1)):
+        if header[name] > highest:
+            raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
+    if header["degree"] != 2:
+        raise ArtifactError(f"degree is {header['degree']}, but only 2 is allowed")
+    if not 1 <= header["n_features"] <= MAX_FEATURES:
+        raise ArtifactError(f"n_features is {header['n_features']}, but must be 1 to {MAX_FEATURES}")
+    if header["reserved_0"] != 0 or any(header["reserved_1"]):
+        raise ArtifactError("reserved header bytes are not zero")
+    for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
+        if not header[name] >= 0.0 or (name == "gamma" and header[name] == np.inf):
+            raise ArtifactError(f"{name} is {header[name]}, but must be a number of at least 0")
+    if not np.isfinite(header["intercept"]):
+        raise ArtifactError(f"intercept is {header['intercept']}, but must be finite")
+    if not abs(header["constant"]) <= 1.0:
+        raise ArtifactError(f"constant is {header['constant']}, but must lie in [-1, 1]")
+    for name, highest in (("input_scale", MAX_INPUT_SCALE), ("output_scale", MAX_OUTPUT_SCALE)):
+        scale = header[name]
+        if not (1.0 / highest <= scale <= highest and np.frexp(scale)[0] == 0.5):
+            raise ArtifactError(f"{name} is {scale}, but must be a power of two between {1.0 / highest} and {highest}")
+    theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
+    if header["gamma"] > 0.0 and not 1.0 <= theta < 4.0:
+        raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
+    return header
+
+
+def _read_sections(data: bytes, header: dict[str, Any]) -> dict[str, bytes]:
+    """Cut the sections out; they must ascend, lie without holes and be padded with zero bytes."""
+    count = header["n_sections"]
+    if count > len(_SECTION_IDS):
+        raise ArtifactError(f"n_sections is {count}, but at most {len(_SECTION_IDS)} are known")
+    end = HEADER_BYTES + _SECTION.size * count
+    if len(data) < end:
+        raise ArtifactError(f"the file has {len(data)} bytes, but header and section table take {end}")
+    names = {number: name for name, number in _SECTION_IDS.items()}
+    sections: dict[str, bytes] = {}
+    previous = 0
+    for k in range(count):
+        number, reserved, offset, size = _SECTION.unpack_from(data, HEADER_BYTES + _SECTION.size * k)
+        if number <= previous or number not in names:
+            raise ArtifactError(f"section {k} has identifier {number}, expected {previous + 1} to {len(names)}")
+        if reserved != 0:
+            raise ArtifactError(f"reserved bytes of section {k} are not zero")
+        if offset != _aligned(end) or size > len(data) - offset:
+            raise ArtifactError(f"section {k} takes bytes {offset} to {offset + size}, expected a start at {_aligned(end)}")
+        if any(data[end:offset]):
+            raise ArtifactError(f"the padding before section {k} is not zero")
+        sections[names[number]] = data[offset : offset + size]
+        end, previous = offset + size, number
+    if _aligned(end) != len(data) or any(data[end:]):
+        raise ArtifactError(f"{len(data) - end} bytes follow the last section, expected {_aligned(end) - end} zero bytes")
+    return sections
+
+
+def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
+    """Every section that must be there is, and has the size that n_features demands."""
+    d = header["n_features"]
+    for name, expected in (("center", 4 * d), ("linear", 4 * d), ("quadratic", 2 * d * (d + 1))):
+        found = len(sections.get(name, b""))
+        if found != expected:
+            raise ArtifactError(f"section {name} has {found} bytes, but {d} features need {expected}")
+    size = len(sections.get("check_rows", b""))
+    if size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS:
+        raise ArtifactError(f"section check_rows has {size} bytes, expected 1 to {MAX_CHECK_ROWS} times 24")
+
+
+def _read_texts(content: bytes, count: int, section: str) -> list[str]:
+    if len(content) < 4 * count:
+        raise ArtifactError(f"section {section} has {len(content)} bytes, too few for {count} texts")
+    lengths = struct.unpack_from(f"<{count}I", content)
+    if 4 * count + sum(lengths) != len(content):
+        raise ArtifactError(f"the texts of section {section} take {sum(lengths)} bytes, expected {len(content) - 4 * count}")
+    ends = 4 * count + np.cumsum((0, *lengths))
+    try:
+        return [content[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"a text of section {section} is not UTF-8: {error.reason}") from None
+
+
+def _read_labels(header: dict[str, Any], content: bytes) -> npt.NDArray[Any]:
+    """Labels with the dtype of the source model."""
+    kind, count = header["label_kind"], header["n_labels"]
+    if header["task"] != _TASKS.index("classification"):
+        if kind != _NO_LABELS or count != 0 or content:
+            raise ArtifactError(f"a {_TASKS[header['task']]} artifact must not have labels, found {count}")
+        return np.empty(0)
+    if count != 2 or kind == _NO_LABELS:
+        raise ArtifactError(f"a classification artifact needs 2 labels, found {count} of kind {kind}")
+    values: list[Any]
+    if kind == _TEXT:
+        values = list(_read_texts(content, count, "labels"))
+    else:
+        if len(content) != 8 * count:
+            raise ArtifactError(f"section labels has {len(content)} bytes, expected {8 * count}")
+        values = np.frombuffer(content, "<i8" if kind == _INT64 else "<f8").tolist()
+    if values[0] == values[1] or not all(isinstance(v, str) or np.isfinite(v) for v in values):
+        raise ArtifactError(f"the labels {values} are not two distinct values")
+    name = header["label_dtype"].rstrip(b"\0")
+    try:
+        dtype = np.dtype(name.decode("ascii"))
+        labels = np.array(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError, SyntaxError):
+        raise ArtifactError(f"label_dtype {name!r} does not suit the labels {values}") from None
+    if dtype.kind not in {_INT64: "biu", _FLOAT64: "f", _TEXT: "UO"}[kind] or labels.tolist() != values:
+        raise ArtifactError(f"label_dtype {name!r} does not suit the labels {values}")
+    return labels
+
+
+def _check_numbers(artifact: Artifact) -> None:
+    """Coefficients are finite and scaled, check rows are numbers."""
+    limits = {"center": float(np.finfo(np.float32).max), "linear": 1.0, "quadratic": 2.0}
+    for name, highest in limits.items():
+        values = artifact.coefficients(name)
+        bad = ~(np.abs(values) <= highest)
+        if bad.any():
+            position = int(np.flatnonzero(bad)[0])
+            raise ArtifactError(f"number {position} of section {name} is {values[position]}, but its limit is {highest}")
+    rows = artifact.check_rows()
+    if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
+        raise ArtifactError("section check_rows holds NaN, infinity or a negative amplitude or tolerance")

@@ -1,0 +1,33 @@
+"""One exception class per kind of failure. Messages are lower case and name the offender and both numbers."""
+
+
+class ApproxSVMError(Exception):
+    """Base class of every error that approxsvm raises on purpose."""
+
+
+class ModelFormatError(ApproxSVMError, ValueError):
+    """A model file is not what its format demands, or the parts of a model contradict each other."""
+
+
+class DataFormatError(ApproxSVMError, ValueError):
+    """A data file is not LIBSVM text; the message names the line."""
+
+
+class UnsupportedModelError(ApproxSVMError, ValueError):
+    """The model is sound, but of a kind that cannot be compiled; the message names what was found."""
+
+
+class ArtifactError(ApproxSVMError, ValueError):
+    """The bytes of an artifact break a rule of models/FORMAT.md."""
+
+
+class InputError(ApproxSVMError, ValueError):
+    """Rows given to a predictor have the wrong shape or type, or hold NaN or infinity."""
+
+
+class UnsortedIndicesError(InputError):
+    """The column indices of a sparse row do not ascend strictly."""
+
+
+class TargetError(ApproxSVMError, RuntimeError):
+    """The instruction-set target asked for is unknown, or this machine cannot run it."""

@@ -1,0 +1,1 @@
+"""KernelModel -> coefficients of an expansion, and where that expansion is valid."""

@@ -1,0 +1,146 @@
+"""The one intermediate form of every model: sums of RBF kernels, as the source computed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Task = Literal["classification", "regression", "one_class"]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel:
+    """Decision functions that share support vectors: f(z) = sum_i a_i exp(-gamma ||x_i - z||^2) + intercept.
+
+    Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
+    for ``labels[i]`` and any other for ``labels[j]``.
+
+    Parameters
+    ----------
+    task : {"classification", "regression", "one_class"}
+        What the decision values mean.
+    support_vectors : ndarray or csr_array of shape (n_sv, n_features), float64
+        The x_i; grouped by class in the order of `labels` when the task is classification.
+    dual_coef : ndarray of shape (max(1, n_classes - 1), n_sv), float64
+        LIBSVM's block: for the pair (i, j) the support vectors of class i use row j - 1, those of class j row i.
+        One row of coefficients when there are at most two classes.
+    intercept : ndarray of shape (n_decisions,), float64
+        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho.
+    gamma : float
+        The number in the kernel, already resolved; at least 0.
+    labels : ndarray of shape (n_classes,), optional
+        Class labels in the model's own order, of any dtype. Empty unless the task is classification.
+    n_support : ndarray of shape (n_classes,), optional
+        Support vectors per class. Empty unless the task is classification.
+    source : str
+        Where the model came from, for people: "libsvm c_svc", "sklearn SVC", ...
+    feature_names : tuple of str, optional
+        Column names, where the source knew them.
+    first_index : {0, 1}
+        The index that LIBSVM text gives to column 0.
+
+    Raises
+    ------
+    ModelFormatError
+        Shapes contradict each other, or a number is not finite.
+    """
+
+    task: Task
+    support_vectors: FloatArray | csr_array[Any]
+    dual_coef: FloatArray
+    intercept: FloatArray
+    gamma: float
+    labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    n_support: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    source: str = "arrays"
+    feature_names: tuple[str, ...] | None = None
+    first_index: int = 1
+
+    def __post_init__(self) -> None:
+        """Check once, so that nobody has to check again."""
+        n_sv = self.n_sv
+        n_classes = len(self.labels)
+        if self.task not in ("classification", "regression", "one_class"):
+            raise ModelFormatError(f"unknown task {self.task!r}")
+        if (n_classes > 0) != (self.task == "classification"):
+            raise ModelFormatError(f"a {self.task} model cannot have {n_classes} labels")
+        if len(self.n_support) != n_classes:
+            raise ModelFormatError(f"{len(self.n_support)} support vector counts for {n_classes} classes")
+        if n_classes and int(np.sum(self.n_support)) != n_sv:
+            raise ModelFormatError(
+                f"the classes have {int(np.sum(self.n_support))} support vectors in all, "
+                f"but the model holds {n_sv}"
+            )
+        if len(set(self.labels.tolist())) != n_classes:
+            raise ModelFormatError(f"the labels {self.labels.tolist()} are not distinct")
+        expected = (max(1, n_classes - 1), n_sv)
+        if self.dual_coef.shape != expected:
+            raise ModelFormatError(f"dual_coef has shape {self.dual_coef.shape}, expected {expected}")
+        n_decisions = n_classes * (n_classes - 1) // 2 if n_classes else 1
+        if self.intercept.shape != (n_decisions,):
+            raise ModelFormatError(f"intercept has shape {self.intercept.shape}, expected {(n_decisions,)}")
+        if not (np.isfinite(self.gamma) and self.gamma >= 0):
+            raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number of at least 0")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_features} features")
+        if self.first_index not in (0, 1):
+            raise ModelFormatError(f"first_index is {self.first_index}, but must be 0 or 1")
+        stored = self.support_vectors if isinstance(self.support_vectors, np.ndarray) else self.support_vectors.data
+        for name, values in (("support_vectors", stored), ("dual_coef", self.dual_coef), ("intercept", self.intercept)):
+            if values.dtype != np.float64:
+                raise ModelFormatError(f"{name} must be float64, not {values.dtype}")
+            if not np.isfinite(values).all():
+                raise ModelFormatError(f"{name} holds NaN or infinity")
+
+    @property
+    def n_sv(self) -> int:
+        """Number of support vectors."""
+        return int(self.support_vectors.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the support vectors."""
+        return int(self.support_vectors.shape[1])
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decision functions."""
+        return len(self.intercept)
+
+    def coefficients(self, decision: int) -> FloatArray:
+        """Coefficients a_i of one decision function over all support vectors.
+
+        Parameters
+        ----------
+        decision : int
+            Position in `intercept`.
+
+        Returns
+        -------
+        ndarray of shape (n_sv,), float64
+            Zero for support vectors of classes outside the pair.
+        """
+        if len(self.labels) <= 2:
+            return self.dual_coef[0]
+        pairs = [(i, j) for i in range(len(self.labels)) for j in range(i + 1, len(self.labels))]
+        i, j = pairs[decision]
+        ends = np.cumsum(self.n_support)
+        starts = ends - self.n_support
+        coef = np.zeros(self.n_sv)
+        coef[starts[i] : ends[i]] = self.dual_coef[j - 1, starts[i] : ends[i]]
+        coef[starts[j] : ends[j]] = self.dual_coef[i, starts[j] : ends[j]]
+        return coef
+
+    def dense_support_vectors(self, first: int, last: int) -> FloatArray:
+        """Support vectors first .. last - 1 as an array of shape (last - first, n_features), float64."""
+        rows = self.support_vectors[first:last]
+        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())

@@ -1,0 +1,68 @@
+"""Anything a user has -> KernelModel."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.kernel_model import KernelModel
+from approxsvm.readers import libsvm, sklearn
+
+_PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
+
+
+def read_model(source: Any, *, n_features: int | None = None, trust: bool = False) -> KernelModel:
+    """Read a trained model from wherever it is.
+
+    Parameters
+    ----------
+    source : KernelModel, fitted scikit-learn estimator, or path
+        Paths name a LIBSVM model file, or a pickle or joblib file of an estimator (.pkl, .pickle, .joblib).
+    n_features : int, optional
+        Number of columns, for LIBSVM model files: they do not say it. For other sources it must be what they say.
+    trust : bool
+        Loading a pickle runs whatever code is in it; without this it is refused.
+
+    Returns
+    -------
+    KernelModel
+
+    Raises
+    ------
+    ModelFormatError
+        The file is not what its format demands.
+    UnsupportedModelError
+        The model is of a kind that cannot be compiled.
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    OSError
+        The file cannot be read.
+    """
+    if isinstance(source, (str, os.PathLike)) and Path(source).suffix not in _PICKLE_SUFFIXES:
+        return libsvm.read_libsvm_model(source, n_features=n_features)
+    if isinstance(source, KernelModel):
+        model = source
+    else:
+        is_path = isinstance(source, (str, os.PathLike))
+        model = sklearn.read_estimator(_unpickle(Path(source), trust) if is_path else source)
+    if n_features not in (None, model.n_features):
+        raise UnsupportedModelError(f"the model has {model.n_features} features, but {n_features} were asked for")
+    return model
+
+
+def _unpickle(path: Path, trust: bool) -> Any:
+    if not trust:
+        raise UnsupportedModelError(
+            f"{path}: a pickle can run any code while it is read; if you trust its author, say so (--trust, trust=True)"
+        )
+    import joblib
+
+    try:
+        return joblib.load(path)
+    except OSError:
+        raise
+    except (pickle.UnpicklingError, EOFError, ImportError, AttributeError, ValueError, IndexError, KeyError) as error:
+        raise ModelFormatError(f"{path}: not a readable pickle: {error}") from error

@@ -1,0 +1,138 @@
+"""LIBSVM model and data files. The text is parsed natively (cpp/text); here it becomes arrays with column numbers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm import _native
+from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.kernel_model import KernelModel, Task
+
+_TASKS: dict[str, Task] = {
+    "c_svc": "classification",
+    "nu_svc": "classification",
+    "epsilon_svr": "regression",
+    "nu_svr": "regression",
+    "one_class": "one_class",
+}
+
+
+def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
+    """Read a model file written by LIBSVM's svm-train or by ThunderSVM.
+
+    Parameters
+    ----------
+    path : str or path
+    n_features : int, optional
+        Number of columns, when the data have more than the support vectors use. Column 0 is index 1, or index 0
+        when a support vector uses it.
+
+    Returns
+    -------
+    KernelModel
+        Support vectors are kept sparse.
+
+    Raises
+    ------
+    ModelFormatError
+        The file is not a complete LIBSVM model; the message names the line.
+    UnsupportedModelError
+        The kernel is not the RBF kernel.
+    OSError
+        The file cannot be read.
+    """
+    from scipy.sparse import csr_array
+
+    name = os.fspath(path)
+    content = _native.read_libsvm_model(name)
+    kernel = content["kernel_type"]
+    if kernel != "rbf":
+        why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
+        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, only rbf can be compiled")
+    first_index = 0 if content["min_index"] == 0 else 1
+    columns = _n_columns(content["max_index"], first_index, n_features, name, ModelFormatError)
+    task = _TASKS[content["svm_type"]]
+    gamma = content["gamma"]
+    assert gamma is not None  # the parser demands it for this kernel
+    shape = (len(content["coef"]), columns)
+    support_vectors: Any = csr_array((content["values"], content["indices"] - first_index, content["indptr"]), shape=shape)
+    n_coef = max(1, content["n_classes"] - 1)
+    return KernelModel(
+        task=task,
+        support_vectors=support_vectors,
+        dual_coef=np.ascontiguousarray(content["coef"].reshape(-1, n_coef).T),
+        intercept=-content["rho"],
+        gamma=gamma,
+        labels=content["labels"].astype(np.int64) if task == "classification" else np.empty(0),
+        n_support=content["n_sv_per_class"],
+        source=f"libsvm {content['svm_type']}",
+        first_index=first_index,
+    )
+
+
+def read_libsvm_data(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    zero_based: bool | None = None,
+    n_jobs: int | None = None,
+) -> tuple[Any, npt.NDArray[np.float64]]:
+    """Read rows of ``label index:value ...`` into a sparse matrix.
+
+    Parameters
+    ----------
+    path : str or path
+    n_features : int, optional
+        Number of columns; the largest index of the file decides when left out. Test files often use fewer features
+        than the training file did, so give it.
+    zero_based : bool, optional
+        Whether column 0 is index 0 rather than index 1. When left out, it is if some row uses index 0.
+    n_jobs : int, optional
+        Threads, as in scikit-learn: 1 when left out, -1 for all processors.
+
+    Returns
+    -------
+    X : csr_array of shape (n_rows, n_features), float64
+    y : ndarray of shape (n_rows,), float64
+
+    Raises
+    ------
+    DataFormatError
+        A line is not of that form, the message names it; or an index lies outside `n_features`.
+    OSError
+        The file cannot be read.
+    """
+    from scipy.sparse import csr_array
+
+    name = os.fspath(path)
+    labels, indptr, indices, values, min_index, max_index = _native.read_libsvm_data(name, n_threads(n_jobs))
+    first_index = int(not (min_index == 0 if zero_based is None else zero_based))
+    if min_index == 0 and first_index == 1:
+        raise DataFormatError(f"{name}: index 0 is used, but with zero_based=False indices start at 1")
+    columns = _n_columns(max_index, first_index, n_features, name, DataFormatError)
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # type: ignore[assignment]  # as narrow as the column indices
+    if first_index:
+        indices -= 1
+    return csr_array((values, indices, indptr), shape=(len(labels), columns)), labels
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Number of threads that `n_jobs` asks for, by joblib's rules."""
+    if n_jobs is None or n_jobs == 1:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
+    """Number of columns: what the file needs, or what the caller wants if that is enough."""
+    needed = max(1, max_index + 1 - first_index)
+    if wanted is not None and wanted < needed:
+        raise error(f"{name}: index {max_index} needs {needed} columns, but n_features is {wanted}")
+    return needed if wanted is None else wanted

@@ -1,0 +1,69 @@
+"""Slow, obvious float64 arithmetic: the judge of everything fast. Naive on purpose; nobody speeds it up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from approxsvm.expansion.taylor import Expansion
+from approxsvm.kernel_model import FloatArray, KernelModel
+
+
+def decision_function(model: KernelModel, X: FloatArray) -> FloatArray:
+    """Exact decision values in LIBSVM's orientation: sum_i a_i exp(-gamma ||x_i - z||^2) + intercept.
+
+    Parameters
+    ----------
+    model : KernelModel
+    X : ndarray of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_decisions), float64
+    """
+    support_vectors = model.dense_support_vectors(0, model.n_sv)
+    values = np.empty((len(X), model.n_decisions))
+    for row, z in enumerate(X):
+        kernel = np.exp(-model.gamma * ((support_vectors - z) ** 2).sum(axis=1))
+        for k in range(model.n_decisions):
+            values[row, k] = model.coefficients(k) @ kernel + model.intercept[k]
+    return values
+
+
+def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Constant, linear and quadratic terms about `center`, one support vector after the other.
+
+    Returns
+    -------
+    constant : float
+    linear : ndarray of shape (n_features,)
+    quadratic : ndarray of shape (n_features, n_features)
+    """
+    constant, linear = 0.0, np.zeros(model.n_features)
+    quadratic = np.zeros((model.n_features, model.n_features))
+    for x, a in zip(model.dense_support_vectors(0, model.n_sv), model.coefficients(0), strict=True):
+        shifted = x - center
+        weight = a * np.exp(-model.gamma * (shifted @ shifted))
+        constant += weight
+        linear += weight * 2.0 * model.gamma * shifted
+        quadratic += weight * 2.0 * model.gamma**2 * np.outer(shifted, shifted)
+    return constant, linear, quadratic
+
+
+def evaluate(expansion: Expansion, X: FloatArray) -> FloatArray:
+    """Decision values of an expansion, row by row.
+
+    Parameters
+    ----------
+    expansion : Expansion
+    X : ndarray of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+    """
+    values = np.empty(len(X))
+    for row, z in enumerate(X):
+        u = z - expansion.center.astype(np.float64)
+        inner = expansion.constant + expansion.linear @ u + u @ expansion.quadratic @ u
+        values[row] = expansion.intercept + np.exp(-expansion.gamma * (u @ u)) * inner
+    return values

@@ -1,0 +1,90 @@
+#include <cstdlib>
+#include <stdexcept>
+
+#include "kernels.hpp"
+
+namespace approxsvm::dispatch {
+
+extern const Kernels kernels_baseline;
+#if defined(APPROXSVM_WITH_AVX512)
+extern const Kernels kernels_avx512;
+#endif
+#if defined(APPROXSVM_WITH_AVX2)
+extern const Kernels kernels_avx2;
+#endif
+#if defined(APPROXSVM_WITH_NEON)
+extern const Kernels kernels_neon;
+#endif
+
+namespace {
+
+// CPU and operating system both: the built-in reads XCR0 as well as CPUID.
+#if defined(APPROXSVM_WITH_AVX512)
+bool runs_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
+}
+#endif
+#if defined(APPROXSVM_WITH_AVX2)
+bool runs_avx2() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+bool runs_always() {
+    return true;
+}
+
+struct Entry {
+    const Kernels* kernels;
+    bool (*runs_here)();
+};
+
+constexpr Entry entries[] = {
+#if defined(APPROXSVM_WITH_AVX512)
+    {&kernels_avx512, runs_avx512},
+#endif
+#if defined(APPROXSVM_WITH_AVX2)
+    {&kernels_avx2, runs_avx2},
+#endif
+#if defined(APPROXSVM_WITH_NEON)
+    {&kernels_neon, runs_always},
+#endif
+    {&kernels_baseline, runs_always},
+};
+
+}  // namespace
+
+const std::vector<const Kernels*>& runnable_targets() {
+    static const std::vector<const Kernels*> targets = [] {
+        std::vector<const Kernels*> found;
+        for (const Entry& entry : entries) {
+            if (entry.runs_here()) found.push_back(entry.kernels);
+        }
+        return found;
+    }();
+    return targets;
+}
+
+const Kernels& target_named(const std::string& name, const std::string& asked_by) {
+    std::string built;
+    for (const Entry& entry : entries) {
+        if (name == entry.kernels->name) {
+            if (entry.runs_here()) return *entry.kernels;
+            throw std::runtime_error(asked_by + " asks for target '" + name +
+                                     "', which this machine cannot run");
+        }
+        built += std::string(built.empty() ? "" : ", ") + entry.kernels->name;
+    }
+    throw std::runtime_error(asked_by + " asks for target '" + name + "', which was not built in (" + built +
+                             " were)");
+}
+
+const Kernels& selected_target() {
+    const char* forced = std::getenv("APPROXSVM_TARGET");
+    if (forced != nullptr && *forced != '\0')
+        return target_named(forced, "the environment variable APPROXSVM_TARGET");
+    return *runnable_targets().front();
+}
+
+}  // namespace approxsvm::dispatch

@@ -1,0 +1,49 @@
+// One table of functions per target. The core headers are compiled once for each; this is all that the rest
+// of the program sees of them.
+#pragma once
+
+#include <approxsvm/model_view.hpp>
+#include <approxsvm/status.hpp>
+#include <string>
+#include <vector>
+
+namespace approxsvm::dispatch {
+
+// The folded center of a model (approxsvm/sparse.hpp), in a type that does not depend on the target.
+struct Folded {
+    double constant, center_sq_norm, half_theta;
+    const double* linear;
+};
+
+template <class Real>
+using DenseFunction = Status (*)(const ModelView&, DenseRows<Real>, double*, void*);
+template <class Real, class Index>
+using CsrFunction = Status (*)(const ModelView&, const Folded&, CsrRows<Real, Index>, double*, void*);
+
+struct Kernels {
+    const char* name;
+    const char* description;
+    std::size_t block_rows;
+    std::size_t (*workspace_bytes)(std::size_t n_features);
+    std::size_t (*replay_bytes)(std::size_t n_features);
+    Status (*replay_check_rows)(const ModelView&, void*);
+    DenseFunction<float> dense_f32, blocks_f32;
+    DenseFunction<double> dense_f64, blocks_f64;
+    CsrFunction<float, std::int32_t> csr_f32_i32;
+    CsrFunction<float, std::int64_t> csr_f32_i64;
+    CsrFunction<double, std::int32_t> csr_f64_i32;
+    CsrFunction<double, std::int64_t> csr_f64_i64;
+    void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n a multiple of 16; for tests
+};
+
+// The targets that were built in and that this machine can run, fastest first.
+const std::vector<const Kernels*>& runnable_targets();
+
+// The target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error when the name is
+// unknown or this machine cannot run it: a forced target never falls back.
+const Kernels& selected_target();
+
+// The target of that name; throws as above. `asked_by` says who wants it, for the message.
+const Kernels& target_named(const std::string& name, const std::string& asked_by);
+
+}  // namespace approxsvm::dispatch

@@ -1,0 +1,77 @@
+// Compiled once per target, with that target's flags and with APPROXSVM_TARGET_NAME set to the name CMake
+// meant.
+#include <approxsvm/approxsvm.hpp>
+
+#include "kernels.hpp"
+
+#define APPROXSVM_TEXT_OF(x) #x
+#define APPROXSVM_TEXT(x) APPROXSVM_TEXT_OF(x)
+#define APPROXSVM_JOIN_OF(a, b) a##b
+#define APPROXSVM_JOIN(a, b) APPROXSVM_JOIN_OF(a, b)
+
+namespace approxsvm::dispatch {
+namespace APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET) {
+
+constexpr bool same(const char* a, const char* b) {
+    return *a == *b && (*a == 0 || same(a + 1, b + 1));
+}
+static_assert(same(APPROXSVM_TEXT(APPROXSVM_TARGET), APPROXSVM_TARGET_NAME),
+              "the compiler flags give another target");
+
+Status replay(const ModelView& model, void* memory) {
+    return replay_check_rows(model, memory);
+}
+
+template <class Real>
+Status dense(const ModelView& model, DenseRows<Real> rows, double* values, void* workspace) {
+    return decision_function(model, rows, values, workspace);
+}
+
+template <class Real>
+Status blocks(const ModelView& model, DenseRows<Real> rows, double* values, void* workspace) {
+    return decide_in_blocks(model, rows, values, workspace);
+}
+
+template <class Real, class Index>
+Status csr(const ModelView& model, const Folded& folded, CsrRows<Real, Index> rows, double* values,
+           void* workspace) {
+    const FoldedModel model_terms{folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear};
+    return decision_function(model, model_terms, rows, values, workspace);
+}
+
+void exp_all(const float* x, float* result, std::size_t n) {
+    for (std::size_t i = 0; i + lanes <= n; i += lanes) store(result + i, exp_nonpositive(load(x + i)));
+}
+
+std::size_t workspace(std::size_t n_features) {
+    return workspace_bytes(n_features);
+}
+std::size_t replay_memory(std::size_t n_features) {
+    return replay_bytes(n_features);
+}
+
+}  // namespace APPROXSVM_JOIN(table_of_,APPROXSVM_TARGET)
+
+extern const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
+const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
+    using namespace APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET);
+    Kernels k{};
+    k.name = APPROXSVM_TARGET_NAME;
+    k.description = APPROXSVM_TARGET_DESCRIPTION;
+    k.block_rows = block_rows;
+    k.workspace_bytes = workspace;
+    k.replay_bytes = replay_memory;
+    k.replay_check_rows = replay;
+    k.dense_f32 = dense<float>;
+    k.dense_f64 = dense<double>;
+    k.blocks_f32 = blocks<float>;
+    k.blocks_f64 = blocks<double>;
+    k.csr_f32_i32 = csr<float, std::int32_t>;
+    k.csr_f32_i64 = csr<float, std::int64_t>;
+    k.csr_f64_i32 = csr<double, std::int32_t>;
+    k.csr_f64_i64 = csr<double, std::int64_t>;
+    k.exp_nonpositive = exp_all;
+    return k;
+}();
+
+}  // namespace approxsvm::dispatch

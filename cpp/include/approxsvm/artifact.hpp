@@ -1,0 +1,318 @@
+// Reads an artifact in place (models/FORMAT.md): every MUST of the format is checked before a pointer into it
+// is handed out, nothing is copied or allocated, and no byte sequence can make it read outside [bytes, bytes
+// + n_bytes).
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+
+#include "model_view.hpp"
+#include "predict.hpp"
+#include "sparse.hpp"
+#include "status.hpp"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "artifacts are little-endian and are used without conversion"
+#endif
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr std::uint32_t format_version = 1;
+constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
+constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64,
+                      checksum_offset = 24;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 6;
+constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
+
+namespace section {
+enum Id : std::uint32_t {
+    center = 1,
+    linear = 2,
+    quadratic = 3,
+    labels = 4,
+    check_rows = 5,
+    feature_names = 6
+};
+}
+
+struct Section {
+    std::size_t offset, bytes;  // both 0 when absent
+};
+
+template <class T>
+inline T read_at(const unsigned char* bytes, std::size_t offset) {
+    T value;
+    std::memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+// CRC-32 as in zlib and PNG.
+inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint32_t crc = 0) {
+    struct Table {
+        std::uint32_t entry[256];
+        constexpr Table() : entry() {
+            for (std::uint32_t i = 0; i < 256; ++i) {
+                std::uint32_t c = i;
+                for (int bit = 0; bit < 8; ++bit) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+                entry[i] = c;
+            }
+        }
+    };
+    static constexpr Table table{};
+    crc = ~crc;
+    for (std::size_t i = 0; i < n; ++i) crc = table.entry[(crc ^ bytes[i]) & 0xFF] ^ (crc >> 8);
+    return ~crc;
+}
+
+// The checksum of a whole artifact: its own four bytes count as zeros.
+inline std::uint32_t artifact_checksum(const unsigned char* bytes, std::size_t n_bytes) {
+    const unsigned char zeros[4] = {};
+    const std::uint32_t head = crc32(zeros, 4, crc32(bytes, checksum_offset));
+    return crc32(bytes + checksum_offset + 4, n_bytes - checksum_offset - 4, head);
+}
+
+constexpr std::size_t aligned_up(std::size_t n) {
+    return (n + section_alignment - 1) / section_alignment * section_alignment;
+}
+
+inline bool all_zero(const unsigned char* first, const unsigned char* last) {
+    for (; first != last; ++first) {
+        if (*first != 0) return false;
+    }
+    return true;
+}
+
+inline bool is_power_of_two(double x, double limit) {
+    int exponent;
+    return x >= 1.0 / limit && x <= limit && std::frexp(x, &exponent) == 0.5;
+}
+
+// The section table: identifiers ascend, sections follow one another without holes, gaps are zero bytes.
+inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes,
+                            Section (&sections)[max_sections + 1]) {
+    const std::size_t n_sections = read_at<std::uint32_t>(bytes, 12);
+    if (n_sections > max_sections) return Status::bad_header;
+    std::size_t end = header_bytes + n_sections * section_entry_bytes;
+    if (n_bytes < end) return Status::truncated;
+    std::uint32_t previous_id = 0;
+    for (std::size_t k = 0; k < n_sections; ++k) {
+        const unsigned char* entry = bytes + header_bytes + k * section_entry_bytes;
+        const std::uint32_t id = read_at<std::uint32_t>(entry, 0);
+        const std::uint64_t offset = read_at<std::uint64_t>(entry, 8),
+                            size = read_at<std::uint64_t>(entry, 16);
+        if (id <= previous_id || id > max_sections || read_at<std::uint32_t>(entry, 4) != 0)
+            return Status::bad_section;
+        if (offset != aligned_up(end) || offset > n_bytes || size > n_bytes - offset)
+            return Status::bad_section;
+        if (!all_zero(bytes + end, bytes + offset)) return Status::bad_section;
+        sections[id] = {static_cast<std::size_t>(offset), static_cast<std::size_t>(size)};
+        end = static_cast<std::size_t>(offset + size);
+        previous_id = id;
+    }
+    if (aligned_up(end) != n_bytes || !all_zero(bytes + end, bytes + n_bytes)) return Status::bad_section;
+    return Status::ok;
+}
+
+inline bool is_utf8(const unsigned char* p, std::size_t n) {
+    for (std::size_t i = 0; i < n;) {
+        const unsigned char c = p[i];
+        const std::size_t more = c < 0x80                  ? 0
+                                 : (c >= 0xC2 && c < 0xE0) ? 1
+                                 : (c >= 0xE0 && c < 0xF0) ? 2
+                                 : (c >= 0xF0 && c < 0xF5) ? 3
+                                                           : 4;
+        if (more == 4 || more >= n - i) return false;
+        for (std::size_t k = 1; k <= more; ++k) {
+            if ((p[i + k] & 0xC0) != 0x80) return false;
+        }
+        if (c == 0xE0 && p[i + 1] < 0xA0) return false;  // overlong
+        if (c == 0xED && p[i + 1] > 0x9F) return false;  // surrogates
+        if (c == 0xF0 && p[i + 1] < 0x90) return false;  // overlong
+        if (c == 0xF4 && p[i + 1] > 0x8F) return false;  // past U+10FFFF
+        i += more + 1;
+    }
+    return true;
+}
+
+// A list of n texts: n lengths as uint32, then the UTF-8 bytes, nothing after them.
+inline bool is_text_list(const unsigned char* p, std::size_t bytes, std::size_t n) {
+    if (n > bytes / 4) return false;
+    std::size_t used = 4 * n;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::size_t length = read_at<std::uint32_t>(p, 4 * k);
+        if (length > bytes - used || !is_utf8(p + used, length)) return false;
+        used += length;
+    }
+    return used == bytes;
+}
+
+// Text number k of a valid list.
+struct Text {
+    const char* data;
+    std::size_t length;
+};
+inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
+    std::size_t offset = 4 * n;
+    for (std::size_t i = 0; i < k; ++i) offset += read_at<std::uint32_t>(list, 4 * i);
+    return {reinterpret_cast<const char*>(list + offset), read_at<std::uint32_t>(list, 4 * k)};
+}
+
+inline bool labels_are_valid(const ModelView& model, std::size_t bytes) {
+    if (model.task != Task::classification)
+        return model.label_kind == LabelKind::none && model.n_labels == 0 && bytes == 0;
+    if (model.n_labels != 2) return false;
+    const unsigned char* p = model.labels;
+    switch (model.label_kind) {
+        case LabelKind::none:
+            return false;
+        case LabelKind::int64:
+            return bytes == 16 && read_at<std::int64_t>(p, 0) != read_at<std::int64_t>(p, 8);
+        case LabelKind::float64: {
+            const double a = read_at<double>(p, 0), b = bytes == 16 ? read_at<double>(p, 8) : a;
+            return is_finite(a) && is_finite(b) && a != b;
+        }
+        case LabelKind::text: {
+            if (!is_text_list(p, bytes, 2)) return false;
+            const Text a = text_at(p, 2, 0), b = text_at(p, 2, 1);
+            return a.length != b.length || std::memcmp(a.data, b.data, a.length) != 0;
+        }
+    }
+    return false;
+}
+
+// Header fields that stand alone.
+inline Status read_header(const unsigned char* bytes, ModelView& model) {
+    const std::uint32_t task = read_at<std::uint32_t>(bytes, 28), mode = read_at<std::uint32_t>(bytes, 32);
+    const std::uint32_t degree = read_at<std::uint32_t>(bytes, 36),
+                        label_kind = read_at<std::uint32_t>(bytes, 120);
+    const std::uint64_t n_features = read_at<std::uint64_t>(bytes, 40);
+    model.first_index = read_at<std::uint32_t>(bytes, 56);
+    model.n_labels = read_at<std::uint32_t>(bytes, 60);
+    model.gamma = read_at<double>(bytes, 64);
+    model.intercept = read_at<double>(bytes, 72);
+    model.constant = read_at<double>(bytes, 80);
+    model.input_scale = read_at<double>(bytes, 88);
+    model.output_scale = read_at<double>(bytes, 96);
+    const double sv_norm = read_at<double>(bytes, 104), sv_norm_origin = read_at<double>(bytes, 112);
+    const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 176);
+    if (task > 2 || mode != 0 || degree != 2 || label_kind > 3 || model.first_index > 1 || center_kind > 1)
+        return Status::bad_header;
+    if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
+        !all_zero(bytes + 180, bytes + header_bytes))
+        return Status::bad_header;
+    if (!is_finite(model.intercept) || !(model.gamma >= 0.0) || !is_finite(model.gamma))
+        return Status::bad_header;
+    if (!is_power_of_two(model.input_scale, max_input_scale) ||
+        !is_power_of_two(model.output_scale, max_output_scale))
+        return Status::bad_header;
+    const double theta = 2.0 * model.gamma / model.input_scale / model.input_scale;
+    if (model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
+    if (!(sv_norm >= 0.0) || !(sv_norm_origin >= 0.0)) return Status::bad_header;
+    if (!(std::fabs(model.constant) <= 1.0)) return Status::bad_coefficient;
+    model.task = static_cast<Task>(task);
+    model.label_kind = static_cast<LabelKind>(label_kind);
+    model.n_features = static_cast<std::size_t>(n_features);
+    model.half_theta = static_cast<float>(0.5 * theta);
+    return Status::ok;
+}
+
+// Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is
+// used.
+inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model) {
+    const unsigned char* bytes = static_cast<const unsigned char*>(data);
+    if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;
+    const std::size_t n_magic = n_bytes < sizeof magic ? n_bytes : sizeof magic;
+    if (n_magic == 0 || std::memcmp(bytes, magic, n_magic) != 0) return Status::bad_magic;
+    if (n_bytes < header_bytes) return Status::truncated;
+    if (read_at<std::uint32_t>(bytes, 8) != format_version) return Status::unsupported_version;
+    if (read_at<std::uint64_t>(bytes, 16) != n_bytes) return Status::size_mismatch;
+    if (read_at<std::uint32_t>(bytes, checksum_offset) != artifact_checksum(bytes, n_bytes))
+        return Status::checksum_mismatch;
+
+    Status status = read_header(bytes, model);
+    if (status != Status::ok) return status;
+    Section sections[max_sections + 1] = {};
+    status = read_sections(bytes, n_bytes, sections);
+    if (status != Status::ok) return status;
+
+    const std::size_t d = model.n_features;
+    const std::size_t n_triangle = d * (d + 1) / 2;
+    if (sections[section::center].bytes != 4 * d || sections[section::linear].bytes != 4 * d)
+        return Status::bad_section;
+    if (sections[section::quadratic].bytes != 4 * n_triangle) return Status::bad_section;
+    if (sections[section::check_rows].bytes == 0 ||
+        sections[section::check_rows].bytes % check_row_bytes != 0 ||
+        sections[section::check_rows].bytes > max_check_rows * check_row_bytes) {
+        return Status::bad_section;
+    }
+    const Section& names = sections[section::feature_names];
+    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, d)) return Status::bad_labels;
+
+    model.center = reinterpret_cast<const float*>(bytes + sections[section::center].offset);
+    model.linear = reinterpret_cast<const float*>(bytes + sections[section::linear].offset);
+    model.quadratic = reinterpret_cast<const float*>(bytes + sections[section::quadratic].offset);
+    model.labels = bytes + sections[section::labels].offset;
+    model.check_rows = bytes + sections[section::check_rows].offset;
+    model.n_check_rows = static_cast<std::uint32_t>(sections[section::check_rows].bytes / check_row_bytes);
+    if (!labels_are_valid(model, sections[section::labels].bytes)) return Status::bad_labels;
+
+    // The writer scales so that no coefficient exceeds 1 in modulus; with s bounded, no sum can then
+    // overflow.
+    bool valid = true;
+    for (std::size_t j = 0; j < d; ++j)
+        valid &= is_finite(model.center[j]) && std::fabs(model.linear[j]) <= 1.0f;
+    for (std::size_t k = 0; k < n_triangle; ++k) valid &= std::fabs(model.quadratic[k]) <= 2.0f;
+    return valid ? Status::ok : Status::bad_coefficient;
+}
+
+// --- check rows
+// ------------------------------------------------------------------------------------------------------
+
+// The generator of Steele, Lea and Flood (SplitMix64): one 64-bit number per call.
+inline std::uint64_t splitmix64(std::uint64_t& state) {
+    std::uint64_t x = state += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+// Check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
+// in float32.
+inline void make_check_row(const ModelView& model, std::uint32_t k, float* row) {
+    const double amplitude = read_at<double>(model.check_rows, k * check_row_bytes);
+    std::uint64_t state = k;
+    for (std::size_t j = 0; j < model.n_features; ++j) {
+        const int step = static_cast<int>(splitmix64(state) >> 56) - 128;
+        row[j] = model.center[j] + static_cast<float>(step * (amplitude / 128.0 / model.input_scale));
+    }
+}
+
+// Replays every check row alone and in a full block. `memory` holds workspace_bytes(n_features) bytes and,
+// behind them, one row of n_features floats (replay_bytes in all).
+constexpr std::size_t replay_bytes(std::size_t n_features) {
+    return workspace_bytes(n_features) + n_features * sizeof(float) + 64;
+}
+inline Status replay_check_rows(const ModelView& model, void* memory) {
+    unsigned char* bytes = static_cast<unsigned char*>(memory);
+    float* row = align_workspace(bytes + workspace_bytes(model.n_features));
+    for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
+        make_check_row(model, k, row);
+        const double expected = read_at<double>(model.check_rows, k * check_row_bytes + 8);
+        const double tolerance = read_at<double>(model.check_rows, k * check_row_bytes + 16);
+        double values[block_rows];
+        for (const std::size_t n_rows : {std::size_t{1}, block_rows}) {  // a row stride of 0 repeats the row
+            if (decision_function(model, DenseRows<float>{row, n_rows, 0, 1}, values, memory) != Status::ok) {
+                return Status::check_row_mismatch;
+            }
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                if (!(std::fabs(values[i] - expected) <= tolerance)) return Status::check_row_mismatch;
+            }
+        }
+    }
+    return Status::ok;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,384 @@
+// Every compiler- or CPU-specific line of the core is in this file. One target is chosen by the flags of the
+// translation unit; the names below mean the same in each. `f32v` is a register of `lanes` floats, `f32x8`
+// always holds eight.
+//
+// All functions of the core live in an inline namespace named after the target, so that the linker can never
+// replace a function compiled for an old CPU by its AVX-512 twin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error \
+    "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and -ffinite-math-only"
+#endif
+
+#if defined(APPROXSVM_PORTABLE)
+#define APPROXSVM_TARGET baseline
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
+    defined(__FMA__)
+#define APPROXSVM_TARGET avx512
+#define APPROXSVM_AVX512 1
+#include <immintrin.h>
+#elif defined(__AVX2__) && (defined(__FMA__) || defined(_MSC_VER))
+#define APPROXSVM_TARGET avx2
+#define APPROXSVM_AVX2 1
+#include <immintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define APPROXSVM_TARGET neon
+#define APPROXSVM_NEON 1
+#include <arm_neon.h>
+#else
+#define APPROXSVM_TARGET baseline
+#endif
+
+#if defined(__GNUC__)
+#define APPROXSVM_INLINE inline __attribute__((always_inline))
+#define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
+#else
+#define APPROXSVM_INLINE inline
+#define APPROXSVM_UNROLL
+#endif
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#if defined(APPROXSVM_AVX512)
+
+constexpr int lanes = 16;
+constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators of the 32 registers
+using f32v = __m512;
+using f32x8 = __m256;
+
+APPROXSVM_INLINE f32v zero() {
+    return _mm512_setzero_ps();
+}
+APPROXSVM_INLINE f32v set1(float x) {
+    return _mm512_set1_ps(x);
+}
+APPROXSVM_INLINE f32v load(const float* p) {
+    return _mm512_loadu_ps(p);
+}
+APPROXSVM_INLINE void store(float* p, f32v x) {
+    _mm512_storeu_ps(p, x);
+}
+APPROXSVM_INLINE f32v add(f32v a, f32v b) {
+    return _mm512_add_ps(a, b);
+}
+APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
+    return _mm512_sub_ps(a, b);
+}
+APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
+    return _mm512_mul_ps(a, b);
+}
+APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+// x where x >= low; low where x < low or x is NaN.
+APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
+    return _mm512_max_ps(x, low);
+}
+// 2^n, where `shifted` is n + 1.5 * 2^23 and -126 <= n <= 127.
+APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
+    return _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23), _mm512_set1_epi32(0x3F800000)));
+}
+// (p[0 .. lanes) - center[0 .. lanes)) * scale, the difference in float64, rounded once to float32.
+APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
+    const __m512d k = _mm512_set1_pd(scale);
+    const __m512d low =
+        _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p), _mm512_cvtps_pd(_mm256_loadu_ps(center))));
+    const __m512d high =
+        _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p + 8), _mm512_cvtps_pd(_mm256_loadu_ps(center + 8))));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+}
+// Rows become columns: r[i][j] <- r[j][i].
+APPROXSVM_INLINE void transpose(f32v (&r)[16]) {
+    __m512 t[16];
+    APPROXSVM_UNROLL for (int i = 0; i < 8; ++i) {
+        t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < 4; ++i) {
+        const __m512d a = _mm512_castps_pd(t[4 * i]), b = _mm512_castps_pd(t[4 * i + 1]);
+        const __m512d c = _mm512_castps_pd(t[4 * i + 2]), d = _mm512_castps_pd(t[4 * i + 3]);
+        r[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+        r[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+        r[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+        r[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < 4; ++i) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xDD);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xDD);
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < 8; ++i) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xDD);
+    }
+}
+
+#elif defined(APPROXSVM_AVX2)
+
+constexpr int lanes = 8;
+constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
+using f32v = __m256;
+using f32x8 = __m256;
+
+APPROXSVM_INLINE f32v zero() {
+    return _mm256_setzero_ps();
+}
+APPROXSVM_INLINE f32v set1(float x) {
+    return _mm256_set1_ps(x);
+}
+APPROXSVM_INLINE f32v load(const float* p) {
+    return _mm256_loadu_ps(p);
+}
+APPROXSVM_INLINE void store(float* p, f32v x) {
+    _mm256_storeu_ps(p, x);
+}
+APPROXSVM_INLINE f32v add(f32v a, f32v b) {
+    return _mm256_add_ps(a, b);
+}
+APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
+    return _mm256_sub_ps(a, b);
+}
+APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
+    return _mm256_mul_ps(a, b);
+}
+APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
+    return _mm256_max_ps(x, low);
+}
+APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
+    return _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23), _mm256_set1_epi32(0x3F800000)));
+}
+APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
+    const __m256d k = _mm256_set1_pd(scale);
+    const __m256d low =
+        _mm256_mul_pd(k, _mm256_sub_pd(_mm256_loadu_pd(p), _mm256_cvtps_pd(_mm_loadu_ps(center))));
+    const __m256d high =
+        _mm256_mul_pd(k, _mm256_sub_pd(_mm256_loadu_pd(p + 4), _mm256_cvtps_pd(_mm_loadu_ps(center + 4))));
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), _mm256_cvtpd_ps(high), 1);
+}
+APPROXSVM_INLINE void transpose(f32v (&r)[8]) {
+    __m256 t[8];
+    APPROXSVM_UNROLL for (int i = 0; i < 4; ++i) {
+        t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < 2; ++i) {
+        r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
+        r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xEE);
+        r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
+        r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xEE);
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < 4; ++i) {
+        t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < 8; ++i) r[i] = t[i];
+}
+
+#elif defined(APPROXSVM_NEON)
+
+constexpr int lanes = 4;
+constexpr int tile_rows = 8;  // 8 x 3 accumulators of the 32 registers
+using f32v = float32x4_t;
+
+APPROXSVM_INLINE f32v zero() {
+    return vdupq_n_f32(0.0f);
+}
+APPROXSVM_INLINE f32v set1(float x) {
+    return vdupq_n_f32(x);
+}
+APPROXSVM_INLINE f32v load(const float* p) {
+    return vld1q_f32(p);
+}
+APPROXSVM_INLINE void store(float* p, f32v x) {
+    vst1q_f32(p, x);
+}
+APPROXSVM_INLINE f32v add(f32v a, f32v b) {
+    return vaddq_f32(a, b);
+}
+APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
+    return vsubq_f32(a, b);
+}
+APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
+    return vmulq_f32(a, b);
+}
+APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
+    return vfmaq_f32(c, a, b);
+}
+APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
+    return vmaxnmq_f32(x, low);
+}
+APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
+    return vreinterpretq_f32_s32(
+        vaddq_s32(vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23), vdupq_n_s32(0x3F800000)));
+}
+APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
+    const float32x4_t c = vld1q_f32(center);
+    const float64x2_t low = vmulq_n_f64(vsubq_f64(vld1q_f64(p), vcvt_f64_f32(vget_low_f32(c))), scale);
+    const float64x2_t high = vmulq_n_f64(vsubq_f64(vld1q_f64(p + 2), vcvt_high_f64_f32(c)), scale);
+    return vcvt_high_f32_f64(vcvt_f32_f64(low), high);
+}
+APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
+    const float32x4x2_t a = vtrnq_f32(r[0], r[1]), b = vtrnq_f32(r[2], r[3]);
+    r[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+    r[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+    r[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    r[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+
+#else  // Portable: four lanes, as SSE2 or any other 128-bit unit (or none) provides them. No fused
+       // multiply-add.
+
+constexpr int lanes = 4;
+constexpr int tile_rows = 4;
+
+#if defined(__GNUC__)
+typedef float f32v __attribute__((vector_size(16)));
+
+APPROXSVM_INLINE f32v set1(float x) {
+    return f32v{x, x, x, x};
+}
+APPROXSVM_INLINE f32v add(f32v a, f32v b) {
+    return a + b;
+}
+APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
+    return a - b;
+}
+APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
+    return a * b;
+}
+APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
+    return x > low ? x : low;
+}
+APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
+    typedef std::uint32_t u32v __attribute__((vector_size(16)));
+    return reinterpret_cast<f32v>((reinterpret_cast<u32v>(shifted) << 23) + 0x3F800000u);
+}
+#else
+struct f32v {
+    float lane[4];
+    float& operator[](int i) { return lane[i]; }
+    float operator[](int i) const { return lane[i]; }
+};
+
+APPROXSVM_INLINE f32v set1(float x) {
+    return f32v{{x, x, x, x}};
+}
+APPROXSVM_INLINE f32v add(f32v a, f32v b) {
+    return {{a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]}};
+}
+APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
+    return {{a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]}};
+}
+APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
+    return {{a[0] * b[0], a[1] * b[1], a[2] * b[2], a[3] * b[3]}};
+}
+APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
+    for (int i = 0; i < 4; ++i) x[i] = x[i] > low[i] ? x[i] : low[i];
+    return x;
+}
+APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
+    std::uint32_t bits[4];
+    std::memcpy(bits, &shifted, sizeof bits);
+    for (std::uint32_t& b : bits) b = (b << 23) + 0x3F800000u;
+    std::memcpy(&shifted, bits, sizeof bits);
+    return shifted;
+}
+#endif
+
+APPROXSVM_INLINE f32v zero() {
+    return set1(0.0f);
+}
+APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
+    return add(mul(a, b), c);
+}
+APPROXSVM_INLINE f32v load(const float* p) {
+    f32v x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+}
+APPROXSVM_INLINE void store(float* p, f32v x) {
+    std::memcpy(p, &x, sizeof x);
+}
+APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
+    f32v x = zero();
+    for (int i = 0; i < lanes; ++i)
+        x[i] = static_cast<float>((p[i] - static_cast<double>(center[i])) * scale);
+    return x;
+}
+APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
+    const f32v a = r[0], b = r[1], c = r[2], d = r[3];
+    for (int i = 0; i < 4; ++i) {
+        r[i][0] = a[i];
+        r[i][1] = b[i];
+        r[i][2] = c[i];
+        r[i][3] = d[i];
+    }
+}
+
+#endif
+
+// Not std::isfinite: an inline function of the standard library could be emitted with this target's
+// instructions and then be shared with the whole program by the linker.
+template <class Real>
+APPROXSVM_INLINE bool is_finite(Real x) {
+    return x - x == Real{0};
+}
+
+// (p - center) * scale for float32 rows: one rounding, that of the difference (scale is a power of two).
+APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double scale) {
+    return mul(sub(load(p), load(center)), set1(static_cast<float>(scale)));
+}
+
+// Eight lanes, one per row of a matrix panel; used where a single input row is evaluated.
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
+APPROXSVM_INLINE f32x8 load8(const float* p) {
+    return _mm256_loadu_ps(p);
+}
+APPROXSVM_INLINE f32x8 set1x8(float x) {
+    return _mm256_set1_ps(x);
+}
+APPROXSVM_INLINE f32x8 mul8(f32x8 a, f32x8 b) {
+    return _mm256_mul_ps(a, b);
+}
+APPROXSVM_INLINE f32x8 fmadd8(f32x8 a, f32x8 b, f32x8 c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+APPROXSVM_INLINE void store8(float* p, f32x8 x) {
+    _mm256_storeu_ps(p, x);
+}
+#else
+struct f32x8 {
+    f32v low, high;
+};
+APPROXSVM_INLINE f32x8 load8(const float* p) {
+    return {load(p), load(p + 4)};
+}
+APPROXSVM_INLINE f32x8 set1x8(float x) {
+    return {set1(x), set1(x)};
+}
+APPROXSVM_INLINE f32x8 mul8(f32x8 a, f32x8 b) {
+    return {mul(a.low, b.low), mul(a.high, b.high)};
+}
+APPROXSVM_INLINE f32x8 fmadd8(f32x8 a, f32x8 b, f32x8 c) {
+    return {fmadd(a.low, b.low, c.low), fmadd(a.high, b.high, c.high)};
+}
+APPROXSVM_INLINE void store8(float* p, f32x8 x) {
+    store(p, x.low);
+    store(p + 4, x.high);
+}
+#endif
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

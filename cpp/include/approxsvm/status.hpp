@@ -1,0 +1,57 @@
+// What can go wrong in the native core, and how to say it. Nothing here prints, throws or allocates.
+#pragma once
+
+namespace approxsvm {
+
+enum class Status {
+    ok,                   // done
+    misaligned,           // the artifact's first byte does not lie on an 8-byte boundary
+    truncated,            // fewer bytes than the header or the section table needs
+    bad_magic,            // the first eight bytes are not those of an artifact
+    unsupported_version,  // written by another version of the format
+    size_mismatch,        // file_bytes is not the number of bytes given
+    checksum_mismatch,    // the bytes were changed after they were written
+    bad_header,           // a header field has a value that the format does not allow
+    bad_section,          // a section is missing, misplaced, of the wrong size or badly padded
+    bad_coefficient,      // a coefficient, center or check value is NaN or infinite
+    bad_labels,           // the labels are unreadable or not distinct
+    check_row_mismatch,   // a check row replayed on this machine gives another decision value
+    not_finite,           // an input row holds NaN or an infinity
+    unsorted_indices,     // the column indices of a sparse row do not ascend strictly
+};
+
+constexpr const char* message(Status status) {
+    switch (status) {
+        case Status::ok:
+            return "no error";
+        case Status::misaligned:
+            return "the artifact must start at an address that is a multiple of 8";
+        case Status::truncated:
+            return "the file ends inside the header or the section table";
+        case Status::bad_magic:
+            return "not an approxsvm artifact: wrong magic bytes";
+        case Status::unsupported_version:
+            return "the format version is not 1, the one that this library reads";
+        case Status::size_mismatch:
+            return "file_bytes in the header is not the size of the file";
+        case Status::checksum_mismatch:
+            return "the checksum does not match: the bytes have been changed";
+        case Status::bad_header:
+            return "a header field has a value that the format does not allow";
+        case Status::bad_section:
+            return "a section is missing, misplaced, of the wrong size or badly padded";
+        case Status::bad_coefficient:
+            return "a coefficient is not finite or not in its allowed range";
+        case Status::bad_labels:
+            return "the labels are unreadable or not distinct";
+        case Status::check_row_mismatch:
+            return "a check row does not reproduce its stored decision value";
+        case Status::not_finite:
+            return "a row contains NaN or infinity";
+        case Status::unsorted_indices:
+            return "the column indices of a sparse row must ascend strictly";
+    }
+    return "unknown status";
+}
+
+}  // namespace approxsvm

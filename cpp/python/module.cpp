@@ -1,0 +1,18 @@
+#include "module.hpp"
+
+namespace approxsvm::python {
+
+void raise(const char* name, const std::string& text) {
+    const pybind11::object type = pybind11::module_::import("approxsvm.errors").attr(name);
+    PyErr_SetString(type.ptr(), text.c_str());
+    throw pybind11::error_already_set();
+}
+
+}  // namespace approxsvm::python
+
+PYBIND11_MODULE(_native, module) {
+    module.doc() =
+        "The native core: predictor and LIBSVM text. Private; use the public functions of approxsvm.";
+    approxsvm::python::register_predictor(module);
+    approxsvm::python::register_text(module);
+}

@@ -1,0 +1,16 @@
+// What the parts of the extension module share: their registration functions, and how errors reach Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+
+namespace approxsvm::python {
+
+void register_predictor(pybind11::module_& module);
+void register_text(pybind11::module_& module);
+
+// Raises approxsvm.errors.<name>(text).
+[[noreturn]] void raise(const char* name, const std::string& text);
+
+}  // namespace approxsvm::python

@@ -1,0 +1,209 @@
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "../dispatch/predictor.hpp"
+#include "module.hpp"
+
+namespace py = pybind11;
+
+namespace approxsvm::python {
+namespace {
+
+using dispatch::Kernels;
+
+const Kernels& kernels_for(const std::optional<std::string>& target) {
+    try {
+        return target ? dispatch::target_named(*target, "the caller") : dispatch::selected_target();
+    } catch (const std::runtime_error& error) {
+        raise("TargetError", error.what());
+    }
+}
+
+// An artifact's bytes on a boundary that suits every target.
+class AlignedBytes {
+  public:
+    explicit AlignedBytes(std::string_view bytes)
+        : data_(static_cast<char*>(::operator new(bytes.size() + 1, alignment))), size_(bytes.size()) {
+        std::memcpy(data_, bytes.data(), size_);
+    }
+    ~AlignedBytes() { ::operator delete(data_, alignment); }
+    AlignedBytes(const AlignedBytes&) = delete;
+    AlignedBytes& operator=(const AlignedBytes&) = delete;
+    const void* data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+  private:
+    static constexpr std::align_val_t alignment{64};
+    char* data_;
+    std::size_t size_;
+};
+
+class PyPredictor {
+  public:
+    PyPredictor(const py::bytes& artifact, const std::optional<std::string>& target)
+        : bytes_(std::string_view(artifact)),
+          predictor_(open(kernels_for(target))),
+          workspace_(predictor_.make_workspace()) {}
+
+    std::string target() const { return predictor_.kernels().name; }
+
+    py::array_t<double> dense(const py::array& rows, int n_threads) const {
+        if (rows.ndim() != 2)
+            raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
+        check_n_features(rows.shape(1));
+        if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads);
+        if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads);
+        raise("InputError", "rows must be float32 or float64");
+    }
+
+    py::array_t<double> csr(const py::array& row_starts, const py::array& columns, const py::array& values,
+                            int n_threads) const {
+        const bool is_float = py::isinstance<py::array_t<float>>(values);
+        if (!is_float && !py::isinstance<py::array_t<double>>(values))
+            raise("InputError", "values must be float32 or float64");
+        if (py::isinstance<py::array_t<std::int32_t>>(columns) &&
+            py::isinstance<py::array_t<std::int32_t>>(row_starts)) {
+            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, values, n_threads)
+                            : csr_of<double, std::int32_t>(row_starts, columns, values, n_threads);
+        }
+        if (py::isinstance<py::array_t<std::int64_t>>(columns) &&
+            py::isinstance<py::array_t<std::int64_t>>(row_starts)) {
+            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, values, n_threads)
+                            : csr_of<double, std::int64_t>(row_starts, columns, values, n_threads);
+        }
+        raise("InputError", "indptr and indices must both be int32 or both be int64");
+    }
+
+    // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
+    // time.
+    double one(const py::array& row) const {
+        const py::ssize_t n = row.ndim() == 1                        ? row.shape(0)
+                              : row.ndim() == 2 && row.shape(0) == 1 ? row.shape(1)
+                                                                     : -1;
+        if (n < 0)
+            raise("InputError", "expected one row: an array of shape (n_features,) or (1, n_features)");
+        check_n_features(n);
+        if (!(row.flags() & py::array::c_style)) raise("InputError", "expected a C-contiguous row");
+        double value = 0.0;
+        Status status = Status::ok;
+        if (py::isinstance<py::array_t<float>>(row)) {
+            status = predictor_.decide_one(static_cast<const float*>(row.data()), value, workspace_);
+        } else if (py::isinstance<py::array_t<double>>(row)) {
+            status = predictor_.decide_one(static_cast<const double*>(row.data()), value, workspace_);
+        } else {
+            raise("InputError", "the row must be float32 or float64");
+        }
+        if (status != Status::ok) raise("InputError", "Input X contains NaN or infinity.");
+        return value;
+    }
+
+  private:
+    dispatch::Predictor open(const Kernels& kernels) const {
+        try {
+            return dispatch::Predictor(bytes_.data(), bytes_.size(), kernels);
+        } catch (const dispatch::ArtifactError& error) {
+            raise("ArtifactError", error.what());
+        }
+    }
+
+    void check_n_features(py::ssize_t n) const {
+        const py::ssize_t expected = static_cast<py::ssize_t>(predictor_.model().n_features);
+        if (n != expected) {
+            raise("InputError", "X has " + std::to_string(n) + " features, but the model expects " +
+                                    std::to_string(expected) + " features as input");
+        }
+    }
+
+    template <class Rows>
+    Status run(const Rows& rows, double* values, int n_threads) const {
+        py::gil_scoped_release release;
+        return predictor_.decision_function(rows, values, n_threads);
+    }
+
+    template <class Real>
+    py::array_t<double> dense_of(const py::array& rows, int n_threads) const {
+        const py::ssize_t size = static_cast<py::ssize_t>(sizeof(Real));
+        if (rows.strides(0) % size != 0 || rows.strides(1) % size != 0) {
+            raise("InputError", "row strides must be multiples of the element size");
+        }
+        const DenseRows<Real> view{static_cast<const Real*>(rows.data()),
+                                   static_cast<std::size_t>(rows.shape(0)), rows.strides(0) / size,
+                                   rows.strides(1) / size};
+        py::array_t<double> values(rows.shape(0));
+        if (run(view, values.mutable_data(), n_threads) == Status::not_finite) {
+            for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
+                for (py::ssize_t j = 0; j < rows.shape(1); ++j) {
+                    raise_if_not_finite(view.values[i * view.row_stride + j * view.column_stride], i, j);
+                }
+            }
+        }
+        return values;
+    }
+
+    template <class Real, class Index>
+    py::array_t<double> csr_of(const py::array& row_starts, const py::array& columns, const py::array& values,
+                               int n_threads) const {
+        const auto starts = py::array_t<Index, py::array::c_style>::ensure(row_starts);
+        const auto cols = py::array_t<Index, py::array::c_style>::ensure(columns);
+        const auto data = py::array_t<Real, py::array::c_style>::ensure(values);
+        if (starts.ndim() != 1 || starts.size() < 1 || cols.size() != data.size())
+            raise("InputError", "not a CSR matrix");
+        const py::ssize_t n_rows = starts.size() - 1;
+        const Index* s = starts.data();
+        for (py::ssize_t i = 0; i < n_rows; ++i) {
+            if (s[i] < 0 || s[i + 1] < s[i] || s[i + 1] > data.size()) {
+                raise("InputError", "indptr of the CSR matrix is broken at row " + std::to_string(i));
+            }
+        }
+        const CsrRows<Real, Index> view{data.data(), cols.data(), s, static_cast<std::size_t>(n_rows)};
+        py::array_t<double> result(n_rows);
+        const Status status = run(view, result.mutable_data(), n_threads);
+        if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
+        if (status == Status::not_finite) {
+            for (py::ssize_t i = 0; i < n_rows; ++i) {
+                for (Index k = s[i]; k < s[i + 1]; ++k)
+                    raise_if_not_finite(data.data()[k], i, cols.data()[k]);
+            }
+        }
+        return result;
+    }
+
+    // The wording that scikit-learn's users know, and the place.
+    static void raise_if_not_finite(double value, py::ssize_t row, py::ssize_t column) {
+        if (std::isfinite(value)) return;
+        const std::string place = " (row " + std::to_string(row) + ", column " + std::to_string(column) + ")";
+        raise("InputError",
+              (std::isnan(value) ? "Input X contains NaN." : "Input X contains infinity.") + place);
+    }
+
+    AlignedBytes bytes_;
+    dispatch::Predictor predictor_;
+    dispatch::Workspace workspace_;
+};
+
+py::list target_names() {
+    py::list names;
+    for (const Kernels* kernels : dispatch::runnable_targets()) names.append(kernels->name);
+    return names;
+}
+
+}  // namespace
+
+void register_predictor(py::module_& module) {
+    module.def("runnable_targets", target_names, "Names of the targets this machine can run, fastest first.");
+    py::class_<PyPredictor>(module, "Predictor")
+        .def(py::init<const py::bytes&, const std::optional<std::string>&>(), py::arg("artifact"),
+             py::arg("target") = py::none())
+        .def_property_readonly("target", &PyPredictor::target)
+        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"))
+        .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"),
+             py::arg("n_threads"))
+        .def("one", &PyPredictor::one, py::arg("row"));
+}
+
+}  // namespace approxsvm::python

@@ -1,0 +1,87 @@
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "libsvm_data.hpp"
+#include "libsvm_model.hpp"
+#include "mapped_file.hpp"
+#include "module.hpp"
+
+namespace py = pybind11;
+
+namespace approxsvm::python {
+namespace {
+
+// Hands a vector's memory to NumPy without copying it.
+template <class Vector>
+py::array to_numpy(Vector&& vector, std::vector<py::ssize_t> shape = {}) {
+    using Value = typename std::decay_t<Vector>::value_type;
+    auto owner = std::make_unique<std::decay_t<Vector>>(std::forward<Vector>(vector));
+    if (shape.empty()) shape = {static_cast<py::ssize_t>(owner->size())};
+    const Value* data = owner->data();
+    const py::capsule capsule(owner.release(), [](void* p) { delete static_cast<std::decay_t<Vector>*>(p); });
+    return py::array_t<Value>(shape, data, capsule);
+}
+
+// Reads and parses without the GIL; failures name the file and the line.
+template <class Parse>
+auto parse_file(const std::string& path, const char* error_class, const Parse& parse) {
+    std::string problem;
+    try {
+        py::gil_scoped_release release;
+        const text::MappedFile file(std::filesystem::u8path(path));
+        try {
+            return parse(file.bytes());
+        } catch (const text::TextError& error) {
+            problem =
+                path + (error.line > 0 ? ", line " + std::to_string(error.line) : "") + ": " + error.what();
+        }
+    } catch (const std::system_error& error) {
+        errno = error.code().value();
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+        throw py::error_already_set();
+    }
+    raise(error_class, problem);
+}
+
+py::dict read_libsvm_model(const std::string& path) {
+    text::LibsvmModel model = parse_file(path, "ModelFormatError", text::parse_libsvm_model);
+    const py::ssize_t n_sv = model.n_sv, n_coef = model.n_coef;
+    py::dict result;
+    result["svm_type"] = std::string(text::name_of(model.svm_type));
+    result["kernel_type"] = std::string(text::name_of(model.kernel_type));
+    result["gamma"] = model.gamma;
+    result["n_classes"] = model.n_classes;
+    result["rho"] = to_numpy(std::move(model.rho));
+    result["labels"] = to_numpy(std::move(model.labels));
+    result["n_sv_per_class"] = to_numpy(std::move(model.n_sv_per_class));
+    result["coef"] = to_numpy(std::move(model.coef), {n_sv, n_coef});
+    result["indptr"] = to_numpy(std::move(model.indptr));
+    result["indices"] = to_numpy(std::move(model.indices));
+    result["values"] = to_numpy(std::move(model.values));
+    result["min_index"] = model.min_index;
+    result["max_index"] = model.max_index;
+    result["ends_in_line_break"] = model.ends_in_line_break;
+    return result;
+}
+
+py::tuple read_libsvm_data(const std::string& path, int n_threads) {
+    text::LibsvmData data = parse_file(path, "DataFormatError", [n_threads](std::string_view bytes) {
+        return text::parse_libsvm_data(bytes, n_threads);
+    });
+    return py::make_tuple(to_numpy(std::move(data.labels)), to_numpy(std::move(data.indptr)),
+                          to_numpy(std::move(data.indices)), to_numpy(std::move(data.values)), data.min_index,
+                          data.max_index);
+}
+
+}  // namespace
+
+void register_text(py::module_& module) {
+    module.def("read_libsvm_model", read_libsvm_model, py::arg("path"));
+    module.def("read_libsvm_data", read_libsvm_data, py::arg("path"), py::arg("n_threads"));
+}
+
+}  // namespace approxsvm::python
