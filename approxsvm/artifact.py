@@ -6,7 +6,7 @@ import os
 import struct
 import tempfile
 import zlib
-from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,7 +109,7 @@ class Artifact:
     @property
     def task(self) -> Task:
         """What the decision values mean."""
-        return _TASKS[self.header["task"]]
+        return _TASKS[int(self.header["task"])]
 
     @property
     def n_features(self) -> int:
@@ -137,7 +137,10 @@ class Artifact:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact so that `path` holds either all of it or what it held before."""
         path = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(self.data)
@@ -166,8 +169,8 @@ class Artifact:
 def build(model: KernelModel, expansion: Expansion) -> Artifact:
     """Narrow an expansion to float32 and lay it out.
 
-    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and coefficients by the power of two
-    `output_scale`, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
+    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and coefficients by the power of
+    two `output_scale`, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
 
     Raises
     ------
@@ -183,7 +186,9 @@ def build(model: KernelModel, expansion: Expansion) -> Artifact:
         _, exponent = np.frexp(2.0 * gamma)
         input_scale = float(np.ldexp(1.0, (int(exponent) - 1) // 2))
         if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
-            raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
+            raise UnsupportedModelError(
+                f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features"
+            )
         linear = linear / input_scale
         quadratic = quadratic / input_scale / input_scale
     largest = max(abs(constant), float(np.abs(linear).max()), float(np.abs(quadratic).max()))
@@ -309,7 +314,9 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
 
 
-def check_row(header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int) -> npt.NDArray[np.float32]:
+def check_row(
+    header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
+) -> npt.NDArray[np.float32]:
     """Synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
     with np.errstate(over="ignore"):
         state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
@@ -317,7 +324,8 @@ def check_row(header: dict[str, Any], center: npt.NDArray[np.float32], amplitude
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         steps = ((x ^ (x >> np.uint64(31))) >> np.uint64(56)).astype(np.int64) - 128
     offsets = (steps * (amplitude / 128.0 / header["input_scale"])).astype(np.float32)
-    return center + offsets
+    row: npt.NDArray[np.float32] = center + offsets
+    return row
 
 
 def _make_check_rows(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
@@ -376,10 +384,10 @@ def _read_header(data: bytes) -> dict[str, Any]:
         raise ArtifactError(f"intercept is {header['intercept']}, but must be finite")
     if not abs(header["constant"]) <= 1.0:
         raise ArtifactError(f"constant is {header['constant']}, but must lie in [-1, 1]")
-    for name, highest in (("input_scale", MAX_INPUT_SCALE), ("output_scale", MAX_OUTPUT_SCALE)):
+    for name, limit in (("input_scale", MAX_INPUT_SCALE), ("output_scale", MAX_OUTPUT_SCALE)):
         scale = header[name]
-        if not (1.0 / highest <= scale <= highest and np.frexp(scale)[0] == 0.5):
-            raise ArtifactError(f"{name} is {scale}, but must be a power of two between {1.0 / highest} and {highest}")
+        if not (1.0 / limit <= scale <= limit and np.frexp(scale)[0] == 0.5):
+            raise ArtifactError(f"{name} is {scale}, but must be a power of two between {1.0 / limit} and {limit}")
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
     if header["gamma"] > 0.0 and not 1.0 <= theta < 4.0:
         raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
@@ -404,13 +412,17 @@ def _read_sections(data: bytes, header: dict[str, Any]) -> dict[str, bytes]:
         if reserved != 0:
             raise ArtifactError(f"reserved bytes of section {k} are not zero")
         if offset != _aligned(end) or size > len(data) - offset:
-            raise ArtifactError(f"section {k} takes bytes {offset} to {offset + size}, expected a start at {_aligned(end)}")
+            raise ArtifactError(
+                f"section {k} takes bytes {offset} to {offset + size}, expected a start at {_aligned(end)}"
+            )
         if any(data[end:offset]):
             raise ArtifactError(f"the padding before section {k} is not zero")
         sections[names[number]] = data[offset : offset + size]
         end, previous = offset + size, number
     if _aligned(end) != len(data) or any(data[end:]):
-        raise ArtifactError(f"{len(data) - end} bytes follow the last section, expected {_aligned(end) - end} zero bytes")
+        raise ArtifactError(
+            f"{len(data) - end} bytes follow the last section, expected {_aligned(end) - end} zero bytes"
+        )
     return sections
 
 
@@ -431,10 +443,12 @@ def _read_texts(content: bytes, count: int, section: str) -> list[str]:
         raise ArtifactError(f"section {section} has {len(content)} bytes, too few for {count} texts")
     lengths = struct.unpack_from(f"<{count}I", content)
     if 4 * count + sum(lengths) != len(content):
-        raise ArtifactError(f"the texts of section {section} take {sum(lengths)} bytes, expected {len(content) - 4 * count}")
+        raise ArtifactError(
+            f"the texts of section {section} take {sum(lengths)} bytes, expected {len(content) - 4 * count}"
+        )
     ends = 4 * count + np.cumsum((0, *lengths))
     try:
-        return [content[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [content[a:b].decode() for a, b in pairwise(ends)]
     except UnicodeDecodeError as error:
         raise ArtifactError(f"a text of section {section} is not UTF-8: {error.reason}") from None
 
@@ -476,7 +490,9 @@ def _check_numbers(artifact: Artifact) -> None:
         bad = ~(np.abs(values) <= highest)
         if bad.any():
             position = int(np.flatnonzero(bad)[0])
-            raise ArtifactError(f"number {position} of section {name} is {values[position]}, but its limit is {highest}")
+            raise ArtifactError(
+                f"number {position} of section {name} is {values[position]}, but its limit is {highest}"
+            )
     rows = artifact.check_rows()
     if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
         raise ArtifactError("section check_rows holds NaN, infinity or a negative amplitude or tolerance")

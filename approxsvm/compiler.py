@@ -114,6 +114,10 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
 def _check_supported(model: KernelModel) -> None:
     n_classes = len(model.labels)
     if n_classes > 2:
-        raise UnsupportedModelError(f"the model has {n_classes} classes; models with more than 2 cannot be compiled yet")
+        raise UnsupportedModelError(
+            f"the model has {n_classes} classes; models with more than 2 cannot be compiled yet"
+        )
     if n_classes == 1:
-        raise UnsupportedModelError(f"the model has one class and always predicts {model.labels[0]}: nothing to compile")
+        raise UnsupportedModelError(
+            f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
+        )

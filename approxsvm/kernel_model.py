@@ -77,8 +77,7 @@ class KernelModel:
             raise ModelFormatError(f"{len(self.n_support)} support vector counts for {n_classes} classes")
         if n_classes and int(np.sum(self.n_support)) != n_sv:
             raise ModelFormatError(
-                f"the classes have {int(np.sum(self.n_support))} support vectors in all, "
-                f"but the model holds {n_sv}"
+                f"the classes have {int(np.sum(self.n_support))} support vectors in all, but the model holds {n_sv}"
             )
         if len(set(self.labels.tolist())) != n_classes:
             raise ModelFormatError(f"the labels {self.labels.tolist()} are not distinct")
@@ -130,7 +129,8 @@ class KernelModel:
             Zero for support vectors of classes outside the pair.
         """
         if len(self.labels) <= 2:
-            return self.dual_coef[0]
+            only: FloatArray = self.dual_coef[0]
+            return only
         pairs = [(i, j) for i in range(len(self.labels)) for j in range(i + 1, len(self.labels))]
         i, j = pairs[decision]
         ends = np.cumsum(self.n_support)

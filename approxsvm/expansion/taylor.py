@@ -107,7 +107,8 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
     n_features = model.n_features
     if n_features > MAX_FEATURES_DEGREE_2:
         raise UnsupportedModelError(
-            f"degree 2 needs a {n_features} x {n_features} matrix; at most {MAX_FEATURES_DEGREE_2} features are supported"
+            f"degree 2 needs a {n_features} x {n_features} matrix; "
+            f"at most {MAX_FEATURES_DEGREE_2} features are supported"
         )
     center = choose_center(model, choice)
     mean = center.astype(np.float64)

@@ -59,7 +59,9 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     gamma = content["gamma"]
     assert gamma is not None  # the parser demands it for this kernel
     shape = (len(content["coef"]), columns)
-    support_vectors: Any = csr_array((content["values"], content["indices"] - first_index, content["indptr"]), shape=shape)
+    support_vectors: Any = csr_array(
+        (content["values"], content["indices"] - first_index, content["indptr"]), shape=shape
+    )
     n_coef = max(1, content["n_classes"] - 1)
     return KernelModel(
         task=task,
@@ -115,7 +117,7 @@ def read_libsvm_data(
         raise DataFormatError(f"{name}: index 0 is used, but with zero_based=False indices start at 1")
     columns = _n_columns(max_index, first_index, n_features, name, DataFormatError)
     if indptr[-1] <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)  # type: ignore[assignment]  # as narrow as the column indices
+        indptr = indptr.astype(np.int32)  # as narrow as the column indices
     if first_index:
         indices -= 1
     return csr_array((values, indices, indptr), shape=(len(labels), columns)), labels

@@ -22,8 +22,7 @@ namespace {
 #if defined(APPROXSVM_WITH_AVX512)
 bool runs_avx512() {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("fma");
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 #endif
 #if defined(APPROXSVM_WITH_AVX2)
@@ -71,19 +70,16 @@ const Kernels& target_named(const std::string& name, const std::string& asked_by
     for (const Entry& entry : entries) {
         if (name == entry.kernels->name) {
             if (entry.runs_here()) return *entry.kernels;
-            throw std::runtime_error(asked_by + " asks for target '" + name +
-                                     "', which this machine cannot run");
+            throw std::runtime_error(asked_by + " asks for target '" + name + "', which this machine cannot run");
         }
         built += std::string(built.empty() ? "" : ", ") + entry.kernels->name;
     }
-    throw std::runtime_error(asked_by + " asks for target '" + name + "', which was not built in (" + built +
-                             " were)");
+    throw std::runtime_error(asked_by + " asks for target '" + name + "', which was not built in (" + built + " were)");
 }
 
 const Kernels& selected_target() {
     const char* forced = std::getenv("APPROXSVM_TARGET");
-    if (forced != nullptr && *forced != '\0')
-        return target_named(forced, "the environment variable APPROXSVM_TARGET");
+    if (forced != nullptr && *forced != '\0') return target_named(forced, "the environment variable APPROXSVM_TARGET");
     return *runnable_targets().front();
 }
 

@@ -22,8 +22,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
     const double useful = work_per_row * static_cast<double>(n_rows) / min_work_per_thread;
     const std::size_t n_workers =
         static_cast<std::size_t>(std::max(1.0, std::min(static_cast<double>(n_threads), useful)));
-    const std::size_t per_worker =
-        n_rows / (n_workers * 8) / block * block;  // eight turns each even out the load
+    const std::size_t per_worker = n_rows / (n_workers * 8) / block * block;  // eight turns each even out the load
     const std::size_t chunk = n_workers == 1 ? std::max<std::size_t>(n_rows, 1) : std::max(per_worker, block);
 
     std::atomic<std::size_t> next{0};
@@ -68,17 +67,15 @@ Status decide_dense(const Predictor& predictor, const DenseRows<Real>& rows, dou
 template <class Real, class Index>
 Status decide_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, double* values, int n_threads,
                   CsrFunction<Real, Index> function) {
-    const double n_nonzero = rows.n_rows == 0
-                                 ? 0.0
-                                 : static_cast<double>(rows.row_starts[rows.n_rows] - rows.row_starts[0]) /
-                                       static_cast<double>(rows.n_rows);
+    const double n_nonzero = rows.n_rows == 0 ? 0.0
+                                              : static_cast<double>(rows.row_starts[rows.n_rows] - rows.row_starts[0]) /
+                                                    static_cast<double>(rows.n_rows);
     return for_chunks(predictor, rows.n_rows, 8.0 * n_nonzero * n_nonzero, n_threads,
                       [&](std::size_t first, std::size_t n, void* workspace) {
                           CsrRows<Real, Index> part = rows;
                           part.row_starts += first;
                           part.n_rows = n;
-                          return function(predictor.model(), predictor.folded(), part, values + first,
-                                          workspace);
+                          return function(predictor.model(), predictor.folded(), part, values + first, workspace);
                       });
 }
 
@@ -101,20 +98,16 @@ Status Predictor::decision_function(const DenseRows<float>& rows, double* values
 Status Predictor::decision_function(const DenseRows<double>& rows, double* values, int n_threads) const {
     return decide_dense(*this, rows, values, n_threads, kernels_->dense_f64, kernels_->blocks_f64);
 }
-Status Predictor::decision_function(const CsrRows<float, std::int32_t>& rows, double* values,
-                                    int n_threads) const {
+Status Predictor::decision_function(const CsrRows<float, std::int32_t>& rows, double* values, int n_threads) const {
     return decide_csr(*this, rows, values, n_threads, kernels_->csr_f32_i32);
 }
-Status Predictor::decision_function(const CsrRows<float, std::int64_t>& rows, double* values,
-                                    int n_threads) const {
+Status Predictor::decision_function(const CsrRows<float, std::int64_t>& rows, double* values, int n_threads) const {
     return decide_csr(*this, rows, values, n_threads, kernels_->csr_f32_i64);
 }
-Status Predictor::decision_function(const CsrRows<double, std::int32_t>& rows, double* values,
-                                    int n_threads) const {
+Status Predictor::decision_function(const CsrRows<double, std::int32_t>& rows, double* values, int n_threads) const {
     return decide_csr(*this, rows, values, n_threads, kernels_->csr_f64_i32);
 }
-Status Predictor::decision_function(const CsrRows<double, std::int64_t>& rows, double* values,
-                                    int n_threads) const {
+Status Predictor::decision_function(const CsrRows<double, std::int64_t>& rows, double* values, int n_threads) const {
     return decide_csr(*this, rows, values, n_threads, kernels_->csr_f64_i64);
 }
 

@@ -15,8 +15,7 @@ namespace APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET) {
 constexpr bool same(const char* a, const char* b) {
     return *a == *b && (*a == 0 || same(a + 1, b + 1));
 }
-static_assert(same(APPROXSVM_TEXT(APPROXSVM_TARGET), APPROXSVM_TARGET_NAME),
-              "the compiler flags give another target");
+static_assert(same(APPROXSVM_TEXT(APPROXSVM_TARGET), APPROXSVM_TARGET_NAME), "the compiler flags give another target");
 
 Status replay(const ModelView& model, void* memory) {
     return replay_check_rows(model, memory);
@@ -33,8 +32,7 @@ Status blocks(const ModelView& model, DenseRows<Real> rows, double* values, void
 }
 
 template <class Real, class Index>
-Status csr(const ModelView& model, const Folded& folded, CsrRows<Real, Index> rows, double* values,
-           void* workspace) {
+Status csr(const ModelView& model, const Folded& folded, CsrRows<Real, Index> rows, double* values, void* workspace) {
     const FoldedModel model_terms{folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear};
     return decision_function(model, model_terms, rows, values, workspace);
 }

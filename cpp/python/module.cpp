@@ -11,8 +11,7 @@ void raise(const char* name, const std::string& text) {
 }  // namespace approxsvm::python
 
 PYBIND11_MODULE(_native, module) {
-    module.doc() =
-        "The native core: predictor and LIBSVM text. Private; use the public functions of approxsvm.";
+    module.doc() = "The native core: predictor and LIBSVM text. Private; use the public functions of approxsvm.";
     approxsvm::python::register_predictor(module);
     approxsvm::python::register_text(module);
 }

@@ -82,11 +82,8 @@ class PyPredictor {
     // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
     // time.
     double one(const py::array& row) const {
-        const py::ssize_t n = row.ndim() == 1                        ? row.shape(0)
-                              : row.ndim() == 2 && row.shape(0) == 1 ? row.shape(1)
-                                                                     : -1;
-        if (n < 0)
-            raise("InputError", "expected one row: an array of shape (n_features,) or (1, n_features)");
+        const py::ssize_t n = row.ndim() == 1 ? row.shape(0) : row.ndim() == 2 && row.shape(0) == 1 ? row.shape(1) : -1;
+        if (n < 0) raise("InputError", "expected one row: an array of shape (n_features,) or (1, n_features)");
         check_n_features(n);
         if (!(row.flags() & py::array::c_style)) raise("InputError", "expected a C-contiguous row");
         double value = 0.0;
@@ -131,9 +128,8 @@ class PyPredictor {
         if (rows.strides(0) % size != 0 || rows.strides(1) % size != 0) {
             raise("InputError", "row strides must be multiples of the element size");
         }
-        const DenseRows<Real> view{static_cast<const Real*>(rows.data()),
-                                   static_cast<std::size_t>(rows.shape(0)), rows.strides(0) / size,
-                                   rows.strides(1) / size};
+        const DenseRows<Real> view{static_cast<const Real*>(rows.data()), static_cast<std::size_t>(rows.shape(0)),
+                                   rows.strides(0) / size, rows.strides(1) / size};
         py::array_t<double> values(rows.shape(0));
         if (run(view, values.mutable_data(), n_threads) == Status::not_finite) {
             for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
@@ -166,8 +162,7 @@ class PyPredictor {
         if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
         if (status == Status::not_finite) {
             for (py::ssize_t i = 0; i < n_rows; ++i) {
-                for (Index k = s[i]; k < s[i + 1]; ++k)
-                    raise_if_not_finite(data.data()[k], i, cols.data()[k]);
+                for (Index k = s[i]; k < s[i + 1]; ++k) raise_if_not_finite(data.data()[k], i, cols.data()[k]);
             }
         }
         return result;
@@ -177,8 +172,7 @@ class PyPredictor {
     static void raise_if_not_finite(double value, py::ssize_t row, py::ssize_t column) {
         if (std::isfinite(value)) return;
         const std::string place = " (row " + std::to_string(row) + ", column " + std::to_string(column) + ")";
-        raise("InputError",
-              (std::isnan(value) ? "Input X contains NaN." : "Input X contains infinity.") + place);
+        raise("InputError", (std::isnan(value) ? "Input X contains NaN." : "Input X contains infinity.") + place);
     }
 
     AlignedBytes bytes_;
@@ -201,8 +195,7 @@ void register_predictor(py::module_& module) {
              py::arg("target") = py::none())
         .def_property_readonly("target", &PyPredictor::target)
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"))
-        .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"),
-             py::arg("n_threads"))
+        .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"))
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

@@ -36,8 +36,7 @@ auto parse_file(const std::string& path, const char* error_class, const Parse& p
         try {
             return parse(file.bytes());
         } catch (const text::TextError& error) {
-            problem =
-                path + (error.line > 0 ? ", line " + std::to_string(error.line) : "") + ": " + error.what();
+            problem = path + (error.line > 0 ? ", line " + std::to_string(error.line) : "") + ": " + error.what();
         }
     } catch (const std::system_error& error) {
         errno = error.code().value();

@@ -81,8 +81,8 @@ inline FeatureFault non_finite_fault(const char* value, NonFinite policy) {
 /// on the line. text_last is the end of the readable bytes, line_last or later; a byte at line_last must be
 /// white space, which ends every number.
 template <NonFinite policy>
-inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last,
-                                   std::int32_t* indices, double* values) {
+inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last, std::int32_t* indices,
+                                   double* values) {
     std::size_t n = 0;
     std::int64_t previous = -1;
     for (p = skip_blanks(p, line_last); p != line_last; p = skip_blanks(p, line_last)) {
@@ -119,9 +119,9 @@ inline FeatureParse parse_features(const char* p, const char* line_last, const c
 /// '?'.
 inline std::string quote_token(const char* p, const char* last) {
     constexpr std::ptrdiff_t max_shown_bytes = 40;
-    const char* const end =
-        std::find_if(p, std::min(last, p + std::min(last - p, max_shown_bytes)),
-                     [](char c) { return is_blank(c) || c == '\n' || c == '\r' || c == '\v' || c == '\f'; });
+    const char* const end = std::find_if(p, std::min(last, p + std::min(last - p, max_shown_bytes)), [](char c) {
+        return is_blank(c) || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+    });
     std::string quoted = "'";
     std::transform(p, end, std::back_inserter(quoted), [](char c) { return c > ' ' && c <= '~' ? c : '?'; });
     return quoted + (end - p == max_shown_bytes ? "...'" : "'");
@@ -143,8 +143,7 @@ inline std::string describe(const FeatureParse& parse, const char* line_last) {
             return "index " + index + " follows index " + std::to_string(parse.previous_index) +
                    ", but indices must ascend";
         case FeatureFault::not_a_value:
-            return "the value of index " + index + " is " + quote_token(parse.at, line_last) +
-                   ", not a number";
+            return "the value of index " + index + " is " + quote_token(parse.at, line_last) + ", not a number";
         case FeatureFault::not_finite:
             return "the value of index " + index + " is " + quote_token(parse.at, line_last) + ", not finite";
         case FeatureFault::value_too_large:

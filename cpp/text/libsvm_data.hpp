@@ -60,15 +60,13 @@ class DataRowParser {
     }
 
     std::size_t parse_line(const char* line_break, double& label, std::int32_t* indices, double* values) {
-        const char* const line_last =
-            line_break != next_ && line_break[-1] == '\r' ? line_break - 1 : line_break;
+        const char* const line_last = line_break != next_ && line_break[-1] == '\r' ? line_break - 1 : line_break;
         const char* const first = skip_blanks(next_, line_last);
         const char* const label_end = parse_real(first, last_, label);
         if (label_end == nullptr || (label_end != line_last && !is_blank(*label_end))) {
             throw_label_error(first, line_last);
         }
-        const FeatureParse parse =
-            parse_features<NonFinite::accept>(label_end, line_last, last_, indices, values);
+        const FeatureParse parse = parse_features<NonFinite::accept>(label_end, line_last, last_, indices, values);
         if (parse.fault != FeatureFault::none) throw_feature_error(parse, line_last);
         next_ = line_break == last_ ? last_ : line_break + 1;
         ++line_;

@@ -13,10 +13,8 @@
 namespace approxsvm::text {
 namespace {
 
-constexpr std::array<std::string_view, 5> svm_type_names = {"c_svc", "nu_svc", "one_class", "epsilon_svr",
-                                                            "nu_svr"};
-constexpr std::array<std::string_view, 5> kernel_type_names = {"linear", "polynomial", "rbf", "sigmoid",
-                                                               "precomputed"};
+constexpr std::array<std::string_view, 5> svm_type_names = {"c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"};
+constexpr std::array<std::string_view, 5> kernel_type_names = {"linear", "polynomial", "rbf", "sigmoid", "precomputed"};
 
 enum class Key {
     svm_type,
@@ -36,8 +34,7 @@ enum class Key {
 };
 constexpr std::size_t n_keys = 14;
 constexpr std::array<std::string_view, n_keys> key_names = {
-    "svm_type", "kernel_type",        "degree", "gamma", "coef0",
-    "nr_class", "total_sv",           "rho",    "label", "probA",
+    "svm_type", "kernel_type",        "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA",
     "probB",    "prob_density_marks", "nr_sv",  "SV"};
 
 constexpr std::int64_t n_density_marks = 10;
@@ -71,8 +68,7 @@ bool parse_whole(std::string_view token, std::int64_t& value) {
 /// The text and a place in it. Lines are counted only once something is wrong.
 class Reader {
   public:
-    explicit Reader(std::string_view text)
-        : first_(text.data()), last_(first_ + text.size()), next_(first_) {}
+    explicit Reader(std::string_view text) : first_(text.data()), last_(first_ + text.size()), next_(first_) {}
 
     const char* next() const { return next_; }
     const char* last() const { return last_; }
@@ -264,8 +260,8 @@ class HeaderParser {
 
     void check_value(std::string_view token, std::int64_t value, std::int64_t lowest) const {
         if (value < lowest || value > max_int) {
-            reader_.fail(token.data(), key_name(key_) + " is " + quote(token) + ", outside " +
-                                           std::to_string(lowest) + " to " + std::to_string(max_int));
+            reader_.fail(token.data(), key_name(key_) + " is " + quote(token) + ", outside " + std::to_string(lowest) +
+                                           " to " + std::to_string(max_int));
         }
     }
 
@@ -292,8 +288,7 @@ class HeaderParser {
         if (is_dot_product_kernel || kernel == KernelType::rbf) require(Key::gamma, kernel_needs);
         if (is_dot_product_kernel) require(Key::coef0, kernel_needs);
         if (is_classification()) {
-            const std::string svm_needs =
-                ", which svm_type " + std::string(name_of(model_.svm_type)) + " needs";
+            const std::string svm_needs = ", which svm_type " + std::string(name_of(model_.svm_type)) + " needs";
             require(Key::label, svm_needs);
             require(Key::nr_sv, svm_needs);
         }
@@ -305,11 +300,9 @@ class HeaderParser {
             fail("nr_class is " + std::to_string(model_.n_classes) + " instead of 2, although svm_type is " +
                  std::string(name_of(model_.svm_type)));
         }
-        if (model_.n_classes == 1 && model_.n_sv != 0)
-            fail("nr_class is 1, but total_sv is " + total + ", not 0");
+        if (model_.n_classes == 1 && model_.n_sv != 0) fail("nr_class is 1, but total_sv is " + total + ", not 0");
         if (has(Key::prob_density_marks) && model_.svm_type != SvmType::one_class) {
-            fail("prob_density_marks is for one_class only, but svm_type is " +
-                 std::string(name_of(model_.svm_type)));
+            fail("prob_density_marks is for one_class only, but svm_type is " + std::string(name_of(model_.svm_type)));
         }
         const std::vector<std::int64_t>& counts = model_.n_sv_per_class;
         const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -318,9 +311,7 @@ class HeaderParser {
         }
     }
 
-    bool is_classification() const {
-        return model_.svm_type == SvmType::c_svc || model_.svm_type == SvmType::nu_svc;
-    }
+    bool is_classification() const { return model_.svm_type == SvmType::c_svc || model_.svm_type == SvmType::nu_svc; }
 
     Reader& reader_;
     LibsvmModel& model_;
@@ -337,8 +328,7 @@ class SupportVectorParser {
 
     void parse() {
         const char* const first = reader_.next();
-        const TextCounts counts =
-            count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
+        const TextCounts counts = count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
         check_row_count(first == last_ ? 0 : static_cast<std::int64_t>(counts.n_line_breaks) + 1);
         // From here on total_sv is a number of lines that exist. A coefficient takes two bytes, so the text
         // bounds their number when n_sv * n_coef is only claimed.
@@ -352,8 +342,7 @@ class SupportVectorParser {
         const char* p = first;
         for (std::int64_t row = 0; row < model_.n_sv; ++row) {
             const char* const line_break = std::find(p, last_, '\n');
-            const char* const line_last =
-                line_break != p && line_break[-1] == '\r' ? line_break - 1 : line_break;
+            const char* const line_last = line_break != p && line_break[-1] == '\r' ? line_break - 1 : line_break;
             parse_pairs(parse_coefficients(p, line_last), line_last);
             p = line_break == last_ ? last_ : line_break + 1;
         }
@@ -374,8 +363,8 @@ class SupportVectorParser {
             at = reader_.next();
             for (std::int64_t row = 0; row < model_.n_sv; ++row) at = std::find(at, last_, '\n') + 1;
         }
-        reader_.fail(at, "total_sv is " + std::to_string(model_.n_sv) + ", but there are " +
-                             std::to_string(n_rows) + " rows of support vectors");
+        reader_.fail(at, "total_sv is " + std::to_string(model_.n_sv) + ", but there are " + std::to_string(n_rows) +
+                             " rows of support vectors");
     }
 
     std::string row_name() const { return "support vector " + std::to_string(model_.indptr.size()); }

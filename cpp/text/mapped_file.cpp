@@ -27,8 +27,7 @@ namespace {
 
 class FileDescriptor {
   public:
-    explicit FileDescriptor(const std::filesystem::path& path)
-        : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    explicit FileDescriptor(const std::filesystem::path& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
         if (fd_ < 0) throw_system_error(errno, path);
     }
     FileDescriptor(const FileDescriptor&) = delete;

@@ -17,9 +17,7 @@ class MappedFile {
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile();
 
-    std::string_view bytes() const {
-        return mapping_ != nullptr ? std::string_view(mapping_, n_mapped_bytes_) : read_;
-    }
+    std::string_view bytes() const { return mapping_ != nullptr ? std::string_view(mapping_, n_mapped_bytes_) : read_; }
 
   private:
     const char* mapping_ = nullptr;

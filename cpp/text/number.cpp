@@ -49,8 +49,7 @@ const char* parse_named(const char* p, const char* last, double& magnitude) {
     magnitude = std::numeric_limits<double>::quiet_NaN();
     p += 3;
     if (p == last || *p != '(') return p;
-    const char* const close =
-        std::find_if_not(p + 1, last, [](char c) { return is_alphanumeric(c) || c == '_'; });
+    const char* const close = std::find_if_not(p + 1, last, [](char c) { return is_alphanumeric(c) || c == '_'; });
     return close != last && *close == ')' ? close + 1 : p;
 }
 
@@ -77,8 +76,7 @@ double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
         mantissa += rest > half || (rest == half && mantissa % 2 == 1);
     }
     constexpr std::int64_t overflows = 2 * DBL_MAX_EXP;
-    return std::ldexp(static_cast<double>(mantissa),
-                      static_cast<int>(std::min(exponent + n_dropped, overflows)));
+    return std::ldexp(static_cast<double>(mantissa), static_cast<int>(std::min(exponent + n_dropped, overflows)));
 }
 
 /// The digits after "0x", and the binary exponent when there is one.

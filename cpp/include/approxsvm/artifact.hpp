@@ -21,20 +21,12 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::uint32_t format_version = 1;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
-constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64,
-                      checksum_offset = 24;
+constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
 constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 6;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
 namespace section {
-enum Id : std::uint32_t {
-    center = 1,
-    linear = 2,
-    quadratic = 3,
-    labels = 4,
-    check_rows = 5,
-    feature_names = 6
-};
+enum Id : std::uint32_t { center = 1, linear = 2, quadratic = 3, labels = 4, check_rows = 5, feature_names = 6 };
 }
 
 struct Section {
@@ -90,8 +82,7 @@ inline bool is_power_of_two(double x, double limit) {
 }
 
 // The section table: identifiers ascend, sections follow one another without holes, gaps are zero bytes.
-inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes,
-                            Section (&sections)[max_sections + 1]) {
+inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, Section (&sections)[max_sections + 1]) {
     const std::size_t n_sections = read_at<std::uint32_t>(bytes, 12);
     if (n_sections > max_sections) return Status::bad_header;
     std::size_t end = header_bytes + n_sections * section_entry_bytes;
@@ -100,12 +91,9 @@ inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes,
     for (std::size_t k = 0; k < n_sections; ++k) {
         const unsigned char* entry = bytes + header_bytes + k * section_entry_bytes;
         const std::uint32_t id = read_at<std::uint32_t>(entry, 0);
-        const std::uint64_t offset = read_at<std::uint64_t>(entry, 8),
-                            size = read_at<std::uint64_t>(entry, 16);
-        if (id <= previous_id || id > max_sections || read_at<std::uint32_t>(entry, 4) != 0)
-            return Status::bad_section;
-        if (offset != aligned_up(end) || offset > n_bytes || size > n_bytes - offset)
-            return Status::bad_section;
+        const std::uint64_t offset = read_at<std::uint64_t>(entry, 8), size = read_at<std::uint64_t>(entry, 16);
+        if (id <= previous_id || id > max_sections || read_at<std::uint32_t>(entry, 4) != 0) return Status::bad_section;
+        if (offset != aligned_up(end) || offset > n_bytes || size > n_bytes - offset) return Status::bad_section;
         if (!all_zero(bytes + end, bytes + offset)) return Status::bad_section;
         sections[id] = {static_cast<std::size_t>(offset), static_cast<std::size_t>(size)};
         end = static_cast<std::size_t>(offset + size);
@@ -185,8 +173,7 @@ inline bool labels_are_valid(const ModelView& model, std::size_t bytes) {
 // Header fields that stand alone.
 inline Status read_header(const unsigned char* bytes, ModelView& model) {
     const std::uint32_t task = read_at<std::uint32_t>(bytes, 28), mode = read_at<std::uint32_t>(bytes, 32);
-    const std::uint32_t degree = read_at<std::uint32_t>(bytes, 36),
-                        label_kind = read_at<std::uint32_t>(bytes, 120);
+    const std::uint32_t degree = read_at<std::uint32_t>(bytes, 36), label_kind = read_at<std::uint32_t>(bytes, 120);
     const std::uint64_t n_features = read_at<std::uint64_t>(bytes, 40);
     model.first_index = read_at<std::uint32_t>(bytes, 56);
     model.n_labels = read_at<std::uint32_t>(bytes, 60);
@@ -202,10 +189,8 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
         !all_zero(bytes + 180, bytes + header_bytes))
         return Status::bad_header;
-    if (!is_finite(model.intercept) || !(model.gamma >= 0.0) || !is_finite(model.gamma))
-        return Status::bad_header;
-    if (!is_power_of_two(model.input_scale, max_input_scale) ||
-        !is_power_of_two(model.output_scale, max_output_scale))
+    if (!is_finite(model.intercept) || !(model.gamma >= 0.0) || !is_finite(model.gamma)) return Status::bad_header;
+    if (!is_power_of_two(model.input_scale, max_input_scale) || !is_power_of_two(model.output_scale, max_output_scale))
         return Status::bad_header;
     const double theta = 2.0 * model.gamma / model.input_scale / model.input_scale;
     if (model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
@@ -242,8 +227,7 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     if (sections[section::center].bytes != 4 * d || sections[section::linear].bytes != 4 * d)
         return Status::bad_section;
     if (sections[section::quadratic].bytes != 4 * n_triangle) return Status::bad_section;
-    if (sections[section::check_rows].bytes == 0 ||
-        sections[section::check_rows].bytes % check_row_bytes != 0 ||
+    if (sections[section::check_rows].bytes == 0 || sections[section::check_rows].bytes % check_row_bytes != 0 ||
         sections[section::check_rows].bytes > max_check_rows * check_row_bytes) {
         return Status::bad_section;
     }
@@ -258,11 +242,15 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     model.n_check_rows = static_cast<std::uint32_t>(sections[section::check_rows].bytes / check_row_bytes);
     if (!labels_are_valid(model, sections[section::labels].bytes)) return Status::bad_labels;
 
+    for (std::size_t k = 0; k < 3 * model.n_check_rows; ++k) {  // amplitude, value, tolerance
+        const double number = read_at<double>(model.check_rows, 8 * k);
+        if (!is_finite(number) || (k % 3 != 1 && !(number >= 0.0))) return Status::bad_coefficient;
+    }
+
     // The writer scales so that no coefficient exceeds 1 in modulus; with s bounded, no sum can then
     // overflow.
     bool valid = true;
-    for (std::size_t j = 0; j < d; ++j)
-        valid &= is_finite(model.center[j]) && std::fabs(model.linear[j]) <= 1.0f;
+    for (std::size_t j = 0; j < d; ++j) valid &= is_finite(model.center[j]) && std::fabs(model.linear[j]) <= 1.0f;
     for (std::size_t k = 0; k < n_triangle; ++k) valid &= std::fabs(model.quadratic[k]) <= 2.0f;
     return valid ? Status::ok : Status::bad_coefficient;
 }

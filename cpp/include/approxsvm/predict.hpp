@@ -80,8 +80,8 @@ inline Status predict_block(const ModelView& model, const DenseRows<Real>& rows,
 
 // One row.
 template <class Real>
-inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_t column_stride,
-                          float* workspace, double& value) {
+inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_t column_stride, float* workspace,
+                          double& value) {
     const std::size_t n_features = model.n_features;
     float* u = workspace + 4 * block_rows;
     std::size_t j = 0;
@@ -92,8 +92,7 @@ inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_
         }
     }
     for (; j < n_features; ++j) {
-        u[j] =
-            shifted(row[static_cast<std::ptrdiff_t>(j) * column_stride], model.center[j], model.input_scale);
+        u[j] = shifted(row[static_cast<std::ptrdiff_t>(j) * column_stride], model.center[j], model.input_scale);
     }
     float form, sq_norm, gaussian[lanes];
     quadratic_row(model.quadratic, model.linear, n_features, u, form, sq_norm);
@@ -107,8 +106,7 @@ inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_
 // Decision values of any number of rows, by blocks. A row's value does not depend on the rows beside it, nor
 // on where a batch is cut at multiples of block_rows.
 template <class Real>
-inline Status decide_in_blocks(const ModelView& model, DenseRows<Real> rows, double* decision_values,
-                               void* workspace) {
+inline Status decide_in_blocks(const ModelView& model, DenseRows<Real> rows, double* decision_values, void* workspace) {
     float* scratch = align_workspace(workspace);
     DenseRows<Real> part = rows;
     for (std::size_t first = 0; first < rows.n_rows; first += part.n_rows) {
@@ -116,10 +114,9 @@ inline Status decide_in_blocks(const ModelView& model, DenseRows<Real> rows, dou
         part.n_rows = left < block_rows ? left : block_rows;
         part.values = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
         const std::size_t registers = (part.n_rows + lanes - 1) / lanes;
-        const Status status = registers == 3 ? predict_block<3>(model, part, scratch, decision_values + first)
-                              : registers == 2
-                                  ? predict_block<2>(model, part, scratch, decision_values + first)
-                                  : predict_block<1>(model, part, scratch, decision_values + first);
+        const Status status = registers == 3   ? predict_block<3>(model, part, scratch, decision_values + first)
+                              : registers == 2 ? predict_block<2>(model, part, scratch, decision_values + first)
+                                               : predict_block<1>(model, part, scratch, decision_values + first);
         if (status != Status::ok) return status;
     }
     return Status::ok;

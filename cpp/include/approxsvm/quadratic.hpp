@@ -67,8 +67,8 @@ APPROXSVM_INLINE void add_tile(const float* panel, const float* linear, std::siz
 // For each of Registers * lanes rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and sq_norm =
 // ||u||^2.
 template <int Registers>
-inline void quadratic_block(const float* quadratic, const float* linear, std::size_t n_features,
-                            const float* block, float* form, float* sq_norm) {
+inline void quadratic_block(const float* quadratic, const float* linear, std::size_t n_features, const float* block,
+                            float* form, float* sq_norm) {
     constexpr int stride = Registers * lanes;
     f32v total[Registers], sq[Registers];
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = zero();
@@ -156,8 +156,8 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 // sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and
 // all lie in [0, n_features). Costs n_nonzero^2 / 2 multiply-adds.
 template <class Real, class Index>
-inline double quadratic_sparse(const float* quadratic, std::size_t n_features, const Real* values,
-                               const Index* columns, std::size_t n_nonzero) {
+inline double quadratic_sparse(const float* quadratic, std::size_t n_features, const Real* values, const Index* columns,
+                               std::size_t n_nonzero) {
     double total = 0.0;
     for (std::size_t a = 0; a < n_nonzero; ++a) {
         const std::size_t i = static_cast<std::size_t>(columns[a]);

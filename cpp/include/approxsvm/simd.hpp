@@ -11,8 +11,7 @@
 #include <cstring>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error \
-    "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and -ffinite-math-only"
+#error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and -ffinite-math-only"
 #endif
 
 #if defined(APPROXSVM_PORTABLE)
@@ -21,7 +20,16 @@
     defined(__FMA__)
 #define APPROXSVM_TARGET avx512
 #define APPROXSVM_AVX512 1
+#if defined(__GNUC__) && \
+    !defined(__clang__)  // GCC bug 105593: its own header trips this warning wherever it is inlined
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #elif defined(__AVX2__) && (defined(__FMA__) || defined(_MSC_VER))
 #define APPROXSVM_TARGET avx2
 #define APPROXSVM_AVX2 1
@@ -88,8 +96,7 @@ APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
 // (p[0 .. lanes) - center[0 .. lanes)) * scale, the difference in float64, rounded once to float32.
 APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
     const __m512d k = _mm512_set1_pd(scale);
-    const __m512d low =
-        _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p), _mm512_cvtps_pd(_mm256_loadu_ps(center))));
+    const __m512d low = _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p), _mm512_cvtps_pd(_mm256_loadu_ps(center))));
     const __m512d high =
         _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p + 8), _mm512_cvtps_pd(_mm256_loadu_ps(center + 8))));
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
@@ -161,8 +168,7 @@ APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
 }
 APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
     const __m256d k = _mm256_set1_pd(scale);
-    const __m256d low =
-        _mm256_mul_pd(k, _mm256_sub_pd(_mm256_loadu_pd(p), _mm256_cvtps_pd(_mm_loadu_ps(center))));
+    const __m256d low = _mm256_mul_pd(k, _mm256_sub_pd(_mm256_loadu_pd(p), _mm256_cvtps_pd(_mm_loadu_ps(center))));
     const __m256d high =
         _mm256_mul_pd(k, _mm256_sub_pd(_mm256_loadu_pd(p + 4), _mm256_cvtps_pd(_mm_loadu_ps(center + 4))));
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), _mm256_cvtpd_ps(high), 1);
@@ -220,8 +226,7 @@ APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
     return vmaxnmq_f32(x, low);
 }
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
-    return vreinterpretq_f32_s32(
-        vaddq_s32(vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23), vdupq_n_s32(0x3F800000)));
+    return vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23), vdupq_n_s32(0x3F800000)));
 }
 APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
     const float32x4_t c = vld1q_f32(center);
@@ -313,8 +318,7 @@ APPROXSVM_INLINE void store(float* p, f32v x) {
 }
 APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
     f32v x = zero();
-    for (int i = 0; i < lanes; ++i)
-        x[i] = static_cast<float>((p[i] - static_cast<double>(center[i])) * scale);
+    for (int i = 0; i < lanes; ++i) x[i] = static_cast<float>((p[i] - static_cast<double>(center[i])) * scale);
     return x;
 }
 APPROXSVM_INLINE void transpose(f32v (&r)[4]) {

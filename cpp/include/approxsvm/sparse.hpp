@@ -124,8 +124,7 @@ inline double sparse_decision_value(const ModelView& model, const FoldedModel& f
     }
     const double half_s = folded.half_theta * (sq_norm > 0.0 ? sq_norm : 0.0);
     if (!(half_s <= -static_cast<double>(exp_min_argument)) || sq_norm != sq_norm) return model.intercept;
-    const double form =
-        quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns, row.n_nonzero);
+    const double form = quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns, row.n_nonzero);
     const double inner = folded.constant + linear + scale * scale * form;
     return model.intercept + model.output_scale * std::exp(-half_s) * inner;
 }
@@ -144,8 +143,7 @@ class PendingBlock {
         }
         for (std::size_t k = 0; k < row.n_nonzero; ++k) {
             const std::size_t j = static_cast<std::size_t>(row.columns[k]);
-            u[j * block_rows] =
-                shifted(static_cast<double>(row.values[k]), model_.center[j], model_.input_scale);
+            u[j * block_rows] = shifted(static_cast<double>(row.values[k]), model_.center[j], model_.input_scale);
         }
         destinations_[n_rows_++] = decision_value;
         if (n_rows_ == block_rows) flush();

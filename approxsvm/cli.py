@@ -1,0 +1,124 @@
+"""The ``approxsvm`` command: arguments and output only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import approxsvm
+from approxsvm.errors import ApproxSVMError
+
+
+class _Commands(click.Group):
+    """Turns every expected failure into one line on stderr and exit status 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        except (ApproxSVMError, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
+            text = str(error) or "out of memory"
+        click.echo(f"approxsvm: {' '.join(text.split())}", err=True)
+        return ctx.exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(approxsvm.__version__, prog_name="approxsvm")
+def main() -> None:
+    """Compile trained RBF support vector machines into small, fast predictors."""
+
+
+_FILE = click.Path(path_type=Path)
+
+
+@main.command("convert-model")
+@click.argument("source", type=_FILE)
+@click.option("-o", "--output", "output", required=True, type=_FILE, help="The .asvm file to write.")
+@click.option(
+    "--center",
+    type=click.Choice(["mean", "origin"]),
+    default="mean",
+    show_default=True,
+    help="Point expanded about: the mean of the support vectors, or the origin as in the paper.",
+)
+@click.option(
+    "--n-features",
+    type=click.IntRange(min=1),
+    help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
+)
+@click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+def convert_model(source: Path, output: Path, center: Any, n_features: int | None, trust: bool) -> None:
+    """Compile SOURCE into an artifact.
+
+    SOURCE is a LIBSVM model file, or a pickle or joblib file of a fitted scikit-learn estimator (needs --trust).
+
+    \b
+    Example:
+        approxsvm convert-model a9a.model -o a9a.asvm
+        approxsvm-predict a9a.t a9a.asvm labels.txt
+    """
+    console = Console(highlight=False)
+    start = time.perf_counter()
+    with console.status(f"Compiling {source} ..."):
+        model = approxsvm.read_model(source, n_features=n_features, trust=trust)
+        fast = approxsvm.compile(model, center=center)
+        fast.save(output)
+    seconds = time.perf_counter() - start
+    summary = fast.summary
+    smaller = source.stat().st_size / summary.n_bytes
+    console.print(
+        f"{summary.source}, {summary.n_support_vectors:,} support vectors, {summary.n_features:,} features "
+        f"-> {output}, {summary.n_bytes:,} bytes ({smaller:.1f} times smaller), {seconds:.2f} s",
+        soft_wrap=True,
+    )
+
+
+@main.command()
+@click.argument("artifact", type=_FILE)
+def inspect(artifact: Path) -> None:
+    """Show what an artifact holds.
+
+    \b
+    Example:
+        approxsvm inspect a9a.asvm
+    """
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in approxsvm.load(artifact).summary.rows():
+        table.add_row(name, value)
+    Console(highlight=False).print(table)
+
+
+@main.command("gamma-max")
+@click.argument("data", type=_FILE)
+@click.argument("test_data", type=_FILE, required=False)
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when a file uses fewer.")
+def gamma_max(data: Path, test_data: Path | None, n_features: int | None) -> None:
+    """Print the largest gamma that the paper's validity test allows for LIBSVM files DATA and TEST_DATA.
+
+    It is 1 / (4 max||x|| max||z||) over training rows x and test rows z (Claesen et al. 2014, Eq. 3.11), once with
+    norms from the origin, as in the paper, and once from the mean of DATA.
+
+    \b
+    Example:
+        approxsvm gamma-max a9a a9a.t
+    """
+    names = [data] if test_data is None else [data, test_data]
+    rows = [approxsvm.read_libsvm_data(name, n_features=n_features)[0] for name in names]
+    width = max(X.shape[1] for X in rows)
+    for X in rows:
+        X.resize((X.shape[0], width))
+    table = Table("center", "gamma_max", box=None, pad_edge=False)
+    for center in ("origin", "mean"):
+        table.add_row(center, f"{approxsvm.gamma_max(*rows, center=center):.6g}")
+    Console(highlight=False).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

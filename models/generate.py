@@ -1,0 +1,59 @@
+"""Train the golden models on data bundled with scikit-learn, and compile them.
+
+    python models/generate.py
+
+writes, for each model, the LIBSVM text file, the artifact and rows with the exact decision values, into this folder.
+The files are kept in the repository: tests read them back, whatever a later version of a trainer would produce.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from libsvm.svmutil import svm_save_model, svm_train
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.preprocessing import MinMaxScaler
+
+import approxsvm
+from approxsvm import reference
+
+HERE = Path(__file__).parent
+
+
+def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
+    """Rows as LIBSVM text with round-trip digits, zeros left out."""
+    lines = []
+    for row, label in zip(X, y, strict=True):
+        features = "".join(f" {j + 1}:{value!r}" for j, value in enumerate(row.tolist()) if value != 0.0)
+        lines.append(f"{label:g}{features}\n")
+    path.write_text("".join(lines))
+
+
+def generate(name: str, options: str, X: Any, y: Any, test: slice) -> None:
+    """Train on the rows outside `test`, write model, artifact, test rows and exact decision values."""
+    train = np.ones(len(X), bool)
+    train[test] = False
+    svm_save_model(str(HERE / f"{name}.model"), svm_train(y[train].tolist(), X[train].tolist(), f"-q {options}"))
+    write_libsvm_data(HERE / f"{name}.t", X[test], y[test])
+    model = approxsvm.read_libsvm_model(HERE / f"{name}.model", n_features=X.shape[1])
+    np.savetxt(HERE / f"{name}.values", reference.decision_function(model, X[test]), fmt="%.17g")
+    approxsvm.compile(model).save(HERE / f"{name}.asvm")
+
+
+def main() -> None:
+    """Generate every golden model."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.round(MinMaxScaler().fit_transform(X), 4)
+    generate("breast_cancer", "-s 0 -t 2 -c 10 -g 0.05", X, np.where(y == 1, 1, -1), slice(0, 150))
+    generate(
+        "breast_cancer_one_class", "-s 2 -t 2 -n 0.2 -g 0.05", X[y == 1], np.ones(int((y == 1).sum())), slice(0, 50)
+    )
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    X = np.round(MinMaxScaler().fit_transform(X), 4)
+    generate("diabetes_svr", "-s 3 -t 2 -c 10 -g 0.1 -p 5", X, y, slice(0, 50))
+
+
+if __name__ == "__main__":
+    main()

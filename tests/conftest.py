@@ -1,0 +1,62 @@
+"""What tests share: real data where it is, random models, and every target this machine can run."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from approxsvm import KernelModel, _native
+
+REPOSITORY = Path(__file__).parent.parent
+GOLDEN = REPOSITORY / "models"
+
+
+@pytest.fixture(params=_native.runnable_targets())
+def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Force each target that this machine can run, one after the other."""
+    monkeypatch.setenv("APPROXSVM_TARGET", request.param)
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Decompress a file of $APPROXSVM_DATA once per session; skip where it is absent."""
+    root = Path(os.environ.get("APPROXSVM_DATA", REPOSITORY.parent / "shared"))
+    folder = tmp_path_factory.mktemp("unpacked")
+
+    def unpack(name: str) -> Path:
+        source = root / name
+        if not source.exists():
+            pytest.skip(f"{source} is not here; set APPROXSVM_DATA to the folder with data/ and models/")
+        unpacked_file = folder / source.stem
+        if not unpacked_file.exists():
+            opener: Any = lzma.open if source.suffix == ".xz" else bz2.open
+            with opener(source) as file:
+                unpacked_file.write_bytes(file.read())
+        return unpacked_file
+
+    return unpack
+
+
+def random_model(
+    seed: int, n_sv: int = 40, n_features: int = 7, gamma: float = 0.1, task: Any = "classification", **changes: Any
+) -> KernelModel:
+    """A model of random numbers; two classes of equal size unless the task says otherwise."""
+    rng = np.random.default_rng(seed)
+    arguments: dict[str, Any] = {
+        "task": task,
+        "support_vectors": rng.normal(size=(n_sv, n_features)),
+        "dual_coef": rng.normal(size=(1, n_sv)),
+        "intercept": rng.normal(size=1),
+        "gamma": gamma,
+    }
+    if task == "classification":
+        arguments |= {"labels": np.array([1, -1]), "n_support": np.array([n_sv // 2, n_sv - n_sv // 2])}
+    return KernelModel(**(arguments | changes))

@@ -1,0 +1,125 @@
+"""The approxsvm command: what a person types and sees."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import GOLDEN, random_model
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_convert_then_inspect(tmp_path):
+    output = tmp_path / "bc.asvm"
+    result = run("convert-model", GOLDEN / "breast_cancer.model", "-o", output)
+    assert result.exit_code == 0, result.stderr
+    assert (
+        f"libsvm c_svc, 62 support vectors, 30 features -> {output}, {output.stat().st_size:,} bytes" in result.stdout
+    )
+    assert output.read_bytes() == approxsvm.compile(GOLDEN / "breast_cancer.model").artifact.data
+    shown = run("inspect", output)
+    assert shown.exit_code == 0
+    for word in ("libsvm c_svc", "classification", "n support vectors", "62", "0.05", "mean"):
+        assert word in shown.stdout
+
+
+def test_options(tmp_path):
+    output = tmp_path / "bc.asvm"
+    assert (
+        run(
+            "convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--center", "origin", "--n-features", 33
+        ).exit_code
+        == 0
+    )
+    summary = approxsvm.load(output).summary
+    assert (summary.center, summary.n_features) == ("origin", 33)
+
+
+def test_pickles_need_trust(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    joblib.dump(SVC().fit(X, X[:, 0] > 0), tmp_path / "svc.joblib")
+    refused = run("convert-model", tmp_path / "svc.joblib", "-o", tmp_path / "out")
+    assert refused.exit_code == 1
+    assert "--trust" in refused.stderr
+    assert not (tmp_path / "out").exists()
+    assert run("convert-model", tmp_path / "svc.joblib", "-o", tmp_path / "out", "--trust").exit_code == 0
+
+
+def test_gamma_max(tmp_path):
+    train, test = tmp_path / "train", tmp_path / "test"
+    train.write_text("1 1:3 2:4\n-1 1:1\n")
+    test.write_text("1 3:2\n")
+    result = run("gamma-max", train, test)
+    assert result.exit_code == 0
+    assert "origin  0.025" in result.stdout
+    assert "0.01" in run("gamma-max", train).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "command", "message"),
+    [
+        (None, ["convert-model", "{}", "-o", "{}.out"], "{}: No such file or directory"),
+        ("nonsense\n", ["convert-model", "{}", "-o", "{}.out"], "{}, line 1: unknown key 'nonsense'"),
+        (None, ["inspect", "{}"], "{}: No such file or directory"),
+        ("text", ["inspect", "{}"], "{}: not an approxsvm artifact"),
+        ("1 1:x", ["gamma-max", "{}"], "{}, line 1: wrong input format"),
+    ],
+)
+def test_failures_are_one_line_and_leave_nothing(tmp_path, content, command, message):
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_text(content)
+    result = run(*(part.format(path) for part in command))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("approxsvm: " + message.format(path))
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    assert [p.name for p in tmp_path.iterdir()] == (["file"] if content is not None else [])
+
+
+def test_an_unwritable_output_is_named(tmp_path):
+    result = run("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "no" / "out")
+    assert result.exit_code == 1
+    assert result.stderr == f"approxsvm: {tmp_path}/no/out: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["convert-model", "inspect", "gamma-max"])
+def test_every_help_text_has_an_example(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example:\n      approxsvm {command} " in result.stdout
+
+
+def test_installed_command():
+    command = [sys.executable, "-m", "approxsvm.cli", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == f"approxsvm, version {approxsvm.__version__}\n"
+
+
+def test_importing_is_cheap():
+    """The heavy libraries are imported when something needs them, not before."""
+    program = (
+        "import sys, approxsvm; print([m for m in ('sklearn', 'scipy', 'rich', 'click', 'joblib') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
+def test_public_names():
+    assert set(approxsvm.__all__) <= set(dir(approxsvm))
+    for name in approxsvm.__all__:
+        assert getattr(approxsvm, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = approxsvm.nothing
+    assert random_model(0).n_sv == 40

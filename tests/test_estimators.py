@@ -1,0 +1,420 @@
+"""Compiled estimators: right numbers for every kind of input on every target, and scikit-learn's manners."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import replace
+from io import BytesIO
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix
+from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.datasets import make_classification
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+from sklearn.utils.validation import check_is_fitted
+
+import approxsvm
+from approxsvm import _native, reference
+from approxsvm.errors import InputError, TargetError
+from approxsvm.expansion import taylor
+
+
+def tolerance(model):
+    """Room for float32 arithmetic on a model of random numbers."""
+    return 1e-5 * (np.abs(model.coefficients(0)).sum() + abs(model.intercept[0]))
+
+
+def rows(seed=0, n=77, n_features=7, scale=1.0):
+    return np.random.default_rng(seed).normal(size=(n, n_features), scale=scale)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 122, 123, 130])
+@pytest.mark.parametrize("center", ["mean", "origin"])
+def test_decision_values_equal_the_reference_expansion(target, n_features, center):
+    model = random_model(n_features, n_features=n_features, gamma=0.3 / n_features)
+    fast = approxsvm.compile(model, center=center)
+    for n in (1, 2, 4, 5, 16, 17, 47, 48, 49, 100):
+        X = rows(n, n, n_features)
+        expected = reference.evaluate(taylor.expand(model, center), X)
+        np.testing.assert_allclose(fast.decision_function(X), expected, rtol=0, atol=tolerance(model))
+        np.testing.assert_allclose(fast.decision_function(csr_array(X)), expected, rtol=0, atol=tolerance(model))
+        np.testing.assert_allclose(
+            fast.decision_function(X.astype(np.float32)), expected, rtol=0, atol=tolerance(model)
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(0, 130),
+    n_features=st.integers(1, 40),
+    density=st.floats(0, 1),
+    log_gamma=st.floats(-4, 1),
+    offset=st.sampled_from([0.0, 1.0, 100.0]),
+)
+def test_any_model_and_rows_equal_the_reference_on_every_target(seed, n, n_features, density, log_gamma, offset):
+    rng = np.random.default_rng(seed)
+    gamma = 10.0**log_gamma
+    vectors = rng.normal(size=(30, n_features)) + offset
+    model = random_model(seed, n_sv=30, n_features=n_features, gamma=gamma, support_vectors=vectors)
+    X = np.where(rng.random((n, n_features)) < density, rng.normal(size=(n, n_features)) + offset, 0.0)
+    expansion = taylor.expand(model)
+    expected = reference.evaluate(expansion, X)
+    u = X - expansion.center.astype(float)
+    s = 2 * gamma * (u**2).sum(axis=1)
+    moduli = np.abs(expansion.constant) + np.abs(u) @ np.abs(expansion.linear)
+    moduli += np.einsum("ij,jk,ik->i", np.abs(u), np.abs(expansion.quadratic), np.abs(u))
+    allowed = 1e-6 * (1 + s) * np.exp(-s / 2) * moduli * (4 + n_features) + 1e-30 * moduli + 1e-13
+    artifact = approxsvm.compile(model).artifact.data
+    for name in _native.runnable_targets():
+        predictor = _native.Predictor(artifact, name)
+        assert (np.abs(predictor.dense(X, 1) - expected) <= allowed).all()
+        sparse = csr_array(X)
+        assert (np.abs(predictor.csr(sparse.indptr, sparse.indices, sparse.data, 1) - expected) <= allowed).all()
+
+
+def test_every_layout_gives_the_same_values(target):
+    model = random_model(1, n_features=37)
+    fast = approxsvm.compile(model)
+    X = rows(2, 101, 37)
+    expected = fast.decision_function(X)
+    wide = np.zeros((202, 74))
+    wide[::2, ::2] = X
+    backwards = np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+    unaligned = np.frombuffer(b"x" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(X.shape)
+    padded = np.zeros(101, dtype=[("flag", "u1"), ("x", "<f8", 37)])
+    padded["x"] = X
+    for layout in (np.asfortranarray(X), wide[::2, ::2], backwards, unaligned, padded["x"], X.astype(">f8")):
+        np.testing.assert_array_equal(fast.decision_function(layout), expected)
+    np.testing.assert_array_equal(fast.decision_function(X.tolist()), expected)
+    np.testing.assert_array_equal(fast.decision_function(pd.DataFrame(X)), expected)
+
+
+def test_every_sparse_format_gives_the_same_values(target):
+    fast = approxsvm.compile(random_model(1, n_features=37))
+    X = rows(2, 60, 37) * (np.random.default_rng(0).random((60, 37)) < 0.2)
+    expected = fast.decision_function(csr_array(X))
+    wide_index = csr_array(X)
+    wide_index.indices, wide_index.indptr = wide_index.indices.astype(np.int64), wide_index.indptr.astype(np.int64)
+    mixed_index = csr_array(X)
+    mixed_index.indptr = mixed_index.indptr.astype(np.int64)
+    shuffled = csr_array(X)
+    shuffled.data, shuffled.indices = shuffled.data.copy(), shuffled.indices.copy()
+    for first, last in zip(shuffled.indptr[:-1], shuffled.indptr[1:], strict=True):
+        shuffled.data[first:last] = shuffled.data[first:last][::-1]
+        shuffled.indices[first:last] = shuffled.indices[first:last][::-1]
+    shuffled.has_sorted_indices = False
+    for matrix in (csr_matrix(X), csc_array(X), coo_matrix(X), wide_index, mixed_index, shuffled):
+        np.testing.assert_array_equal(fast.decision_function(matrix), expected)
+
+
+def test_explicit_zeros_and_duplicates_in_sparse_rows():
+    model = random_model(1, n_features=4)
+    fast = approxsvm.compile(model)
+    twice = csr_matrix((np.array([1.0, 2.0, 0.0]), np.array([2, 2, 3]), np.array([0, 3])), shape=(1, 4))
+    expected = fast.decision_function(np.array([[0.0, 0.0, 3.0, 0.0]]))
+    np.testing.assert_allclose(fast.decision_function(twice), expected, atol=tolerance(model))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16])
+def test_other_number_types(dtype):
+    fast = approxsvm.compile(random_model(1))
+    X = np.random.default_rng(0).integers(0, 2, size=(50, 7)).astype(dtype)
+    np.testing.assert_array_equal(fast.decision_function(X), fast.decision_function(X.astype(np.float64)))
+
+
+def test_results_do_not_depend_on_the_number_of_threads(target):
+    model = random_model(4, n_features=90, gamma=0.01)
+    fast = approxsvm.compile(model)
+    X = rows(5, 5003, 90)
+    sparse = csr_array(X * (np.random.default_rng(1).random(X.shape) < 0.3))
+    for matrix in (X, X.astype(np.float32), sparse):
+        expected = fast.set_params(n_jobs=1).decision_function(matrix)
+        for n_jobs in (2, 3, 7, -1):
+            np.testing.assert_array_equal(fast.set_params(n_jobs=n_jobs).decision_function(matrix), expected)
+        np.testing.assert_array_equal(fast.set_params(n_jobs=None).decision_function(matrix), expected)
+
+
+def test_a_rows_value_does_not_depend_on_its_neighbours(target):
+    fast = approxsvm.compile(random_model(4, n_features=21))
+    X = rows(6, 203, 21)
+    whole = fast.decision_function(X)
+    np.testing.assert_array_equal(fast.decision_function(X[57:]), whole[57:])
+    np.testing.assert_array_equal(fast.decision_function(X[::-1]), whole[::-1])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 3, 60])
+def test_non_finite_rows_are_refused(target, value, dtype, n):
+    fast = approxsvm.compile(random_model(1, n_features=19))
+    word = "NaN" if np.isnan(value) else "infinity"
+    for row, column in ((0, 0), (n - 1, 18), (n // 2, 9)):
+        X = rows(0, n, 19).astype(dtype)
+        X[row, column] = value
+        for matrix in (X, np.asfortranarray(X), csr_array(X)):
+            with pytest.raises(InputError, match=rf"Input X contains {word}\. \(row {row}, column {column}\)"):
+                fast.predict(matrix)
+    with pytest.raises(InputError, match="NaN or infinity"):
+        fast.predict_one(np.full(19, value, dtype))
+
+
+def test_finite_rows_too_far_away_get_the_intercept(target):
+    model = random_model(1, n_features=19)
+    fast = approxsvm.compile(model)
+    for size, dtype in ((1e4, np.float64), (1e20, np.float32), (3e38, np.float32), (1e300, np.float64)):
+        X = np.full((50, 19), size, dtype)
+        for matrix in (X, csr_array(X), X[:1], -X):
+            assert (fast.decision_function(matrix) == model.intercept[0]).all()
+
+
+def test_extreme_models_stay_finite(target):
+    X = rows(3, 50, 5)
+    for gamma in (0.0, 1e-60, 1e-30, 1e30, 1e60):
+        for size in (1e-250, 1e250):
+            model = random_model(7, n_features=5, gamma=gamma)
+            scaled = random_model(7, n_features=5, gamma=gamma, dual_coef=model.dual_coef * size)
+            values = approxsvm.compile(scaled).decision_function(X) - scaled.intercept[0]
+            expected = reference.decision_function(scaled, X)[:, 0] - scaled.intercept[0]
+            assert np.abs(values - expected).max() <= 1e-5 * size * np.abs(model.dual_coef).sum() + 1e-13
+
+
+def test_wrong_shapes_name_both_numbers():
+    fast = approxsvm.compile(random_model(1))
+    for matrix in (rows(0, 5, 6), csr_array(rows(0, 5, 6)), rows(0, 5, 6).tolist()):
+        with pytest.raises(ValueError, match=r"X has 6 features, but .* 7 features"):
+            fast.predict(matrix)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        fast.predict(np.zeros(7))
+    with pytest.raises(InputError, match=r"\(n_features,\) or \(1, n_features\)"):
+        fast.predict_one(np.zeros((2, 7)))
+    with pytest.raises(InputError, match="X has 6 features, but the model expects 7"):
+        fast.predict_one(np.zeros(6))
+    with pytest.raises(InputError, match="float32 or float64"):
+        fast.predict_one(np.zeros(7, int))
+    with pytest.raises(InputError, match="C-contiguous"):
+        fast.predict_one(np.zeros(14)[::2])
+
+
+def test_broken_csr_matrices_do_not_crash():
+    predictor = _native.Predictor(approxsvm.compile(random_model(1)).artifact.data)
+    data, indices = np.ones(3), np.array([0, 1, 2], np.int32)
+    for indptr in ([0, 4], [-1, 3], [0, 2, 1], [5, 3]):
+        with pytest.raises(InputError, match="indptr of the CSR matrix is broken at row"):
+            predictor.csr(np.array(indptr, np.int32), indices, data, 1)
+    with pytest.raises(InputError, match="not a CSR matrix"):
+        predictor.csr(np.array([0, 2], np.int32), indices[:2], data, 1)
+    with pytest.raises(InputError, match="both be int32"):
+        predictor.csr(np.array([0, 2], np.int64), indices, data, 1)
+
+
+def test_columns_never_seen_count_in_the_norm_only(target):
+    """The rule of LIBSVM for indices that no support vector has."""
+    model = random_model(1, n_features=5)
+    wider = replace(model, support_vectors=np.pad(model.support_vectors, ((0, 0), (0, 1))))
+    X = np.hstack([rows(0, 20, 5), rows(1, 20, 1)])
+    sparse = csr_array(X)
+    predictor = _native.Predictor(approxsvm.compile(model).artifact.data)
+    values = predictor.csr(sparse.indptr, sparse.indices, sparse.data, 1)
+    expected = approxsvm.compile(wider).decision_function(X)  # labels (1, -1): in LIBSVM's orientation
+    np.testing.assert_allclose(values, expected, atol=tolerance(model))
+
+
+def test_forced_targets(monkeypatch):
+    model = random_model(1)
+    for name in _native.runnable_targets():
+        monkeypatch.setenv("APPROXSVM_TARGET", name)
+        assert approxsvm.compile(model)._predictor.target == name
+    monkeypatch.setenv("APPROXSVM_TARGET", "avx1024")
+    with pytest.raises(TargetError, match=r"APPROXSVM_TARGET asks for target 'avx1024', which was not built in"):
+        approxsvm.compile(model)
+
+
+# --- tasks and labels
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["no", "yes"], [0, 1], [3.0, -1.0], [True, False], np.array(["b", "a"], dtype=object), np.array([7, 2], np.uint8)],
+)
+def test_classes_keep_order_and_type(labels, tmp_path):
+    X, y = make_classification(150, 5, random_state=1)
+    svc = SVC(gamma=0.01).fit(X, np.asarray(labels)[y])
+    fast = approxsvm.compile(svc)
+    fast.save(tmp_path / "m.asvm")
+    for estimator in (fast, approxsvm.load(tmp_path / "m.asvm")):
+        np.testing.assert_array_equal(estimator.classes_, svc.classes_)
+        assert estimator.classes_.dtype == svc.classes_.dtype
+        assert estimator.predict(X).dtype == svc.predict(X).dtype
+        assert (estimator.predict(X) == svc.predict(X)).mean() > 0.98
+        near = np.abs(svc.decision_function(X)) > 0.05
+        assert (np.sign(estimator.decision_function(X)) == np.sign(svc.decision_function(X)))[near].all()
+        assert estimator.predict_one(X[0]) == estimator.predict(X[:1])[0]
+    assert is_classifier(fast)
+
+
+def test_zero_goes_to_the_second_label_of_libsvm():
+    """scikit-learn then returns -0.0 and classes_[1]; a LIBSVM model its second label."""
+    X, y = make_classification(50, 3, n_redundant=0, random_state=1)
+    svc = SVC().fit(X, y)
+    svc._dual_coef_ = np.zeros_like(svc._dual_coef_)
+    svc._intercept_ = np.zeros(1)
+    assert (approxsvm.compile(svc).predict(X) == svc.classes_[1]).all()
+    model = random_model(0, dual_coef=np.zeros((1, 40)), intercept=np.zeros(1), labels=np.array([4, 9]))
+    assert (approxsvm.compile(model).predict(rows()) == 9).all()
+
+
+@pytest.mark.parametrize("labels", [[1, -1], [-1, 1]])
+def test_decision_function_is_positive_for_the_larger_label(labels):
+    model = random_model(0, labels=np.array(labels))
+    fast = approxsvm.compile(model)
+    X = rows()
+    np.testing.assert_array_equal(fast.classes_, [-1, 1])
+    np.testing.assert_array_equal(fast.predict(X), np.where(fast.decision_function(X) > 0, 1, -1))
+    expected = reference.evaluate(taylor.expand(model), X) * (1 if labels == [1, -1] else -1)
+    np.testing.assert_allclose(fast.decision_function(X), expected, atol=tolerance(model))
+
+
+def test_regression():
+    X = rows(0, 200, 5)
+    svr = SVR(gamma=0.01, C=10).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    fast = approxsvm.compile(svr)
+    assert is_regressor(fast)
+    np.testing.assert_allclose(fast.predict(X), svr.predict(X), atol=0.05)
+    assert fast.score(X, svr.predict(X)) > 0.99
+    assert fast.predict_one(X[3]) == pytest.approx(fast.predict(X)[3], abs=1e-5)
+
+
+def test_one_class():
+    X = rows(0, 300, 5)
+    detector = OneClassSVM(gamma=0.01, nu=0.2).fit(X)
+    fast = approxsvm.compile(detector)
+    assert is_outlier_detector(fast)
+    assert fast.offset_ == pytest.approx(detector.offset_)
+    assert (fast.predict(X) == detector.predict(X)).mean() > 0.95
+    size = np.abs(detector.dual_coef_).sum()
+    np.testing.assert_allclose(fast.decision_function(X), detector.decision_function(X), atol=1e-3 * size)
+    np.testing.assert_allclose(fast.score_samples(X) - fast.offset_, fast.decision_function(X), atol=1e-9 * size)
+    assert fast.predict_one(X[0]) == fast.predict(X[:1])[0]
+
+
+# --- scikit-learn's manners
+
+
+@pytest.fixture
+def fitted():
+    X, y = make_classification(150, 5, random_state=1)
+    svc = SVC(gamma=0.01).fit(X, y)
+    return X, y, svc, approxsvm.compile(svc)
+
+
+def test_copies_predict_alike(fitted):
+    X, _, _, fast = fitted
+    expected = fast.decision_function(X)
+    buffer = BytesIO()
+    joblib.dump(fast, buffer)
+    buffer.seek(0)
+    for other in (clone(fast), pickle.loads(pickle.dumps(fast)), copy.deepcopy(fast), joblib.load(buffer), fast.fit(X)):
+        np.testing.assert_array_equal(other.decision_function(X), expected)
+        check_is_fitted(other)
+        assert other.n_features_in_ == 5
+    assert len(pickle.dumps(fast)) < len(fast.artifact.data) + 1000
+
+
+def test_pipelines_and_cross_validation(fitted):
+    X, y, svc, fast = fitted
+    pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), fast).fit(X, y)
+    np.testing.assert_array_equal(pipeline.predict(X), fast.predict(X))
+    assert cross_val_score(fast, X, y, cv=3).min() > 0.8
+    assert cross_val_score(fast, X, y, cv=3, scoring="roc_auc").min() > 0.8
+    assert fast.score(X, y) == pytest.approx(svc.score(X, y), abs=0.02)
+
+
+def test_parameters(fitted):
+    _, _, _, fast = fitted
+    assert set(fast.get_params()) == {"artifact", "n_jobs"}
+    assert fast.set_params(n_jobs=2).n_jobs == 2
+    other = approxsvm.compile(random_model(1))
+    X = rows()
+    expected = other.predict(X)
+    np.testing.assert_array_equal(fast.set_params(artifact=other.artifact).predict(X), expected)
+    assert "Artifact: classification, 7 features" in repr(fast)
+
+
+def test_data_frames_with_names(fitted):
+    X, y, _, _ = fitted
+    frame = pd.DataFrame(X, columns=list("abcdé"))
+    svc = SVC(gamma=0.01).fit(frame, y)
+    fast = approxsvm.compile(svc)
+    np.testing.assert_array_equal(fast.feature_names_in_, svc.feature_names_in_)
+    assert (fast.predict(frame) == svc.predict(frame)).mean() > 0.98
+    with pytest.raises(ValueError, match="feature names"):
+        fast.predict(frame.rename(columns={"a": "z"}))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        fast.predict(X)
+
+
+def test_no_names_no_attribute(fitted):
+    assert not hasattr(fitted[3], "feature_names_in_")
+
+
+def test_empty_batches(fitted):
+    _, _, _, fast = fitted
+    assert fast.predict(np.empty((0, 5))).shape == (0,)
+    assert fast.predict(csr_array((0, 5))).shape == (0,)
+
+
+def test_within_gamma_bound_is_the_papers_test():
+    model = random_model(1, n_features=6, gamma=0.01)
+    for center in ("origin", "mean"):
+        fast = approxsvm.compile(model, center=center)
+        X = rows(0, 200, 6, scale=3.0)
+        mu = fast.artifact.center.astype(float)
+        radius = np.linalg.norm(model.support_vectors - mu, axis=1).max()
+        expected = 4 * 0.01 * radius * np.linalg.norm(X - mu, axis=1) < 1
+        np.testing.assert_array_equal(fast.within_gamma_bound(X), expected)
+        np.testing.assert_array_equal(fast.within_gamma_bound(csr_array(X)), expected)
+        assert 0 < expected.mean() < 1
+
+
+def test_summary():
+    summary = approxsvm.compile(random_model(1, gamma=0.25), center="origin").summary
+    assert (summary.degree, summary.n_centers, summary.center, summary.gamma) == (2, 1, "origin", 0.25)
+    assert (summary.n_features, summary.n_support_vectors) == (7, 40)
+    radius = np.linalg.norm(random_model(1).support_vectors, axis=1).max()
+    assert summary.gamma_max_support_vectors == pytest.approx(1 / (4 * radius**2))
+    assert "n support vectors" in str(summary)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "guess"}, "mode must be .*'guess'"),
+        ({"degree": 3}, "degree must be .* 3"),
+        ({"center": "median"}, "center must be .*'median'"),
+        ({"n_features": 3}, "the model has 7 features, but 3 were asked for"),
+    ],
+)
+def test_unknown_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        approxsvm.compile(random_model(1), **options)
+
+
+def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
+    (tmp_path / "m").write_text(
+        "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\n"
+        "SV\n1 1:1\n-1 2:1\n"
+    )
+    assert approxsvm.compile(tmp_path / "m").n_features_in_ == 2
+    assert approxsvm.compile(tmp_path / "m", np.zeros((3, 5))).n_features_in_ == 5
+    assert approxsvm.compile(tmp_path / "m", n_features=9).n_features_in_ == 9

@@ -1,0 +1,122 @@
+"""The BLAS expansion against the naive one, and both against the exact decision function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import approxsvm
+from approxsvm import reference
+from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.expansion import taylor
+from approxsvm.expansion.validity import limit, row_norms
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_sv=st.integers(0, 60),
+    n_features=st.integers(1, 20),
+    gamma=st.floats(1e-4, 10.0),
+    choice=st.sampled_from(["mean", "origin"]),
+    sparse=st.booleans(),
+)
+def test_blas_expansion_equals_the_naive_one(seed, n_sv, n_features, gamma, choice, sparse):
+    model = random_model(seed, n_sv, n_features, gamma)
+    if sparse:
+        model = random_model(seed, n_sv, n_features, gamma, support_vectors=csr_array(model.support_vectors))
+    expansion = taylor.expand(model, choice)
+    constant, linear, quadratic = reference.expand(model, expansion.center.astype(float))
+    scale = np.abs(model.coefficients(0)).sum() + 1e-300
+    np.testing.assert_allclose(expansion.constant, constant, rtol=0, atol=1e-13 * scale)
+    np.testing.assert_allclose(expansion.linear, linear, rtol=0, atol=1e-12 * scale * (1 + gamma))
+    np.testing.assert_allclose(expansion.quadratic, quadratic, rtol=0, atol=1e-12 * scale * (1 + gamma) ** 2)
+    assert (expansion.quadratic == expansion.quadratic.T).all()
+
+
+def test_blocks_of_support_vectors_add_up(monkeypatch):
+    model = random_model(3, n_sv=101, n_features=9)
+    whole = taylor.expand(model)
+    monkeypatch.setattr(taylor, "_BLOCK_BYTES", 8 * 9 * 7)
+    parts = taylor.expand(model)
+    np.testing.assert_allclose(parts.quadratic, whole.quadratic, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(parts.linear, whole.linear, rtol=1e-13, atol=1e-15)
+    assert parts.max_sv_norm == whole.max_sv_norm
+
+
+@pytest.mark.parametrize("choice", ["mean", "origin"])
+def test_expansion_converges_to_the_exact_decision_function(choice):
+    """The remainder is of third order in gamma: an eighth when gamma is halved."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    errors = []
+    for gamma in (0.004, 0.002):
+        model = random_model(1, n_features=4, gamma=gamma)
+        exact = reference.decision_function(model, X)[:, 0]
+        errors.append(np.abs(reference.evaluate(taylor.expand(model, choice), X) - exact).max())
+    assert 6.5 < errors[0] / errors[1] < 9.5
+
+
+def test_the_mean_is_a_better_center_than_the_origin_for_data_far_from_it():
+    model = random_model(2, gamma=0.01)
+    shifted = random_model(2, gamma=0.01, support_vectors=model.support_vectors + 5.0)
+    X = np.random.default_rng(5).normal(size=(50, 7)) + 5.0
+    exact = reference.decision_function(shifted, X)[:, 0]
+    error = {c: np.abs(reference.evaluate(taylor.expand(shifted, c), X) - exact).max() for c in ("mean", "origin")}
+    assert error["mean"] < 1e-2 * error["origin"]
+
+
+def test_center_beyond_float32_is_refused():
+    model = random_model(0, n_features=3)
+    vectors = model.support_vectors.copy()
+    vectors[:, 1] = 1e300
+    with pytest.raises(UnsupportedModelError, match=r"feature 1 .* is 1e\+300, beyond float32's"):
+        taylor.expand(random_model(0, n_features=3, support_vectors=vectors))
+
+
+def test_too_many_features_are_refused_before_memory_is_taken():
+    wide = csr_array((40, 2_000_000_000), dtype=np.float64)
+    with pytest.raises(UnsupportedModelError, match="2000000000 x 2000000000 matrix; at most 11585"):
+        taylor.expand(random_model(0, support_vectors=wide))
+
+
+def test_gamma_max_is_the_papers_formula():
+    X = np.array([[3.0, 4.0], [1.0, 0.0]])
+    X_test = np.array([[0.0, 2.0]])
+    assert approxsvm.gamma_max(X) == pytest.approx(1 / (4 * 5 * 5))
+    assert approxsvm.gamma_max(X, X_test) == pytest.approx(1 / (4 * 5 * 2))
+    assert approxsvm.gamma_max(csr_array(X), csr_array(X_test)) == pytest.approx(1 / 40)
+    assert approxsvm.gamma_max(np.zeros((2, 2))) == float("inf")
+
+
+def test_gamma_max_from_the_mean():
+    X = np.array([[10.0, 0.0], [12.0, 0.0]])
+    assert approxsvm.gamma_max(X, center="mean") == pytest.approx(0.25)
+    assert approxsvm.gamma_max(csr_array(X), center="mean") == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0]], [[1.0, 2.0]]), "X_test has 2 features, but X has 1"),
+        (([[np.nan]],), "NaN"),
+        ((np.empty((0, 3)),), "at least one row"),
+        (([1.0, 2.0],), "shape \\(2,\\)"),
+    ],
+)
+def test_gamma_max_refuses(arguments, message):
+    with pytest.raises(InputError, match=message):
+        approxsvm.gamma_max(*arguments)
+    with pytest.raises(InputError, match="center must be"):
+        approxsvm.gamma_max([[1.0]], center="median")
+
+
+def test_norms_of_sparse_rows_agree_with_dense_ones():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.4)
+    center = rng.normal(size=6).astype(np.float32)
+    np.testing.assert_allclose(row_norms(csr_array(X), center), row_norms(X, center), rtol=1e-12)
+    assert limit(0.0, 1.0) == float("inf")

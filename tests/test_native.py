@@ -1,0 +1,70 @@
+"""Builds the native tests as a C++ developer would, plain and under sanitizers, and the example outside the tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from conftest import GOLDEN, REPOSITORY
+
+PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    result = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env={**os.environ, "PATH": PATH}, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    return result.stdout + result.stderr
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _tools() -> None:
+    for tool in ("cmake", "ninja", "c++"):
+        if shutil.which(tool, path=PATH) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["-DAPPROXSVM_SANITIZE=address,undefined", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]],
+    ids=["release", "sanitized"],
+)
+def test_native_tests(tmp_path: Path, options: list[str]) -> None:
+    run(
+        "cmake",
+        "-S",
+        REPOSITORY,
+        "-B",
+        tmp_path,
+        "-G",
+        "Ninja",
+        "-DAPPROXSVM_BUILD_TESTS=ON",
+        "-DCMAKE_CXX_FLAGS=-Werror",
+        *options,
+    )
+    run("ninja", "-C", tmp_path)
+    print(run("ctest", "--output-on-failure", "--test-dir", tmp_path / "cpp"))
+
+
+def test_the_example_builds_outside_the_tree_and_predicts(tmp_path: Path) -> None:
+    run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", "-G", "Ninja", "-DAPPROXSVM_BUILD_TOOLS=OFF")
+    run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "prefix", "--component", "Unspecified")
+    shutil.copytree(REPOSITORY / "cpp" / "examples" / "embed", tmp_path / "embed")
+    flags = ["-G", "Ninja", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}", "-DCMAKE_CXX_FLAGS=-Werror"]
+    run("cmake", "-S", tmp_path / "embed", "-B", tmp_path / "out", *flags)
+    run("cmake", "--build", tmp_path / "out")
+    printed = run(tmp_path / "out" / "embed", GOLDEN / "breast_cancer.asvm")
+    assert (
+        printed
+        == "row: decision value 0.261487, label 1\nbatch: 100 rows, first decision value 0.261487, last -1.796539\n"
+    )
+    broken = subprocess.run(
+        [tmp_path / "out" / "embed", GOLDEN / "breast_cancer.model"], capture_output=True, text=True
+    )
+    assert broken.returncode == 1
+    assert "wrong magic bytes" in broken.stderr

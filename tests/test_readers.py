@@ -1,0 +1,293 @@
+"""Readers: what they accept becomes the exact decision function of the source, what they refuse is named."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from conftest import GOLDEN, random_model
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+
+import approxsvm
+from approxsvm import reference
+from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+
+HEADER = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n"
+MODEL = HEADER + "1 1:1 2:0.5\n-1 1:-1\n"
+
+
+def read_text(tmp_path, text):
+    path = tmp_path / "some.model"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return approxsvm.read_libsvm_model(path)
+
+
+def without(key):
+    return "".join(line + "\n" for line in MODEL.splitlines() if not line.startswith(key + " "))
+
+
+def test_a_libsvm_model_becomes_arrays(tmp_path):
+    model = read_text(tmp_path, MODEL)
+    assert (model.task, model.gamma, model.n_sv, model.n_features) == ("classification", 0.5, 2, 2)
+    np.testing.assert_array_equal(model.support_vectors.toarray(), [[1, 0.5], [-1, 0]])
+    np.testing.assert_array_equal(model.dual_coef, [[1, -1]])
+    np.testing.assert_array_equal(model.intercept, [-0.25])
+    np.testing.assert_array_equal(model.labels, [1, -1])
+    assert model.source == "libsvm c_svc"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MODEL.replace("\n", "\r\n"),
+        "  " + MODEL.replace("\n", "\n  ", 3),
+        MODEL.replace("SV\n", "SV  \n"),
+        MODEL + "\n\n",
+        MODEL.rstrip("\n"),
+        MODEL.replace("gamma 0.5\nnr_class 2\n", "nr_class 2\ngamma 0.5\n"),
+        MODEL.replace(" 2:0.5\n", " 2:0.5 \n"),
+    ],
+    ids=["crlf", "leading blanks", "SV blanks", "blank lines", "no newline", "reordered", "trailing blank"],
+)
+def test_variants_that_libsvm_accepts(tmp_path, text):
+    model, expected = read_text(tmp_path, text), read_text(tmp_path, MODEL)
+    np.testing.assert_array_equal(model.support_vectors.toarray(), expected.support_vectors.toarray())
+    np.testing.assert_array_equal(model.dual_coef, expected.dual_coef)
+
+
+def test_a_row_without_features_is_a_zero_vector(tmp_path):
+    np.testing.assert_array_equal(read_text(tmp_path, HEADER + "1\n-1 1:2\n").support_vectors.toarray(), [[0], [2]])
+
+
+def test_index_zero_is_a_column(tmp_path):
+    model = read_text(tmp_path, HEADER + "1 0:3 1:4\n-1 1:2\n")
+    assert model.first_index == 0
+    np.testing.assert_array_equal(model.support_vectors.toarray(), [[3, 4], [0, 2]])
+
+
+def test_a_model_of_one_class_is_read_but_not_compiled(tmp_path):
+    text = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 1\ntotal_sv 0\nrho\nlabel 5\nnr_sv 0\nSV\n"
+    model = read_text(tmp_path, text)
+    assert (model.n_sv, model.n_decisions, model.labels.tolist()) == (0, 0, [5])
+    with pytest.raises(UnsupportedModelError, match="one class and always predicts 5"):
+        approxsvm.compile(model)
+
+
+def test_multi_class_is_read_but_not_compiled_yet(tmp_path):
+    text = (
+        "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 3\ntotal_sv 3\nrho 0.1 0.2 0.3\nlabel 7 8 9\n"
+        "nr_sv 1 1 1\nSV\n1 2 1:1\n-1 3 1:2\n-2 -3 1:3\n"
+    )
+    model = read_text(tmp_path, text)
+    assert model.n_decisions == 3
+    np.testing.assert_array_equal(model.coefficients(0), [1, -1, 0])
+    np.testing.assert_array_equal(model.coefficients(1), [2, 0, -2])
+    np.testing.assert_array_equal(model.coefficients(2), [0, 3, -3])
+    with pytest.raises(UnsupportedModelError, match="3 classes; models with more than 2 cannot be compiled yet"):
+        approxsvm.compile(model)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADER, "2"),
+        (HEADER + "1 1:1\n", "2"),
+        (MODEL + "1 1:1\n", "2"),
+        (MODEL.replace("nr_sv 1 1", "nr_sv 1 2"), "3"),
+        (without("gamma"), "gamma"),
+        (without("label"), "label"),
+        (without("nr_sv"), "nr_sv"),
+        (without("rho"), "rho"),
+        (MODEL.replace("gamma 0.5\n", "gamma 0.5\ngamma 0.5\n"), "gamma"),
+        (MODEL.replace("1:1 2:0.5", "2:1 1:0.5"), "1"),
+        (MODEL.replace("1:1 2:0.5", "1:1 1:0.5"), "1"),
+        (MODEL.replace("2:0.5", "-2:0.5"), "-2"),
+        (MODEL.replace("2:0.5", "99999999999:0.5"), "99999999999"),
+        (MODEL.replace("2:0.5", "2:nan"), "nan"),
+        (MODEL.replace("2:0.5", "2:inf"), "inf"),
+        (MODEL.replace("rho 0.25", "rho nan"), "rho"),
+        (MODEL.replace("gamma 0.5", "gamma inf"), "gamma"),
+        (MODEL.replace("c_svc", "C_SVC"), "C_SVC"),
+        (MODEL.replace("rbf", "gauss"), "gauss"),
+        ("colour blue\n" + MODEL, "colour"),
+        (MODEL.replace("nr_class 2\n", "").replace("SV\n", "nr_class 2\nSV\n", 1), "nr_class"),
+        (MODEL.replace("total_sv 2", "total_sv 1000000000000000000"), "1000000000000000000"),
+        (b"\x00\xff\xfe\x89", ""),
+        (b"", ""),
+    ],
+)
+def test_broken_models_are_refused_with_name_and_place(tmp_path, text, message):
+    with pytest.raises(ModelFormatError) as caught:
+        read_text(tmp_path, text)
+    assert str(caught.value).startswith(str(tmp_path / "some.model"))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "sigmoid", "precomputed"])
+def test_other_kernels_of_libsvm_are_named(tmp_path, kernel):
+    text = MODEL.replace("rbf", kernel).replace("gamma 0.5\n", "degree 3\ngamma 0.5\ncoef0 1\n")
+    with pytest.raises(UnsupportedModelError, match=f"some.model: the kernel is {kernel}"):
+        read_text(tmp_path, text)
+
+
+def test_missing_model_file_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="absent"):
+        approxsvm.read_libsvm_model(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "breast_cancer_one_class", "diabetes_svr"])
+def test_golden_models_give_the_recorded_decision_values(name):
+    model = approxsvm.read_libsvm_model(GOLDEN / f"{name}.model")
+    X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=model.n_features)
+    expected = np.loadtxt(GOLDEN / f"{name}.values")
+    np.testing.assert_allclose(reference.decision_function(model, X.toarray())[:, 0], expected, rtol=1e-13, atol=1e-13)
+
+
+def data():
+    return make_classification(120, 6, random_state=0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.2])
+@pytest.mark.parametrize("estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_sklearn_estimators_become_their_decision_function(estimator, gamma, sparse):
+    X, y = data()
+    fitted = estimator(gamma=gamma).fit(csr_matrix(X) if sparse else X, y)
+    model = approxsvm.read_model(fitted)
+    values = reference.decision_function(model, X)[:, 0]
+    rows = csr_matrix(X) if sparse else X
+    if estimator in (SVC, NuSVC):
+        np.testing.assert_allclose(-values, fitted.decision_function(rows), rtol=1e-10, atol=1e-10)
+        np.testing.assert_array_equal(model.labels, fitted.classes_)
+    elif estimator is OneClassSVM:
+        np.testing.assert_allclose(values, fitted.decision_function(rows), rtol=1e-10, atol=1e-10)
+    else:
+        np.testing.assert_allclose(values, fitted.predict(rows), rtol=1e-10, atol=1e-10)
+    assert model.source == f"sklearn {estimator.__name__}"
+
+
+def test_multi_class_sklearn_models_keep_libsvms_pairs():
+    X, _ = data()
+    y = np.arange(len(X)) % 4
+    fitted = SVC(decision_function_shape="ovo").fit(X, y)
+    values = reference.decision_function(approxsvm.read_model(fitted), X)
+    np.testing.assert_allclose(values, fitted.decision_function(X), rtol=1e-10, atol=1e-10)
+
+
+def test_subclasses_are_recognised():
+    class Mine(SVC):
+        pass
+
+    X, y = data()
+    assert approxsvm.read_model(Mine().fit(X, y)).source == "sklearn SVC"
+
+
+def test_unfitted_estimators_are_refused():
+    with pytest.raises(NotFittedError, match="SVC is not fitted"):
+        approxsvm.compile(SVC())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (SVC(kernel="linear"), "'linear', only 'rbf'"),
+        (SVC(kernel="poly"), "'poly'"),
+        (SVC(kernel=lambda a, b: a @ b.T), "callable '<lambda>'"),
+        (LinearSVC(), "cannot compile a sklearn.svm._classes.LinearSVC"),
+    ],
+)
+def test_unsupported_estimators_are_named(estimator, message):
+    with pytest.raises(UnsupportedModelError, match=message):
+        approxsvm.compile(estimator.fit(*data()))
+
+
+def test_precomputed_kernels_are_refused():
+    X, y = data()
+    with pytest.raises(UnsupportedModelError, match="'precomputed'"):
+        approxsvm.compile(SVC(kernel="precomputed").fit(X @ X.T, y))
+
+
+def test_a_tampered_estimator_is_refused():
+    fitted = SVC().fit(*data())
+    fitted._n_support = fitted._n_support + np.array([5, 0], np.int32)
+    with pytest.raises(ModelFormatError, match="n_support_ is"):
+        approxsvm.compile(fitted)
+
+
+def test_pickles_need_trust(tmp_path):
+    fitted = SVC().fit(*data())
+    joblib.dump(fitted, tmp_path / "svc.joblib")
+    (tmp_path / "svc.pkl").write_bytes(pickle.dumps(fitted))
+    for name in ("svc.joblib", "svc.pkl"):
+        with pytest.raises(UnsupportedModelError, match="can run any code"):
+            approxsvm.read_model(tmp_path / name)
+        assert approxsvm.read_model(tmp_path / name, trust=True).n_sv == len(fitted.support_)
+    (tmp_path / "bad.pkl").write_bytes(b"not a pickle")
+    with pytest.raises(ModelFormatError, match=r"bad.pkl: not a readable pickle"):
+        approxsvm.read_model(tmp_path / "bad.pkl", trust=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dual_coef": np.ones((2, 40))}, r"dual_coef has shape \(2, 40\), expected \(1, 40\)"),
+        ({"intercept": np.ones(2)}, r"intercept has shape \(2,\), expected \(1,\)"),
+        ({"gamma": -1.0}, "gamma is -1.0"),
+        ({"gamma": np.inf}, "gamma is inf"),
+        ({"n_support": np.array([1, 2])}, "3 support vectors in all, but the model holds 40"),
+        ({"n_support": np.array([40])}, "1 support vector counts for 2 classes"),
+        ({"labels": np.array([1, 1])}, "not distinct"),
+        ({"labels": np.empty(0)}, "cannot have 0 labels"),
+        ({"support_vectors": np.full((40, 7), np.nan)}, "support_vectors holds NaN"),
+        ({"dual_coef": np.ones((1, 40), np.float32)}, "dual_coef must be float64, not float32"),
+        ({"feature_names": ("a",)}, "1 feature names for 7 features"),
+        ({"first_index": 2}, "first_index is 2"),
+        ({"task": "clustering"}, "unknown task 'clustering'"),
+    ],
+)
+def test_kernel_models_are_validated_when_built(changes, message):
+    with pytest.raises(ModelFormatError, match=message):
+        random_model(0, **changes)
+
+
+def test_data_files(tmp_path):
+    path = tmp_path / "rows"
+    path.write_text("+1 1:0.5 3:2\n-1\n3 2:-1e-3\n")
+    X, y = approxsvm.read_libsvm_data(path, n_features=4)
+    assert isinstance(X, csr_array)
+    np.testing.assert_array_equal(X.toarray(), [[0.5, 0, 2, 0], [0, 0, 0, 0], [0, -1e-3, 0, 0]])
+    np.testing.assert_array_equal(y, [1, -1, 3])
+    zero, _ = approxsvm.read_libsvm_data(path, zero_based=True)
+    np.testing.assert_array_equal(zero.toarray()[0], [0, 0.5, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("1 1:1\n\n1 1:1\n", 2),
+        ("1 2:1 1:1\n", 1),
+        ("1 1:1\n1 1 :2\n", 2),
+        ("1,2 1:1\n", 1),
+        ("1 1:x\n", 1),
+        ("1 -1:1\n", 1),
+    ],
+)
+def test_bad_data_lines_are_named(tmp_path, text, line):
+    path = tmp_path / "rows"
+    path.write_text(text)
+    with pytest.raises(DataFormatError, match=f"rows, line {line}: wrong input format"):
+        approxsvm.read_libsvm_data(path)
+
+
+def test_data_indices_outside_the_columns_are_named(tmp_path):
+    path = tmp_path / "rows"
+    path.write_text("1 0:1 5:1\n")
+    with pytest.raises(DataFormatError, match="index 5 needs 6 columns, but n_features is 3"):
+        approxsvm.read_libsvm_data(path, n_features=3)
+    with pytest.raises(DataFormatError, match="index 0 is used"):
+        approxsvm.read_libsvm_data(path, zero_based=False)
