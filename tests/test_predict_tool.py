@@ -522,6 +522,18 @@ def test_a_full_disk_is_an_error(files: Files) -> None:
     assert (done.returncode, done.stderr) == (1, b"approxsvm-predict: standard output: No space left on device\n")
 
 
+def test_a_file_that_cannot_be_finished_is_taken_away(files: Files) -> None:
+    files.save_rows()
+    files.output.write_text("earlier")
+    names = files.names()
+    # With the signal ignored, the write itself fails.
+    limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "sh", TOOL, *files.arguments]
+    done = subprocess.run(limited, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr.decode()) == (1, f"{ERROR}{files.output}: File too large\n")
+    assert files.names() == names
+    assert files.output.read_text() == "earlier"
+
+
 def test_an_output_that_cannot_be_made_is_named(files: Files) -> None:
     files.save_rows()
     nowhere = files.folder / "nowhere" / "out"

@@ -152,7 +152,8 @@ void predict(const Arguments& arguments) {
     const text::MappedFile data(arguments.test_path);
     std::vector<ChunkResult> results;
     try {
-        results = predict_text(predictor, data.bytes(), arguments.n_threads.value_or(default_threads()));
+        const std::size_t n_threads = arguments.n_threads ? *arguments.n_threads : default_threads();
+        results = predict_text(predictor, data.bytes(), n_threads);
     } catch (const text::TextError& error) {
         throw std::runtime_error(arguments.test_path + ", line " + std::to_string(error.line) + ": " + error.what());
     }
