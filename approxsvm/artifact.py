@@ -24,7 +24,7 @@ ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
 MAX_INPUT_SCALE: Final = 2.0**100
 MAX_OUTPUT_SCALE: Final = 2.0**1000
-N_CHECK_ROWS: Final = 4
+N_CHECK_ROWS: Final = 2
 MAX_CHECK_ROWS: Final = 16
 
 # name, struct code: the header in order of its bytes.
