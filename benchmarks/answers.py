@@ -1,0 +1,158 @@
+"""What every timed path must answer. Nothing is timed before it has passed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+import approxsvm
+from approxsvm import reference
+from approxsvm.expansion import taylor
+from benchmarks.cases import Case
+from benchmarks.timing import spread
+
+FloatArray = npt.NDArray[np.float64]
+Labels = npt.NDArray[Any]
+
+_BLOCK_ROWS = 256
+_REFERENCE_ROWS = 8  # the reference is slow on purpose
+_EXACT_TIE = 1e-10  # of sum |a_i|: closer to zero, summation order may decide the label
+_FLOAT32_ROUNDOFF = 2.0**-24
+
+
+class WrongAnswerError(Exception):
+    """A path that was about to be timed gave another answer than it must."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Decision values of the test rows in float64, and how far from them a path may stray.
+
+    Attributes
+    ----------
+    exact : ndarray of shape (n_rows,)
+        Decision values of the model itself.
+    exact_slack : float
+        Exact paths may disagree about labels where ``|exact|`` is not larger.
+    expansion : ndarray of shape (n_rows,)
+        Decision values of the degree-2 expansion about the mean.
+    expansion_slack : ndarray of shape (n_rows,)
+        What float32 rounding may add to or take from them.
+    labels : tuple of two labels
+        The label of a positive value, and of any other.
+    """
+
+    exact: FloatArray
+    exact_slack: float
+    expansion: FloatArray
+    expansion_slack: FloatArray
+    labels: tuple[Any, Any]
+
+    def exact_labels(self) -> Labels:
+        """Labels that the model itself gives to the test rows."""
+        return np.where(self.exact > 0.0, *self.labels)
+
+    def check_exact(self, name: str, labels: Labels, rows: Any = slice(None)) -> None:
+        """Demand the exact model's labels."""
+        self._check(name, labels, self.exact[rows], self.exact_slack)
+
+    def check_expansion(self, name: str, labels: Labels, rows: Any = slice(None)) -> None:
+        """Demand the labels of the expansion about the mean."""
+        self._check(name, labels, self.expansion[rows], self.expansion_slack[rows])
+
+    def _check(self, name: str, labels: Labels, values: FloatArray, slack: float | FloatArray) -> None:
+        if labels.shape != values.shape:
+            raise WrongAnswerError(f"{name}: {labels.shape} labels for {values.shape} rows")
+        wrong = (labels != np.where(values > 0.0, *self.labels)) & (np.abs(values) > slack)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise WrongAnswerError(
+                f"{name}: {int(wrong.sum())} wrong labels; row {row} got {labels[row]}, "
+                f"but its value is {values[row]:.6g}"
+            )
+
+
+def answers_for(case: Case) -> Answers:
+    """Compute all values with BLAS in float64, and compare some with the reference."""
+    model = case.model
+    exact = _in_blocks(case.data.X_test, _exact_evaluator(model))
+    exact_slack = _EXACT_TIE * float(np.abs(model.coefficients(0)).sum())
+    sample, rows = _reference_rows(case)
+    _demand_close("exact values", exact[sample], reference.decision_function(model, rows)[:, 0], exact_slack)
+    expansion, expansion_slack = _expansion_values(case, "mean")
+    return Answers(exact, exact_slack, expansion, expansion_slack, (model.labels[0], model.labels[1]))
+
+
+def check_decision_values(case: Case, fast: approxsvm.CompiledSVC, center: taylor.CenterChoice) -> None:
+    """Demand that our decision values are those of the expansion about `center`, up to float32 rounding."""
+    first, second = case.model.labels
+    sign = 1.0 if first > second else -1.0  # scikit-learn's positive is the larger label
+    got = sign * fast.decision_function(case.data.X_test)
+    _demand_close(f"our decision values about the {center}", got, *_expansion_values(case, center))
+
+
+def _expansion_values(case: Case, center: taylor.CenterChoice) -> tuple[FloatArray, FloatArray]:
+    """Decision values of the expansion in float64, and what float32 rounding may do to them."""
+    X = case.data.X_test
+    expansion = taylor.expand(case.model, center)
+    values = _in_blocks(X, lambda rows: _evaluate(expansion, rows))
+    slack = (case.n_features + 32) * _FLOAT32_ROUNDOFF * _in_blocks(X, lambda rows: _magnitude(expansion, rows))
+    sample, rows = _reference_rows(case)
+    expected = reference.evaluate(expansion, rows)
+    _demand_close(f"expansion about the {center}", values[sample], expected, 1e-6 * slack[sample])
+    return values, slack
+
+
+def _reference_rows(case: Case) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    numbers = spread(case.n_rows, _REFERENCE_ROWS)
+    return numbers, case.data.X_test[numbers].toarray()
+
+
+def _demand_close(name: str, got: FloatArray, expected: FloatArray, slack: float | FloatArray) -> None:
+    excess = np.abs(got - expected) - slack
+    if not (excess <= 0.0).all():
+        row = int(np.argmax(excess))
+        raise WrongAnswerError(f"{name}: row {row} is {got[row]:.17g}, expected {expected[row]:.17g}")
+
+
+def _in_blocks(X: csr_array, evaluate: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    starts = range(0, X.shape[0], _BLOCK_ROWS)
+    return np.concatenate([evaluate(X[first : first + _BLOCK_ROWS].toarray()) for first in starts])
+
+
+def _exact_evaluator(model: approxsvm.KernelModel) -> Callable[[FloatArray], FloatArray]:
+    """f(z) by one matrix product per block: ||x - z||^2 = ||x||^2 + ||z||^2 - 2 x.z."""
+    support_vectors = model.dense_support_vectors(0, model.n_sv)
+    sv_sq_norm = np.einsum("ij,ij->i", support_vectors, support_vectors)
+
+    def evaluate(rows: FloatArray) -> FloatArray:
+        exponent = rows @ support_vectors.T
+        exponent *= 2.0
+        exponent -= sv_sq_norm
+        exponent -= np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
+        exponent *= model.gamma
+        return np.exp(exponent, out=exponent) @ model.coefficients(0) + model.intercept[0]
+
+    return evaluate
+
+
+def _evaluate(expansion: taylor.Expansion, rows: FloatArray) -> FloatArray:
+    u = rows - expansion.center.astype(np.float64)
+    inner = expansion.constant + np.einsum("ij,ij->i", u @ expansion.quadratic + expansion.linear, u)
+    return expansion.intercept + np.exp(-expansion.gamma * np.einsum("ij,ij->i", u, u)) * inner
+
+
+def _magnitude(expansion: taylor.Expansion, rows: FloatArray) -> FloatArray:
+    """Evaluate with every term positive: rounding errors are proportional to this, not to the value."""
+    u = np.abs(rows - expansion.center.astype(np.float64))
+    inner = abs(expansion.constant) + np.einsum(
+        "ij,ij->i", u @ np.abs(expansion.quadratic) + np.abs(expansion.linear), u
+    )
+    sq_norm = np.einsum("ij,ij->i", u, u)
+    exponent = expansion.gamma * sq_norm
+    return abs(expansion.intercept) + np.exp(-exponent) * (1.0 + exponent) * inner

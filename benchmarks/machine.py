@@ -1,0 +1,82 @@
+"""What the figures were measured on and with."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from approxsvm import _native
+from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, find_tool
+
+_PACKAGES = ("approxsvm", "numpy", "scipy", "scikit-learn", "libsvm-official", "threadpoolctl")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Processor, software and what else was running.
+
+    Attributes
+    ----------
+    target : str
+        The build of our microkernels that predicts.
+    load_average : float
+        Of the last minute when the run began: above about 0.5, times are not to be trusted.
+    """
+
+    cpu: str
+    architecture: str
+    n_cpus: int
+    target: str
+    commit: str
+    load_average: float
+    python: str
+    packages: dict[str, str]
+    tools: dict[str, str | None]
+
+
+def describe() -> Machine:
+    """Describe this machine, with the microkernels that predictors choose on it."""
+    return Machine(
+        cpu=_cpu_model(),
+        architecture=platform.machine(),
+        n_cpus=os.cpu_count() or 1,
+        target=os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0],
+        commit=_commit(),
+        load_average=os.getloadavg()[0],
+        python=platform.python_version(),
+        packages={name: _version(name) for name in _PACKAGES},
+        tools={tool: find_tool(tool) for tool in (LIBSVM_TOOL, OUR_TOOL)},
+    )
+
+
+def _cpu_model() -> str:
+    """Model name with family and model numbers: virtual machines often hide the name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    fields: dict[str, str] = {}
+    for line in lines:
+        key, _, value = line.partition(":")
+        fields.setdefault(key.strip(), value.strip())
+    numbers = [f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields]
+    return ", ".join([fields.get("model name", "unknown"), *numbers])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return "unknown"
