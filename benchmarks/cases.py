@@ -30,7 +30,7 @@ class Prior:
     speedup : float
         Whole-process time of svm-predict over that of approx-predict, on one machine.
     model_bytes : int
-        Size of the approximated model's file.
+        Size of the approximated model's file; not in that README, and known to three digits only.
     """
 
     differ: float | None = None

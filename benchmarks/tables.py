@@ -65,7 +65,7 @@ def accuracy_table(figures: Sequence[Accuracy]) -> Table:
 
 
 def process_table(figures: Sequence[ProcessTime]) -> Table:
-    headings = ("model", "rows", LIBSVM_TOOL, OUR_TOOL, "ratio", "ratio in 2014", "labels differ")
+    headings = ("model", "rows", LIBSVM_TOOL, OUR_TOOL, "ratio", "2014 tool's ratio", "labels differ")
     table = _table("Table 2a: whole processes, text in and labels out", headings)
     for x in figures:
         table.add_row(
