@@ -1,0 +1,240 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+// Writes artifacts byte by byte from models/FORMAT.md, and evaluates them in extended precision from its formulas.
+// Nothing of the library is used here, so that reader and writer cannot share a mistake.
+
+namespace artifact_writer {
+
+using Bytes = std::vector<unsigned char>;
+
+/// Heap memory of exactly n bytes, so that AddressSanitizer sees the first byte read past either end.
+class ExactCopy {
+  public:
+    explicit ExactCopy(const Bytes& bytes, std::size_t n_bytes) : data_(new unsigned char[n_bytes]) {
+        if (n_bytes > 0) std::memcpy(data_.get(), bytes.data(), n_bytes);
+    }
+    explicit ExactCopy(const Bytes& bytes) : ExactCopy(bytes, bytes.size()) {}
+    const unsigned char* data() const { return data_.get(); }
+
+  private:
+    std::unique_ptr<unsigned char[]> data_;
+};
+
+struct Model {
+    std::uint32_t task = 0, label_kind = 1, n_labels = 2, first_index = 1, center_kind = 1;
+    double gamma = 0.5, intercept = 0.25, constant = 0.5, input_scale = 1.0, output_scale = 1.0;
+    std::vector<float> center, linear;
+    std::vector<float> triangle;  // d x d by rows; only j >= i is used, off-diagonal entries already doubled
+    Bytes labels;
+    std::vector<double> check_rows;  // amplitude, value, tolerance
+    std::vector<std::string> feature_names;
+
+    std::size_t n_features() const { return center.size(); }
+};
+
+template <class T>
+void append(Bytes& bytes, T value) {
+    unsigned char raw[sizeof value];
+    std::memcpy(raw, &value, sizeof value);
+    bytes.insert(bytes.end(), raw, raw + sizeof value);
+}
+
+template <class T>
+void put(Bytes& bytes, std::size_t offset, T value) {
+    std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+template <class T>
+T get(const Bytes& bytes, std::size_t offset) {
+    T value;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+    Bytes bytes;
+    for (const T& value : values) append(bytes, value);
+    return bytes;
+}
+
+inline Bytes text_list(const std::vector<std::string>& texts) {
+    Bytes bytes;
+    for (const std::string& text : texts) append(bytes, static_cast<std::uint32_t>(text.size()));
+    for (const std::string& text : texts) bytes.insert(bytes.end(), text.begin(), text.end());
+    return bytes;
+}
+
+/// Storage order of the triangle, as the format says it: eight matrix rows at a time, first their own triangle
+/// by columns, then their entries of every later column.
+inline std::vector<float> packed(const Model& model) {
+    const std::size_t d = model.n_features();
+    std::vector<float> result;
+    for (std::size_t p = 0; p < d; p += 8) {
+        for (std::size_t column = p; column < d; ++column) {
+            for (std::size_t row = p; row < p + 8 && row <= column; ++row) {
+                result.push_back(model.triangle[row * d + column]);
+            }
+        }
+    }
+    return result;
+}
+
+/// CRC-32 of the format, bit by bit, with the four bytes of the checksum itself as zeros.
+inline std::uint32_t checksum_of(const Bytes& bytes) {
+    std::uint32_t crc = ~0u;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        crc ^= i >= 24 && i < 28 ? 0u : bytes[i];
+        for (int bit = 0; bit < 8; ++bit) crc = (crc & 1u) != 0 ? 0xEDB88320u ^ (crc >> 1) : crc >> 1;
+    }
+    return ~crc;
+}
+
+/// Makes file_bytes and checksum true again after a change, so that the change itself is what a reader meets.
+inline void seal(Bytes& bytes) {
+    put(bytes, 16, static_cast<std::uint64_t>(bytes.size()));
+    put(bytes, 24, checksum_of(bytes));
+}
+
+struct Section {
+    std::uint32_t identifier;
+    Bytes content;
+};
+
+inline std::vector<Section> sections_of(const Model& model) {
+    std::vector<Section> sections = {
+        {1, bytes_of(model.center)}, {2, bytes_of(model.linear)}, {3, bytes_of(packed(model))}};
+    if (!model.labels.empty()) sections.push_back({4, model.labels});
+    sections.push_back({5, bytes_of(model.check_rows)});
+    if (!model.feature_names.empty()) sections.push_back({6, text_list(model.feature_names)});
+    return sections;
+}
+
+inline Bytes header_of(const Model& model, std::size_t n_sections) {
+    Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
+    append(bytes, std::uint32_t{1});
+    append(bytes, static_cast<std::uint32_t>(n_sections));
+    append(bytes, std::uint64_t{0});  // file_bytes
+    append(bytes, std::uint32_t{0});  // checksum
+    append(bytes, model.task);
+    append(bytes, std::uint32_t{0});  // mode
+    append(bytes, std::uint32_t{2});  // degree
+    append(bytes, std::uint64_t{model.n_features()});
+    append(bytes, std::uint64_t{3});  // n_support_vectors
+    append(bytes, model.first_index);
+    append(bytes, model.n_labels);
+    for (const double number : {model.gamma, model.intercept, model.constant, model.input_scale, model.output_scale}) {
+        append(bytes, number);
+    }
+    append(bytes, 1.5);  // max_sv_norm
+    append(bytes, 2.5);  // max_sv_norm_origin
+    append(bytes, model.label_kind);
+    bytes.resize(176);  // label_dtype, reserved, source
+    append(bytes, model.center_kind);
+    bytes.resize(192);
+    return bytes;
+}
+
+/// Header, section table and sections, sealed.
+inline Bytes laid_out(const Model& model, const std::vector<Section>& sections) {
+    Bytes bytes = header_of(model, sections.size());
+    std::size_t offset = bytes.size() + 24 * sections.size();
+    for (const Section& section : sections) {
+        offset = (offset + 63) / 64 * 64;
+        append(bytes, section.identifier);
+        append(bytes, std::uint32_t{0});
+        append(bytes, std::uint64_t{offset});
+        append(bytes, std::uint64_t{section.content.size()});
+        offset += section.content.size();
+    }
+    for (const Section& section : sections) {
+        bytes.resize((bytes.size() + 63) / 64 * 64);
+        bytes.insert(bytes.end(), section.content.begin(), section.content.end());
+    }
+    bytes.resize((bytes.size() + 63) / 64 * 64);
+    seal(bytes);
+    return bytes;
+}
+
+inline Bytes written(const Model& model) {
+    return laid_out(model, sections_of(model));
+}
+
+// --- the meaning of the bytes ---
+
+/// Sums of the formula for one row, in long double, and the same sums over moduli.
+struct Terms {
+    long double half_s = 0, inner = 0, moduli = 0;
+
+    long double value(const Model& model) const {
+        const long double scale = model.output_scale, intercept = model.intercept;
+        return half_s > 87.33L ? intercept : intercept + scale * std::exp(-half_s) * inner;
+    }
+};
+
+template <class Real>
+Terms terms_of(const Model& model, const Real* row) {
+    const std::size_t d = model.n_features();
+    std::vector<long double> u(d);
+    long double sq_norm = 0;
+    for (std::size_t j = 0; j < d; ++j) {
+        const long double z = row[j], center = model.center[j], scale = model.input_scale;
+        u[j] = (z - center) * scale;
+        sq_norm += u[j] * u[j];
+    }
+    Terms terms;
+    const long double scale = model.input_scale;
+    terms.half_s = model.gamma * sq_norm / (scale * scale);
+    terms.inner = model.constant;
+    terms.moduli = std::fabs(model.constant);
+    for (std::size_t i = 0; i < d; ++i) {
+        long double sum = model.linear[i], moduli = std::fabs(model.linear[i]);
+        for (std::size_t j = i; j < d; ++j) {
+            const long double term = model.triangle[i * d + j] * u[j];
+            sum += term;
+            moduli += std::fabs(term);
+        }
+        terms.inner += u[i] * sum;
+        terms.moduli += std::fabs(u[i]) * moduli;
+    }
+    return terms;
+}
+
+/// Synthetic row number k, as the format defines it.
+inline std::vector<float> synthetic_row(const Model& model, double amplitude, std::uint64_t k) {
+    std::vector<float> row(model.n_features());
+    for (std::size_t j = 0; j < row.size(); ++j) {
+        std::uint64_t x = k + 0x9E3779B97F4A7C15u * (j + 1);
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+        const int step = static_cast<int>((x ^ (x >> 31)) >> 56) - 128;
+        row[j] = model.center[j] + static_cast<float>(step * (amplitude / 128 / model.input_scale));
+    }
+    return row;
+}
+
+/// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli.
+inline void add_check_rows(Model& model, std::size_t n_rows) {
+    const double d = static_cast<double>(model.n_features());
+    const double amplitude = 1.0 / std::sqrt(d);
+    model.check_rows.clear();
+    for (std::size_t k = 0; k < n_rows; ++k) {
+        const Terms terms = terms_of(model, synthetic_row(model, amplitude, k).data());
+        const double scale = model.output_scale * std::exp(-static_cast<double>(terms.half_s));
+        const double tolerance = (2 * d + 64) * 0x1p-23 * scale * static_cast<double>(terms.moduli);
+        for (const double number :
+             {amplitude, static_cast<double>(terms.value(model)), tolerance + 0x1p-50 * std::fabs(model.intercept)}) {
+            model.check_rows.push_back(number);
+        }
+    }
+}
+
+}  // namespace artifact_writer

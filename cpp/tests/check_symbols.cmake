@@ -1,0 +1,36 @@
+# cmake -DNM=<nm> -DTARGET=<name> -DOBJECTS=<object files> -P check_symbols.cmake
+#
+# The objects of one target hold instructions that other machines may lack. Two things would let such code run there:
+# * a weak symbol (types W, V, u) outside the target's own namespaces: the linker keeps one of several equal names, and
+#   may choose this one for the whole program;
+# * a static constructor: it runs before dispatch has looked at the CPU.
+
+if(NOT NM OR NOT EXISTS "${NM}")
+  message("skipped: no nm")
+  return()
+endif()
+
+set(allowed "approxsvm::(${TARGET}|dispatch::table_of_${TARGET})::")
+set(n_weak 0)
+foreach(object IN LISTS OBJECTS)
+  execute_process(COMMAND "${NM}" -C "${object}" OUTPUT_VARIABLE symbols RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${NM} cannot read ${object}")
+  endif()
+  string(REPLACE ";" "," symbols "${symbols}")
+  string(REPLACE "\n" ";" symbols "${symbols}")
+  foreach(symbol IN LISTS symbols)
+    if(symbol MATCHES "^[0-9a-f]+ [WVu] (.*)$")
+      math(EXPR n_weak "${n_weak} + 1")
+      set(name "${CMAKE_MATCH_1}")
+      # A demangled template starts with its return type; a guard or a table of a static says whose it is.
+      string(REGEX REPLACE "\\(.*" "" head "${name}")
+      if(NOT head MATCHES "${allowed}")
+        message(SEND_ERROR "${object} defines the weak symbol ${name} outside ${allowed}")
+      endif()
+    elseif(symbol MATCHES "_GLOBAL__sub_I|__cxx_global_var_init|__static_initialization_and_destruction")
+      message(SEND_ERROR "${object} has a static constructor: ${symbol}")
+    endif()
+  endforeach()
+endforeach()
+message(STATUS "${n_weak} weak symbols, all inside the namespaces of ${TARGET}; no static constructor")
