@@ -1,6 +1,9 @@
 // libFuzzer target: magic, version, file size and checksum are made right, so that everything behind them is reached.
 // An artifact that opens must then replay, fold, and predict a dense and a sparse row without any report of a
 // sanitizer, and every sum must be a number.
+//
+// Configure with Clang and -DAPPROXSVM_BUILD_FUZZERS=ON -DAPPROXSVM_SANITIZE=fuzzer-no-link,address,undefined: without
+// the first the core is not instrumented and the fuzzer stops at once. Artifacts (models/*.asvm) are good seeds.
 
 #include <approxsvm/approxsvm.hpp>
 #include <cmath>
