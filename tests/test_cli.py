@@ -101,18 +101,18 @@ def test_every_help_text_has_an_example(command):
     assert f"Example:\n      approxsvm {command} " in result.stdout
 
 
-def test_installed_command():
+def test_installed_command(tmp_path):
     command = [sys.executable, "-m", "approxsvm.cli", "--version"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert result.stdout == f"approxsvm, version {approxsvm.__version__}\n"
 
 
-def test_importing_is_cheap():
+def test_importing_is_cheap(tmp_path):
     """The heavy libraries are imported when something needs them, not before."""
     program = (
         "import sys, approxsvm; print([m for m in ('sklearn', 'scipy', 'rich', 'click', 'joblib') if m in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
 
 
