@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import tempfile
 import zlib
@@ -61,6 +62,7 @@ _CHECKSUM_OFFSET: Final = 24
 _SECTION_IDS: Final = {"center": 1, "linear": 2, "quadratic": 3, "labels": 4, "check_rows": 5, "feature_names": 6}
 _TASKS: Final[tuple[Task, ...]] = ("classification", "regression", "one_class")
 _NO_LABELS, _INT64, _FLOAT64, _TEXT = range(4)
+_MAX_LABEL_WIDTH: Final = 1 << 16  # characters of a label_dtype like <U9, unless a label is longer
 assert _HEADER.size == HEADER_BYTES
 
 
@@ -83,7 +85,7 @@ class Artifact:
         self.header = _read_header(self.data)
         self._sections = _read_sections(self.data, self.header)
         _check_sections(self.header, self._sections)
-        self.labels = _read_labels(self.header, self._sections.get("labels", b""))
+        self.labels = _read_labels(self.header, self._sections.get("labels"))
         names = self._sections.get("feature_names")
         self.feature_names = None if names is None else tuple(_read_texts(names, self.n_features, "feature_names"))
         _check_numbers(self)
@@ -124,7 +126,7 @@ class Artifact:
     @property
     def source(self) -> str:
         """Where the model came from."""
-        return str(self.header["source"].rstrip(b"\0").decode())
+        return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
         """The float32 numbers of section `name`: "center", "linear" or "quadratic" (packed, see models/FORMAT.md)."""
@@ -166,6 +168,23 @@ class Artifact:
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
+def input_scale_for(gamma: float) -> float:
+    """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is beyond what the format holds.
+    """
+    if gamma == 0.0:
+        return 1.0
+    _, exponent = np.frexp(gamma)
+    input_scale = float(np.ldexp(1.0, int(exponent) // 2))
+    if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
+        raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
+    return input_scale
+
+
 def build(model: KernelModel, expansion: Expansion) -> Artifact:
     """Narrow an expansion to float32 and lay it out.
 
@@ -183,15 +202,11 @@ def build(model: KernelModel, expansion: Expansion) -> Artifact:
     if gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
         intercept, constant = intercept + constant, 0.0
     else:
-        _, exponent = np.frexp(2.0 * gamma)
-        input_scale = float(np.ldexp(1.0, (int(exponent) - 1) // 2))
-        if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
-            raise UnsupportedModelError(
-                f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features"
-            )
-        linear = linear / input_scale
-        quadratic = quadratic / input_scale / input_scale
-    largest = max(abs(constant), float(np.abs(linear).max()), float(np.abs(quadratic).max()))
+        input_scale = input_scale_for(gamma)
+        with np.errstate(over="ignore"):  # infinity is refused below
+            linear = linear / input_scale
+            quadratic = quadratic / input_scale / input_scale
+    largest = float(np.max([abs(constant), np.abs(linear).max(), np.abs(quadratic).max()]))  # NaN stays NaN
     _, exponent = np.frexp(largest)
     output_scale = float(np.ldexp(1.0, int(exponent))) if 0.0 < largest < MAX_OUTPUT_SCALE else 1.0
     output_scale = max(output_scale, 1.0 / MAX_OUTPUT_SCALE)
@@ -208,7 +223,7 @@ def build(model: KernelModel, expansion: Expansion) -> Artifact:
         sections["labels"] = labels
     sections["check_rows"] = b""
     if model.feature_names is not None:
-        sections["feature_names"] = _pack_texts(model.feature_names)
+        sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
     header: dict[str, Any] = {
         "magic": MAGIC,
         "version": VERSION,
@@ -232,7 +247,7 @@ def build(model: KernelModel, expansion: Expansion) -> Artifact:
         "label_kind": label_kind,
         "label_dtype": label_dtype,
         "reserved_0": 0,
-        "source": model.source.encode()[:32],
+        "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
         "center_kind": ("origin", "mean").index(expansion.center_choice),
         "reserved_1": b"",
     }
@@ -288,8 +303,13 @@ def unpack_triangle(packed: npt.NDArray[np.float32], n_features: int) -> npt.NDA
     return 0.5 * (matrix + matrix.T)
 
 
-def _pack_texts(texts: tuple[str, ...]) -> bytes:
-    encoded = [text.encode() for text in texts]
+def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
+    try:
+        encoded = [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise UnsupportedModelError(
+            f"{what} must be valid Unicode, but {error.object!r} is not: {error.reason}"
+        ) from None
     return struct.pack(f"<{len(encoded)}I", *map(len, encoded)) + b"".join(encoded)
 
 
@@ -310,7 +330,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
         return _FLOAT64, name, labels.astype("<f8").tobytes()
     if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
-        return _TEXT, name, _pack_texts(tuple(str(label) for label in labels))
+        return _TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
     raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
 
 
@@ -453,14 +473,14 @@ def _read_texts(content: bytes, count: int, section: str) -> list[str]:
         raise ArtifactError(f"a text of section {section} is not UTF-8: {error.reason}") from None
 
 
-def _read_labels(header: dict[str, Any], content: bytes) -> npt.NDArray[Any]:
+def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[Any]:
     """Labels with the dtype of the source model."""
     kind, count = header["label_kind"], header["n_labels"]
     if header["task"] != _TASKS.index("classification"):
-        if kind != _NO_LABELS or count != 0 or content:
+        if kind != _NO_LABELS or count != 0 or content is not None:
             raise ArtifactError(f"a {_TASKS[header['task']]} artifact must not have labels, found {count}")
         return np.empty(0)
-    if count != 2 or kind == _NO_LABELS:
+    if count != 2 or kind == _NO_LABELS or content is None:
         raise ArtifactError(f"a classification artifact needs 2 labels, found {count} of kind {kind}")
     values: list[Any]
     if kind == _TEXT:
@@ -472,13 +492,20 @@ def _read_labels(header: dict[str, Any], content: bytes) -> npt.NDArray[Any]:
     if values[0] == values[1] or not all(isinstance(v, str) or np.isfinite(v) for v in values):
         raise ArtifactError(f"the labels {values} are not two distinct values")
     name = header["label_dtype"].rstrip(b"\0")
+    unsuitable = ArtifactError(f"label_dtype {name!r} does not suit the labels {values}")
+    # Only what NumPy itself writes: other spellings name arrays of arrays, or are deprecated.
+    if not re.fullmatch({_INT64: rb"[<>|][biu]\d", _FLOAT64: rb"[<>|]f\d", _TEXT: rb"[<>]U\d+|\|O"}[kind], name):
+        raise unsuitable
+    # A type may be wider than the labels, but must not make a small file claim gigabytes.
+    if kind == _TEXT and name != b"|O" and int(name[2:]) > max(_MAX_LABEL_WIDTH, *map(len, values)):
+        raise unsuitable
     try:
-        dtype = np.dtype(name.decode("ascii"))
-        labels = np.array(values, dtype=dtype)
-    except (TypeError, ValueError, OverflowError, SyntaxError):
-        raise ArtifactError(f"label_dtype {name!r} does not suit the labels {values}") from None
-    if dtype.kind not in {_INT64: "biu", _FLOAT64: "f", _TEXT: "UO"}[kind] or labels.tolist() != values:
-        raise ArtifactError(f"label_dtype {name!r} does not suit the labels {values}")
+        with np.errstate(over="ignore"):
+            labels = np.array(values, dtype=name.decode("ascii"))
+    except (TypeError, ValueError, OverflowError):
+        raise unsuitable from None
+    if labels.tolist() != values:
+        raise unsuitable
     return labels
 
 

@@ -112,6 +112,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
 
 
 def _check_supported(model: KernelModel) -> None:
+    artifacts.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     n_classes = len(model.labels)
     if n_classes > 2:
         raise UnsupportedModelError(

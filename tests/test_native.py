@@ -48,7 +48,7 @@ def test_native_tests(tmp_path: Path, options: list[str]) -> None:
         *options,
     )
     run("ninja", "-C", tmp_path)
-    print(run("ctest", "--output-on-failure", "--test-dir", tmp_path / "cpp"))
+    print(run("ctest", "--output-on-failure", "--test-dir", tmp_path))
 
 
 def test_the_example_builds_outside_the_tree_and_predicts(tmp_path: Path) -> None:

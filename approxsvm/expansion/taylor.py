@@ -120,7 +120,7 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
     quadratic = np.zeros((n_features, n_features), order="F")  # dsyrk adds to its upper triangle
     max_sq_norm = max_sq_norm_origin = 0.0
     block = max(1, _BLOCK_BYTES // (8 * n_features))
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN are refused when written
         for first in range(0, model.n_sv, block):
             rows = model.dense_support_vectors(first, min(first + block, model.n_sv))
             shifted = rows - mean
@@ -137,13 +137,14 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
             max_sq_norm = max(max_sq_norm, float(sq_norm.max()))
             max_sq_norm_origin = max(max_sq_norm_origin, float(np.einsum("ij,ij->i", rows, rows).max()))
 
-    upper = np.triu(quadratic, 1)
-    quadratic = 2.0 * gamma * gamma * (upper + upper.T + np.diag(np.diag(quadratic)))
+        upper = np.triu(quadratic, 1)
+        linear = 2.0 * gamma * linear
+        quadratic = 2.0 * gamma * gamma * (upper + upper.T + np.diag(np.diag(quadratic)))
     return Expansion(
         center=center,
         center_choice=choice,
         constant=constant,
-        linear=2.0 * gamma * linear,
+        linear=linear,
         quadratic=quadratic,
         intercept=float(model.intercept[0]),
         gamma=gamma,

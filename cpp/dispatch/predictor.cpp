@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
 #include <atomic>
+#include <functional>
 #include <system_error>
 #include <thread>
 
@@ -27,8 +28,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
 
     std::atomic<std::size_t> next{0};
     std::atomic<Status> result{Status::ok};
-    const auto work = [&] {
-        const Workspace workspace = predictor.make_workspace();
+    const auto work = [&](const Workspace& workspace) {
         for (;;) {
             const std::size_t first = next.fetch_add(chunk);
             if (first >= n_rows || result.load(std::memory_order_relaxed) != Status::ok) return;
@@ -36,16 +36,19 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
             if (status != Status::ok) result = status;
         }
     };
+    // Memory first: an exception on another thread, or while one runs, would end the program.
+    std::vector<Workspace> workspaces;
+    for (std::size_t t = 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
     std::vector<std::thread> threads;
     threads.reserve(n_workers - 1);
     for (std::size_t t = 1; t < n_workers; ++t) {
         try {
-            threads.emplace_back(work);
+            threads.emplace_back(work, std::cref(workspaces[t]));
         } catch (const std::system_error&) {
             break;  // no more threads to be had: the others do the work
         }
     }
-    work();
+    work(workspaces[0]);
     for (std::thread& thread : threads) thread.join();
     return result;
 }

@@ -65,15 +65,13 @@ void equal(const char* file, int line, const char* expression, const A& actual, 
 }
 
 template <class Function>
-void throws_with(const char* file, int line, const char* expression, Function function,
-                 const std::string& part) {
+void throws_with(const char* file, int line, const char* expression, Function function, const std::string& part) {
     try {
         function();
     } catch (const std::exception& error) {
         const std::string message = error.what();
         if (message.find(part) != std::string::npos) return;
-        return report(file, line,
-                      std::string(expression) + " throws '" + message + "' without '" + part + "'");
+        return report(file, line, std::string(expression) + " throws '" + message + "' without '" + part + "'");
     }
     report(file, line, std::string(expression) + " does not throw");
 }

@@ -44,9 +44,8 @@ void check_as_strtod(const std::string& text) {
         n == 0 || bits_of(value) == bits_of(expected) || (std::isnan(value) && std::isnan(expected));
     if (n != n_expected || !same_value) {
         check::report(__FILE__, __LINE__,
-                      "'" + text.substr(0, 60) + "' gives " + check::show(value) + " after " +
-                          std::to_string(n) + " bytes, strtod " + check::show(expected) + " after " +
-                          std::to_string(n_expected));
+                      "'" + text.substr(0, 60) + "' gives " + check::show(value) + " after " + std::to_string(n) +
+                          " bytes, strtod " + check::show(expected) + " after " + std::to_string(n_expected));
     }
 }
 
@@ -75,8 +74,7 @@ double random_double(std::mt19937_64& random) {
     return std::isfinite(value) ? value : 1.0;
 }
 
-std::size_t line_of_error(const std::string& text, LibsvmData (*parse)(std::string_view, int),
-                          int n_threads) {
+std::size_t line_of_error(const std::string& text, LibsvmData (*parse)(std::string_view, int), int n_threads) {
     try {
         parse(text, n_threads);
     } catch (const TextError& error) {
@@ -140,12 +138,11 @@ bool same(const A& a, const B& b) {
 }
 
 bool same_model(const LibsvmModel& a, const LibsvmModel& b) {
-    return a.svm_type == b.svm_type && a.kernel_type == b.kernel_type && a.degree == b.degree &&
-           a.gamma == b.gamma && a.coef0 == b.coef0 && a.n_classes == b.n_classes && a.n_sv == b.n_sv &&
-           a.n_coef == b.n_coef && a.rho == b.rho && a.labels == b.labels &&
-           a.n_sv_per_class == b.n_sv_per_class && a.prob_a == b.prob_a && a.prob_b == b.prob_b &&
-           a.prob_density_marks == b.prob_density_marks && a.coef == b.coef && a.indptr == b.indptr &&
-           a.indices == b.indices && a.values == b.values && a.min_index == b.min_index &&
+    return a.svm_type == b.svm_type && a.kernel_type == b.kernel_type && a.degree == b.degree && a.gamma == b.gamma &&
+           a.coef0 == b.coef0 && a.n_classes == b.n_classes && a.n_sv == b.n_sv && a.n_coef == b.n_coef &&
+           a.rho == b.rho && a.labels == b.labels && a.n_sv_per_class == b.n_sv_per_class && a.prob_a == b.prob_a &&
+           a.prob_b == b.prob_b && a.prob_density_marks == b.prob_density_marks && a.coef == b.coef &&
+           a.indptr == b.indptr && a.indices == b.indices && a.values == b.values && a.min_index == b.min_index &&
            a.max_index == b.max_index;
 }
 
@@ -218,10 +215,10 @@ TEST(real_short_forms) {
 }
 
 TEST(real_exact_limits_of_the_fast_path) {
-    for (const char* text : {"9007199254740992", "9007199254740993", "9007199254740994", "9007199254740995",
-                             "0.9007199254740993", "900719925474099.3", "9999999999999999999",
-                             "18446744073709551615", "18446744073709551617", "0.0000000000000000001",
-                             "0.00000000000000000001", "1e22", "1e23", "9007199254740991e22"}) {
+    for (const char* text :
+         {"9007199254740992", "9007199254740993", "9007199254740994", "9007199254740995", "0.9007199254740993",
+          "900719925474099.3", "9999999999999999999", "18446744073709551615", "18446744073709551617",
+          "0.0000000000000000001", "0.00000000000000000001", "1e22", "1e23", "9007199254740991e22"}) {
         check_as_strtod(text);
         check_as_strtod(std::string("-") + text);
         check_as_strtod(std::string(text) + " 1:2");
@@ -229,9 +226,8 @@ TEST(real_exact_limits_of_the_fast_path) {
 }
 
 TEST(real_names) {
-    for (const char* text :
-         {"inf", "INF", "-Inf", "+infinity", "INFINITY", "infinit", "infinityx", "nan", "-NaN", "nan(",
-          "nan()", "nan(12_ab)", "nan(1-2)", "nanx", "in", "na", "i", "n"}) {
+    for (const char* text : {"inf", "INF", "-Inf", "+infinity", "INFINITY", "infinit", "infinityx", "nan", "-NaN",
+                             "nan(", "nan()", "nan(12_ab)", "nan(1-2)", "nanx", "in", "na", "i", "n"}) {
         check_as_strtod(text);
     }
 }
@@ -307,8 +303,8 @@ TEST(real_random_characters) {
 TEST(real_halfway_cases) {
     std::mt19937_64 random(4);
     for (int i = 0; i < 3000; ++i) {
-        const double low = std::ldexp(1.0 + static_cast<double>(random() >> 12) * 0x1p-52,
-                                      static_cast<int>(random() % 120) - 60);
+        const double low =
+            std::ldexp(1.0 + static_cast<double>(random() >> 12) * 0x1p-52, static_cast<int>(random() % 120) - 60);
         // A long double of 64 bits holds the middle exactly; where it is a double, the check is merely
         // weaker.
         const long double middle =
@@ -344,10 +340,9 @@ TEST(real_hexadecimal_rounding) {
         std::snprintf(text, sizeof text, "0x%llx.%llxp%d", random_bits(), random_bits(), exponent);
         check_as_strtod(text);
     }
-    for (const char* text :
-         {"0x1.00000000000008p0", "0x1.000000000000080p0", "0x1.00000000000018p0",
-          "0x1.000000000000080000000000000000000001p0", "0x.8", "0X1P+4", "0x1.", "0x.p1", "0x1p", "0x1p+",
-          "0x1.8p-1074", "0x1.fffffffffffff8p1023", "0x0.0000000000000000001p80"}) {
+    for (const char* text : {"0x1.00000000000008p0", "0x1.000000000000080p0", "0x1.00000000000018p0",
+                             "0x1.000000000000080000000000000000000001p0", "0x.8", "0X1P+4", "0x1.", "0x.p1", "0x1p",
+                             "0x1p+", "0x1.8p-1074", "0x1.fffffffffffff8p1023", "0x0.0000000000000000001p80"}) {
         check_as_strtod(text);
     }
 }
@@ -506,8 +501,7 @@ TEST(model_truncated_at_every_byte) {
     const LibsvmModel whole = parse_libsvm_model(three_classes);
     const std::size_t last_row = three_classes.rfind('\n', three_classes.size() - 2) + 1;
     for (std::size_t n = 0; n < three_classes.size(); ++n) {
-        const std::vector<char> exact(three_classes.begin(),
-                                      three_classes.begin() + static_cast<std::ptrdiff_t>(n));
+        const std::vector<char> exact(three_classes.begin(), three_classes.begin() + static_cast<std::ptrdiff_t>(n));
         try {
             const LibsvmModel cut = parse_libsvm_model({exact.data(), exact.size()});
             // A cut inside the last row can look like a file without a final line break, which is legal. All
@@ -527,8 +521,7 @@ TEST(model_row_counts) {
     CHECK_THROWS_WITH(parse_libsvm_model(three_classes + "1 1 1:1\n1 1\n"),
                       "total_sv is 4, but there are 6 rows of support vectors");
     CHECK_EQ(line_of_model_error(three_classes + "1 1 1:1\n"), std::size_t{14});
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1", "nr_sv 1 2 2")),
-                      "nr_sv sums to 5, but total_sv is 4");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1", "nr_sv 1 2 2")), "nr_sv sums to 5, but total_sv is 4");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("1 0.125 \n", "\n")),
                       "support vector 3 has 0 coefficients instead of 2");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("1 0.125 \n", "1 \n")),
@@ -539,20 +532,16 @@ TEST(model_row_counts) {
 TEST(model_missing_keys) {
     CHECK_THROWS_WITH(parse_libsvm_model(varied("svm_type c_svc\n", "")), "no svm_type");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("kernel_type rbf\n", "")), "no kernel_type");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25\n", "")),
-                      "no gamma, which kernel_type rbf needs");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25\n", "")), "no gamma, which kernel_type rbf needs");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("rbf\ngamma 0.25", "sigmoid\ncoef0 0")),
                       "no gamma, which kernel_type sigmoid");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("rbf", "sigmoid")),
-                      "no coef0, which kernel_type sigmoid needs");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("rbf", "sigmoid")), "no coef0, which kernel_type sigmoid needs");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("rbf", "polynomial\ncoef0 0")), "no degree");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_class 3\n", "")), "rho comes before nr_class");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("total_sv 4\n", "")), "no total_sv");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("rho 0.5 -0.25 1e-3\n", "")), "no rho");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("label 5 -2 7\n", "")),
-                      "no label, which svm_type c_svc needs");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1\n", "")),
-                      "no nr_sv, which svm_type c_svc needs");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("label 5 -2 7\n", "")), "no label, which svm_type c_svc needs");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1\n", "")), "no nr_sv, which svm_type c_svc needs");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "")), "unknown key '0.5'");
     CHECK_THROWS_WITH(parse_libsvm_model(""), "no SV line");
     CHECK_THROWS_WITH(parse_libsvm_model("svm_type"), "the text ends after svm_type");
@@ -582,10 +571,8 @@ TEST(model_list_lengths) {
     CHECK_THROWS_WITH(parse_libsvm_model(varied("1e-3", "1e-3 4")), "rho has 4 values instead of 3");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("5 -2 7", "5 -2")), "label has 2 values instead of 3");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("5 -2 7", "5 -2 7 8")), "label has 4 values instead of 3");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1", "nr_sv 1 3")),
-                      "nr_sv has 2 values instead of 3");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "probA 1 2\nSV\n")),
-                      "probA has 2 values instead of 3");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1", "nr_sv 1 3")), "nr_sv has 2 values instead of 3");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "probA 1 2\nSV\n")), "probA has 2 values instead of 3");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "probB\nSV\n")), "probB has 0 values instead of 3");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "prob_density_marks 1\nSV\n")),
                       "prob_density_marks has 1 values instead of 10");
@@ -594,28 +581,20 @@ TEST(model_list_lengths) {
 
 TEST(model_bad_values) {
     CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma -0.25")), "gamma is negative");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma nan")),
-                      "gamma is 'nan', not a finite number");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma 0.25x")),
-                      "gamma is '0.25x', not a number");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma 0,25")),
-                      "gamma is '0,25', not a number");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("-0.25 1e-3", "inf 1e-3")),
-                      "rho is 'inf', not a finite number");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma nan")), "gamma is 'nan', not a finite number");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma 0.25x")), "gamma is '0.25x', not a number");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma 0.25", "gamma 0,25")), "gamma is '0,25', not a number");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("-0.25 1e-3", "inf 1e-3")), "rho is 'inf', not a finite number");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("-0.25 1e-3", "1e999 1e-3")), "rho is '1e999', not a finite");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("-0.25 1e-3", "x 1e-3")), "rho has 'x' for a number");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("5 -2 7", "5 -2.5 7")), "label has '-2.5' for a number");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("5 -2 7", "5 -2 5")), "label 5 occurs twice");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("5 -2 7", "5 -2 2147483648")),
-                      "label is '2147483648', outside");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1", "nr_sv 5 -2 1")),
-                      "nr_sv is '-2', outside 0 to");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_class 3", "nr_class 0")),
-                      "nr_class is '0', outside 1 to");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("5 -2 7", "5 -2 2147483648")), "label is '2147483648', outside");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_sv 1 2 1", "nr_sv 5 -2 1")), "nr_sv is '-2', outside 0 to");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_class 3", "nr_class 0")), "nr_class is '0', outside 1 to");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_class 3", "nr_class three")),
                       "nr_class is 'three', not an integer");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("total_sv 4", "total_sv -4")),
-                      "total_sv is '-4', outside 0 to");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("total_sv 4", "total_sv -4")), "total_sv is '-4', outside 0 to");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "degree -1\nSV\n")), "degree is '-1', outside");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "coef0 inf\nSV\n")), "coef0 is 'inf'");
 }
@@ -623,30 +602,24 @@ TEST(model_bad_values) {
 TEST(model_contradictions) {
     CHECK_THROWS_WITH(parse_libsvm_model(varied("c_svc", "nu_svr")),
                       "nr_class is 3 instead of 2, although svm_type is nu_svr");
-    CHECK_THROWS_WITH(
-        parse_libsvm_model(varied("nr_class 3\ntotal_sv 4\nrho 0.5 -0.25 1e-3\nlabel 5 -2 7\nnr_sv 1 2 1",
-                                  "nr_class 1\ntotal_sv 4\nrho\nlabel 5\nnr_sv 4")),
-        "nr_class is 1, but total_sv is 4, not 0");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("nr_class 3\ntotal_sv 4\nrho 0.5 -0.25 1e-3\nlabel 5 -2 7\nnr_sv 1 2 1",
+                                                "nr_class 1\ntotal_sv 4\nrho\nlabel 5\nnr_sv 4")),
+                      "nr_class is 1, but total_sv is 4, not 0");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "prob_density_marks 1 2 3 4 5 6 7 8 9 10\nSV\n")),
                       "prob_density_marks is for one_class only, but svm_type is c_svc");
 }
 
 TEST(model_bad_rows) {
     const auto with_pairs = [](const std::string& pairs) { return varied("1:0.25 3:1", pairs); };
-    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("3:1 1:0.25")),
-                      "support vector 1: index 1 follows index 3");
+    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("3:1 1:0.25")), "support vector 1: index 1 follows index 3");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("3:1 3:1")), "index 3 follows index 3");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("-1:1")), "index -1 is negative");
-    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("2147483647:1")),
-                      "index '2147483647' exceeds 2147483646");
-    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("99999999999999999999:1")),
-                      "index '99999999999999999999' exceeds");
+    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("2147483647:1")), "index '2147483647' exceeds 2147483646");
+    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("99999999999999999999:1")), "index '99999999999999999999' exceeds");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:nan")), "the value of index 1 is 'nan', not finite");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:-inf")), "the value of index 1 is '-inf', not finite");
-    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:1e400")),
-                      "the value of index 1 is '1e400', beyond the range");
-    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:0.5x")),
-                      "the value of index 1 is '0.5x', not a number");
+    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:1e400")), "the value of index 1 is '1e400', beyond the range");
+    CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:0.5x")), "the value of index 1 is '0.5x', not a number");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1:")), "the value of index 1 is '', not a number");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("1")), "'1' is not index:value");
     CHECK_THROWS_WITH(parse_libsvm_model(with_pairs("0.5:1")), "'0.5:1' is not index:value");
@@ -791,8 +764,8 @@ TEST(data_threads_and_streaming_agree) {
         std::uint64_t index = 0;
         for (std::uint64_t n = random() % 20; n > 0; --n) {
             index += 1 + random() % 9;
-            text += " " + std::to_string(index) + ":" +
-                    print("%.8g", static_cast<double>(random() % 100000) / 1e5 - 0.5);
+            text +=
+                " " + std::to_string(index) + ":" + print("%.8g", static_cast<double>(random() % 100000) / 1e5 - 0.5);
         }
         text += '\n';
     }
@@ -800,8 +773,7 @@ TEST(data_threads_and_streaming_agree) {
     for (const int n_threads : {2, 3, 8}) {
         const LibsvmData many = parse_libsvm_data(text, n_threads);
         CHECK(one.labels == many.labels && one.indptr == many.indptr && one.indices == many.indices &&
-              one.values == many.values && one.min_index == many.min_index &&
-              one.max_index == many.max_index);
+              one.values == many.values && one.min_index == many.min_index && one.max_index == many.max_index);
     }
     DataRowParser rows(text);
     DataRow row;
@@ -811,10 +783,8 @@ TEST(data_threads_and_streaming_agree) {
         const std::ptrdiff_t begin = one.indptr[i];
         CHECK_EQ(row.label, one.labels[i]);
         CHECK_EQ(static_cast<std::int64_t>(row.n_features), one.indptr[i + 1] - begin);
-        CHECK(std::equal(one.indices.begin() + begin, one.indices.begin() + one.indptr[i + 1],
-                         row.indices.begin()));
-        CHECK(std::equal(one.values.begin() + begin, one.values.begin() + one.indptr[i + 1],
-                         row.values.begin()));
+        CHECK(std::equal(one.indices.begin() + begin, one.indices.begin() + one.indptr[i + 1], row.indices.begin()));
+        CHECK(std::equal(one.values.begin() + begin, one.values.begin() + one.indptr[i + 1], row.values.begin()));
     }
     CHECK(!rows.next(row));
 }
@@ -833,8 +803,7 @@ TEST(data_lines_count_from_first_line) {
 }
 
 TEST(split_covers_the_text) {
-    for (const std::string text :
-         {"", "\n", "a", "a\nb\nc\n", "a\nb\nc", "\n\n\n\n", "aaaaaaaaaaaaaaaaaaaa\nb\n"}) {
+    for (const std::string text : {"", "\n", "a", "a\nb\nc\n", "a\nb\nc", "\n\n\n\n", "aaaaaaaaaaaaaaaaaaaa\nb\n"}) {
         for (std::size_t n_chunks = 1; n_chunks < 7; ++n_chunks) {
             const std::vector<std::string_view> chunks = split_at_lines(text, n_chunks);
             CHECK_EQ(chunks.size(), n_chunks);

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <initializer_list>
 
 #include "model_view.hpp"
 #include "predict.hpp"
@@ -147,9 +146,10 @@ inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
     return {reinterpret_cast<const char*>(list + offset), read_at<std::uint32_t>(list, 4 * k)};
 }
 
-inline bool labels_are_valid(const ModelView& model, std::size_t bytes) {
+inline bool labels_are_valid(const ModelView& model, const Section& labels) {
+    const std::size_t bytes = labels.bytes;
     if (model.task != Task::classification)
-        return model.label_kind == LabelKind::none && model.n_labels == 0 && bytes == 0;
+        return model.label_kind == LabelKind::none && model.n_labels == 0 && labels.offset == 0;
     if (model.n_labels != 2) return false;
     const unsigned char* p = model.labels;
     switch (model.label_kind) {
@@ -240,7 +240,7 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     model.labels = bytes + sections[section::labels].offset;
     model.check_rows = bytes + sections[section::check_rows].offset;
     model.n_check_rows = static_cast<std::uint32_t>(sections[section::check_rows].bytes / check_row_bytes);
-    if (!labels_are_valid(model, sections[section::labels].bytes)) return Status::bad_labels;
+    if (!labels_are_valid(model, sections[section::labels])) return Status::bad_labels;
 
     for (std::size_t k = 0; k < 3 * model.n_check_rows; ++k) {  // amplitude, value, tolerance
         const double number = read_at<double>(model.check_rows, 8 * k);
@@ -290,7 +290,8 @@ inline Status replay_check_rows(const ModelView& model, void* memory) {
         const double expected = read_at<double>(model.check_rows, k * check_row_bytes + 8);
         const double tolerance = read_at<double>(model.check_rows, k * check_row_bytes + 16);
         double values[block_rows];
-        for (const std::size_t n_rows : {std::size_t{1}, block_rows}) {  // a row stride of 0 repeats the row
+        constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
+        for (const std::size_t n_rows : batches) {          // a row stride of 0 repeats the row
             if (decision_function(model, DenseRows<float>{row, n_rows, 0, 1}, values, memory) != Status::ok) {
                 return Status::check_row_mismatch;
             }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "block.hpp"
 #include "exp.hpp"
@@ -15,6 +14,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t max_registers = 3;
+constexpr float largest_float = 0x1.fffffep127f;  // not a function of std, which -O0 emits as a weak symbol
 constexpr std::size_t block_rows = max_registers * static_cast<std::size_t>(lanes);
 // Up to this many rows are evaluated one at a time, which is faster than a block of mostly empty lanes.
 constexpr std::size_t max_single_rows = 4;
@@ -55,7 +55,7 @@ inline bool evaluate_block(const ModelView& model, const float* block, float* sc
     bool finite = true;
     for (std::size_t i = 0; i < n_rows; ++i) {
         decision_values[i] = decision_value(model, form[i], half_s[i], gaussian[i]);
-        finite &= half_s[i] <= std::numeric_limits<float>::max();
+        finite &= half_s[i] <= largest_float;
     }
     return finite;
 }
@@ -99,7 +99,7 @@ inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_
     const float half_s = model.half_theta * sq_norm;
     store(gaussian, exp_nonpositive(set1(-half_s)));
     value = decision_value(model, form, half_s, gaussian[0]);
-    if (half_s <= std::numeric_limits<float>::max()) return Status::ok;
+    if (half_s <= largest_float) return Status::ok;
     return all_finite(row, column_stride, n_features) ? Status::ok : Status::not_finite;
 }
 
