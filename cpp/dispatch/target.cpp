@@ -8,9 +8,10 @@
 #define APPROXSVM_TEXT(x) APPROXSVM_TEXT_OF(x)
 #define APPROXSVM_JOIN_OF(a, b) a##b
 #define APPROXSVM_JOIN(a, b) APPROXSVM_JOIN_OF(a, b)
+#define APPROXSVM_TABLE APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET)
 
 namespace approxsvm::dispatch {
-namespace APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET) {
+namespace APPROXSVM_TABLE {
 
 constexpr bool same(const char* a, const char* b) {
     return *a == *b && (*a == 0 || same(a + 1, b + 1));
@@ -48,11 +49,11 @@ std::size_t replay_memory(std::size_t n_features) {
     return replay_bytes(n_features);
 }
 
-}  // namespace APPROXSVM_JOIN(table_of_,APPROXSVM_TARGET)
+}  // namespace APPROXSVM_TABLE
 
 extern const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
 const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
-    using namespace APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET);
+    using namespace APPROXSVM_TABLE;
     Kernels k{};
     k.name = APPROXSVM_TARGET_NAME;
     k.description = APPROXSVM_TARGET_DESCRIPTION;
