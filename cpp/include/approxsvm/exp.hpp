@@ -1,4 +1,4 @@
-// exp(x) for x <= 0, a register of float32 at a time.
+// exp(x) for x <= 0, a register of float32 or float64 at a time.
 #pragma once
 
 #include "simd.hpp"
@@ -16,19 +16,67 @@ constexpr float exp_min_argument = -87.33f;
 // is exact, with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted
 // minimax; the relative error of the polynomial is 3.1e-9. cpp/tests/test_kernels.cpp walks through every
 // float32 of the range.
-APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
-    x = max_or(x, set1(exp_min_argument));
+//
+// N registers advance together, step by step: one register's chain of dependent operations would leave the
+// multiply-add units idle most of the time.
+template <int N>
+APPROXSVM_INLINE void exp_nonpositive(f32v (&x)[N]) {
     const f32v shift = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to the nearest integer
-    const f32v shifted = fmadd(x, set1(1.44269504f), shift);
-    const f32v n = sub(shifted, shift);
-    const f32v r = fmadd(n, set1(2.12194440e-4f), fmadd(n, set1(-0.693359375f), x));
-    f32v p = set1(0x1.6a23d0p-10f);
-    p = fmadd(p, r, set1(0x1.123a20p-7f));
-    p = fmadd(p, r, set1(0x1.5558f2p-5f));
-    p = fmadd(p, r, set1(0x1.555492p-3f));
-    p = fmadd(p, r, set1(0x1.fffffcp-2f));
-    p = fmadd(mul(r, r), p, r);
-    return mul(add(p, set1(1.0f)), exp2_of_shifted(shifted));
+    f32v shifted[N], n[N], p[N];
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = max_or(x[i], set1(exp_min_argument));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) shifted[i] = fmadd(x[i], set1(1.44269504f), shift);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) n[i] = sub(shifted[i], shift);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = fmadd(n[i], set1(-0.693359375f), x[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = fmadd(n[i], set1(2.12194440e-4f), x[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(set1(0x1.6a23d0p-10f), x[i], set1(0x1.123a20p-7f));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.5558f2p-5f));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.555492p-3f));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.fffffcp-2f));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(mul(x[i], x[i]), p[i], x[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = mul(add(p[i], set1(1.0f)), exp2_of_shifted(shifted[i]));
+}
+APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
+    f32v one[1] = {x};
+    exp_nonpositive(one);
+    return one[0];
+}
+
+// The same for float64: exp(exp64_min_argument) is the last round figure above the smallest normal number.
+constexpr double exp64_min_argument = -708.0;
+
+// exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
+// exp(exp64_min_argument).
+//
+// As above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of degree 9 by
+// minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. What is left is
+// rounding: of the last sum and of r + r^2 P(r), half a ULP and a quarter, and of r itself, a quarter.
+// cpp/tests/test_rbf.cpp compares with expl.
+template <int N>
+APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {
+    const f64v shift = set1(6755399441055744.0);  // 1.5 * 2^52
+    f64v shifted[N], n[N], p[N];
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = max_or(x[i], set1(exp64_min_argument));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) shifted[i] = fmadd(x[i], set1(0x1.71547652b82fep+0), shift);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) n[i] = sub(shifted[i], shift);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = fmadd(n[i], set1(-0x1.62e42fefa3p-1), x[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = fmadd(n[i], set1(-0x1.3de6af278ece6p-42), x[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] =
+        fmadd(set1(0x1.ad7f7a4d64e91p-26), x[i], set1(0x1.28ad689c39c2cp-22));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.71df253a81c7bp-19));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.a0199a16e9755p-16));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.a01a012a699b6p-13));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.6c16c184266a0p-10));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.1111111127b9cp-7));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.555555555088cp-5));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.55555555554fap-3));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(p[i], x[i], set1(0x1.000000000000ap-1));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) p[i] = fmadd(mul(x[i], x[i]), p[i], x[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = mul(add(p[i], set1(1.0)), exp2_of_shifted(shifted[i]));
+}
+APPROXSVM_INLINE f64v exp_nonpositive(f64v x) {
+    f64v one[1] = {x};
+    exp_nonpositive(one);
+    return one[0];
 }
 
 }  // namespace APPROXSVM_TARGET

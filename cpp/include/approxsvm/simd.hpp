@@ -1,6 +1,6 @@
 // Every compiler- or CPU-specific line of the core is in this file. One target is chosen by the flags of the
-// translation unit; the names below mean the same in each. `f32v` is a register of `lanes` floats, `f32x8`
-// always holds eight.
+// translation unit; the names below mean the same in each. `f32v` is a register of `lanes` floats, `f64v` one
+// of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
 //
 // All functions of the core live in an inline namespace named after the target, so that the linker can never
 // replace a function compiled for an old CPU by its AVX-512 twin.
@@ -88,6 +88,10 @@ APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
 APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
     return _mm512_max_ps(x, low);
 }
+// x where x <= high or x is NaN; high where x > high.
+APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
+    return _mm512_min_ps(high, x);
+}
 // 2^n, where `shifted` is n + 1.5 * 2^23 and -126 <= n <= 127.
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     return _mm512_castsi512_ps(
@@ -128,6 +132,53 @@ APPROXSVM_INLINE void transpose(f32v (&r)[16]) {
     }
 }
 
+// The same in float64.
+constexpr int lanes64 = 8;
+using f64v = __m512d;
+
+APPROXSVM_INLINE f64v zero64() {
+    return _mm512_setzero_pd();
+}
+APPROXSVM_INLINE f64v set1(double x) {
+    return _mm512_set1_pd(x);
+}
+APPROXSVM_INLINE f64v load(const double* p) {
+    return _mm512_loadu_pd(p);
+}
+APPROXSVM_INLINE void store(double* p, f64v x) {
+    _mm512_storeu_pd(p, x);
+}
+APPROXSVM_INLINE f64v add(f64v a, f64v b) {
+    return _mm512_add_pd(a, b);
+}
+APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
+    return _mm512_sub_pd(a, b);
+}
+APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
+    return _mm512_mul_pd(a, b);
+}
+APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
+    return _mm512_fmadd_pd(a, b, c);
+}
+APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
+    return _mm512_max_pd(x, low);
+}
+APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
+    return _mm512_min_pd(high, x);
+}
+// 2^n, where `shifted` is n + 1.5 * 2^52 and -1022 <= n <= 1023.
+APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
+    return _mm512_castsi512_pd(
+        _mm512_add_epi64(_mm512_slli_epi64(_mm512_castpd_si512(shifted), 52), _mm512_set1_epi64(0x3FF0000000000000)));
+}
+// Lanes [0, lanes64) and [lanes64, lanes) as float64.
+APPROXSVM_INLINE f64v widen_low(f32v x) {
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+}
+APPROXSVM_INLINE f64v widen_high(f32v x) {
+    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+}
+
 #elif defined(APPROXSVM_AVX2)
 
 constexpr int lanes = 8;
@@ -162,6 +213,9 @@ APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
 APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
     return _mm256_max_ps(x, low);
 }
+APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
+    return _mm256_min_ps(high, x);
+}
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     return _mm256_castsi256_ps(
         _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23), _mm256_set1_epi32(0x3F800000)));
@@ -190,6 +244,51 @@ APPROXSVM_INLINE void transpose(f32v (&r)[8]) {
         t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
     }
     APPROXSVM_UNROLL for (int i = 0; i < 8; ++i) r[i] = t[i];
+}
+
+// The same in float64.
+constexpr int lanes64 = 4;
+using f64v = __m256d;
+
+APPROXSVM_INLINE f64v zero64() {
+    return _mm256_setzero_pd();
+}
+APPROXSVM_INLINE f64v set1(double x) {
+    return _mm256_set1_pd(x);
+}
+APPROXSVM_INLINE f64v load(const double* p) {
+    return _mm256_loadu_pd(p);
+}
+APPROXSVM_INLINE void store(double* p, f64v x) {
+    _mm256_storeu_pd(p, x);
+}
+APPROXSVM_INLINE f64v add(f64v a, f64v b) {
+    return _mm256_add_pd(a, b);
+}
+APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
+    return _mm256_sub_pd(a, b);
+}
+APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
+    return _mm256_mul_pd(a, b);
+}
+APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
+    return _mm256_fmadd_pd(a, b, c);
+}
+APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
+    return _mm256_max_pd(x, low);
+}
+APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
+    return _mm256_min_pd(high, x);
+}
+APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
+    return _mm256_castsi256_pd(
+        _mm256_add_epi64(_mm256_slli_epi64(_mm256_castpd_si256(shifted), 52), _mm256_set1_epi64x(0x3FF0000000000000)));
+}
+APPROXSVM_INLINE f64v widen_low(f32v x) {
+    return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+}
+APPROXSVM_INLINE f64v widen_high(f32v x) {
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
 }
 
 #elif defined(APPROXSVM_NEON)
@@ -225,6 +324,9 @@ APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
 APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
     return vmaxnmq_f32(x, low);
 }
+APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
+    return vminq_f32(x, high);
+}
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     return vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23), vdupq_n_s32(0x3F800000)));
 }
@@ -242,14 +344,60 @@ APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
     r[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
 
+constexpr int lanes64 = 2;
+using f64v = float64x2_t;
+
+APPROXSVM_INLINE f64v zero64() {
+    return vdupq_n_f64(0.0);
+}
+APPROXSVM_INLINE f64v set1(double x) {
+    return vdupq_n_f64(x);
+}
+APPROXSVM_INLINE f64v load(const double* p) {
+    return vld1q_f64(p);
+}
+APPROXSVM_INLINE void store(double* p, f64v x) {
+    vst1q_f64(p, x);
+}
+APPROXSVM_INLINE f64v add(f64v a, f64v b) {
+    return vaddq_f64(a, b);
+}
+APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
+    return vsubq_f64(a, b);
+}
+APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
+    return vmulq_f64(a, b);
+}
+APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
+    return vfmaq_f64(c, a, b);
+}
+APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
+    return vmaxnmq_f64(x, low);
+}
+APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
+    return vminq_f64(x, high);
+}
+APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
+    return vreinterpretq_f64_s64(
+        vaddq_s64(vshlq_n_s64(vreinterpretq_s64_f64(shifted), 52), vdupq_n_s64(0x3FF0000000000000)));
+}
+APPROXSVM_INLINE f64v widen_low(f32v x) {
+    return vcvt_f64_f32(vget_low_f32(x));
+}
+APPROXSVM_INLINE f64v widen_high(f32v x) {
+    return vcvt_high_f64_f32(x);
+}
+
 #else  // Portable: four lanes, as SSE2 or any other 128-bit unit (or none) provides them. No fused
        // multiply-add.
 
 constexpr int lanes = 4;
+constexpr int lanes64 = 2;
 constexpr int tile_rows = 4;
 
 #if defined(__GNUC__)
 typedef float f32v __attribute__((vector_size(16)));
+typedef double f64v __attribute__((vector_size(16)));
 
 APPROXSVM_INLINE f32v set1(float x) {
     return f32v{x, x, x, x};
@@ -269,6 +417,32 @@ APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     typedef std::uint32_t u32v __attribute__((vector_size(16)));
     return reinterpret_cast<f32v>((reinterpret_cast<u32v>(shifted) << 23) + 0x3F800000u);
+}
+APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
+    return x > high ? high : x;
+}
+
+APPROXSVM_INLINE f64v set1(double x) {
+    return f64v{x, x};
+}
+APPROXSVM_INLINE f64v add(f64v a, f64v b) {
+    return a + b;
+}
+APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
+    return a - b;
+}
+APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
+    return a * b;
+}
+APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
+    return x > low ? x : low;
+}
+APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
+    return x > high ? high : x;
+}
+APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
+    typedef std::uint64_t u64v __attribute__((vector_size(16)));
+    return reinterpret_cast<f64v>((reinterpret_cast<u64v>(shifted) << 52) + 0x3FF0000000000000u);
 }
 #else
 struct f32v {
@@ -300,6 +474,44 @@ APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     std::memcpy(&shifted, bits, sizeof bits);
     return shifted;
 }
+APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
+    for (int i = 0; i < 4; ++i) x[i] = x[i] > high[i] ? high[i] : x[i];
+    return x;
+}
+
+struct f64v {
+    double lane[2];
+    double& operator[](int i) { return lane[i]; }
+    double operator[](int i) const { return lane[i]; }
+};
+
+APPROXSVM_INLINE f64v set1(double x) {
+    return f64v{{x, x}};
+}
+APPROXSVM_INLINE f64v add(f64v a, f64v b) {
+    return {{a[0] + b[0], a[1] + b[1]}};
+}
+APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
+    return {{a[0] - b[0], a[1] - b[1]}};
+}
+APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
+    return {{a[0] * b[0], a[1] * b[1]}};
+}
+APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
+    for (int i = 0; i < 2; ++i) x[i] = x[i] > low[i] ? x[i] : low[i];
+    return x;
+}
+APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
+    for (int i = 0; i < 2; ++i) x[i] = x[i] > high[i] ? high[i] : x[i];
+    return x;
+}
+APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
+    std::uint64_t bits[2];
+    std::memcpy(bits, &shifted, sizeof bits);
+    for (std::uint64_t& b : bits) b = (b << 52) + 0x3FF0000000000000u;
+    std::memcpy(&shifted, bits, sizeof bits);
+    return shifted;
+}
 #endif
 
 APPROXSVM_INLINE f32v zero() {
@@ -315,6 +527,26 @@ APPROXSVM_INLINE f32v load(const float* p) {
 }
 APPROXSVM_INLINE void store(float* p, f32v x) {
     std::memcpy(p, &x, sizeof x);
+}
+APPROXSVM_INLINE f64v zero64() {
+    return set1(0.0);
+}
+APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
+    return add(mul(a, b), c);
+}
+APPROXSVM_INLINE f64v load(const double* p) {
+    f64v x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+}
+APPROXSVM_INLINE void store(double* p, f64v x) {
+    std::memcpy(p, &x, sizeof x);
+}
+APPROXSVM_INLINE f64v widen_low(f32v x) {
+    return f64v{static_cast<double>(x[0]), static_cast<double>(x[1])};
+}
+APPROXSVM_INLINE f64v widen_high(f32v x) {
+    return f64v{static_cast<double>(x[2]), static_cast<double>(x[3])};
 }
 APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
     f32v x = zero();

@@ -1,0 +1,553 @@
+#include <algorithm>
+#include <approxsvm/rbf.hpp>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "check.hpp"
+
+// The exact engine against sums in long double, within the rounding bound that the certificate uses. Compiled once per
+// target; a CPU that lacks the target's instructions skips the whole program.
+
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
+namespace {
+
+// Before any static constructor of ours, which the compiler may have vectorized.
+__attribute__((constructor(101))) void skip_where_it_cannot_run() {
+    __builtin_cpu_init();
+#if defined(APPROXSVM_AVX512)
+    const bool can_run = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    const bool can_run = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    if (can_run) return;
+    std::puts("skipped: this CPU lacks the target's instructions");
+    std::fflush(stdout);
+    std::_Exit(77);
+}
+
+}  // namespace
+#endif
+
+using namespace approxsvm;
+
+namespace {
+
+template <class Real>
+constexpr long double unit_roundoff = std::numeric_limits<Real>::epsilon() / 2;
+
+bool is_exhaustive() {
+    const char* const wish = std::getenv("APPROXSVM_EXHAUSTIVE");
+    return wish != nullptr && std::string(wish) == "1";
+}
+
+std::uint64_t bits_of(double x) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+void expect(bool holds, const std::string& what) {
+    if (!holds) check::report(__FILE__, __LINE__, what);
+}
+
+// --- models and rows ---
+
+/// Support vectors in memory of exactly the promised size, at an address that is not aligned.
+template <class Real>
+struct Model {
+    std::size_t n_sv, n_features;
+    double half_theta;
+    std::vector<double> vectors, coef;  // (n_sv, n_features), every entry a Real; (n_sv,)
+    std::vector<char> memory;
+    KernelExpansion<Real> expansion;
+
+    Model(std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features, double half_theta_,
+          std::size_t misalignment = 1)
+        : n_sv(all_coef.size()),
+          n_features(features),
+          half_theta(half_theta_),
+          vectors(std::move(all_vectors)),
+          coef(std::move(all_coef)),
+          memory(misalignment + kernel_expansion_bytes<Real>(n_sv, n_features)) {
+        KernelExpansionWriter<Real> writer(memory.data() + misalignment, n_sv, n_features, half_theta);
+        for (std::size_t i = 0; i < n_sv; ++i) {
+            writer.add_support_vector(vectors.data() + i * n_features, coef[i]);
+        }
+        expansion = writer.expansion();
+    }
+};
+
+struct Sums {
+    double sum, moduli;
+};
+
+template <class Real>
+using Rows = std::vector<std::vector<Real>>;
+
+/// Rows in blocks of Registers registers, the missing ones of the last block zero.
+template <int Registers, class Real>
+std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    const std::size_t n_blocks = (rows.size() + width - 1) / width, d = model.n_features;
+    std::vector<Real> blocks(n_blocks * d * width), half_sq_norm(n_blocks * width);
+    std::vector<double> sum(n_blocks * width), moduli(n_blocks * width);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t j = 0; j < d; ++j) blocks[(r / width * d + j) * width + r % width] = rows[r][j];
+    }
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+        half_sq_norms_block<Registers>(model.expansion, blocks.data() + b * d * width, half_sq_norm.data() + b * width);
+    }
+    kernel_sums_block<Registers>(model.expansion, blocks.data(), half_sq_norm.data(), sum.data(), moduli.data(),
+                                 n_blocks);
+    std::vector<Sums> sums(rows.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) sums[r] = {sum[r], moduli[r]};
+    return sums;
+}
+
+template <class Real>
+Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
+    Sums sums;
+    kernel_sums_row(model.expansion, row.data(), half_sq_norm_row(model.expansion, row.data(), row.size()), sums.sum,
+                    sums.moduli);
+    return sums;
+}
+
+template <class Real>
+std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    std::vector<Real> values, half_sq_norm;
+    std::vector<std::int32_t> columns;
+    std::vector<std::size_t> starts = {0};
+    for (const std::vector<Real>& row : rows) {
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            if (row[j] == Real{0}) continue;
+            values.push_back(row[j]);
+            columns.push_back(static_cast<std::int32_t>(j));
+        }
+        const std::size_t start = starts.back();
+        half_sq_norm.push_back(half_sq_norm_row(model.expansion, values.data() + start, values.size() - start));
+        starts.push_back(values.size());
+    }
+    std::vector<double> sum(rows.size()), moduli(rows.size());
+    kernel_sums_sparse(model.expansion, values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(),
+                       sum.data(), moduli.data());
+    std::vector<Sums> sums(rows.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) sums[r] = {sum[r], moduli[r]};
+    return sums;
+}
+
+// --- the judge ---
+
+struct Reference {
+    long double sum = 0, moduli = 0, coef_moduli = 0, max_modulus = 0, max_norm = 0, row_norm = 0;
+};
+
+template <class Real>
+Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
+    Reference result;
+    for (std::size_t j = 0; j < row.size(); ++j) result.row_norm += static_cast<long double>(row[j]) * row[j];
+    result.row_norm = std::sqrt(result.row_norm);
+    for (std::size_t i = 0; i < model.n_sv; ++i) {
+        long double sq_distance = 0, vector_sq_norm = 0;
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            const long double x = model.vectors[i * model.n_features + j], difference = x - row[j];
+            sq_distance += difference * difference;
+            vector_sq_norm += x * x;
+        }
+        const long double a = model.coef[i], kernel = std::exp(-model.half_theta * sq_distance);
+        result.sum += a * kernel;
+        result.moduli += std::fabs(a) * kernel;
+        result.coef_moduli += std::fabs(a);
+        result.max_modulus = std::max(result.max_modulus, std::fabs(a));
+        result.max_norm = std::max(result.max_norm, std::sqrt(vector_sq_norm));
+    }
+    return result;
+}
+
+/// The bound of the norms form, from what a prediction knows: the computed sum of moduli.
+template <class Real>
+long double error_bound(const Model<Real>& model, const Reference& reference, double moduli) {
+    constexpr bool narrow = std::is_same_v<Real, float>;
+    const long double u = unit_roundoff<Real>, n = static_cast<long double>(model.n_sv);
+    const long double reach = reference.max_norm + reference.row_norm;
+    const long double d = 1.01L * u * static_cast<long double>(inner_product_path(model.n_features) + 5) *
+                          model.half_theta * reach * reach;
+    const long double s =
+        std::min(reference.coef_moduli, 1.001L * moduli + (narrow ? 1e-37L : 1e-300L) * reference.coef_moduli);
+    const long double roundings = narrow ? 6.1L * u : (n + 6.1L) * u;
+    return 1.05L * s * (std::expm1(2 * d) + roundings) + n * std::ldexp(reference.max_modulus, narrow ? -120 : -1020);
+}
+
+template <class Real>
+struct Worst {
+    long double ratio = 0;
+
+    void judge(const Model<Real>& model, const Reference& reference, const Sums& sums, const std::string& what) {
+        const long double bound = error_bound(model, reference, sums.moduli);
+        const long double error =
+            std::max(std::fabs(sums.sum - reference.sum), std::fabs(sums.moduli - reference.moduli));
+        if (bound > 0) ratio = std::max(ratio, error / bound);
+        if (error <= bound) return;
+        std::ostringstream message;
+        message << what << ", n_sv " << model.n_sv << ", n_features " << model.n_features << ": error " << error
+                << " exceeds " << bound;
+        check::report(__FILE__, __LINE__, message.str());
+    }
+};
+
+template <class Real>
+const char* name_of() {
+    return std::is_same_v<Real, float> ? "float" : "double";
+}
+
+// --- random models ---
+
+using Generator = std::mt19937_64;
+
+/// Coordinates of about the wished norm; a share of them is exactly zero.
+template <class Real>
+std::vector<Real> random_vector(Generator& generator, std::size_t n_features, double norm, double share_of_zeros) {
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    std::vector<Real> vector(n_features);
+    const double scale = norm / std::sqrt(static_cast<double>(std::max<std::size_t>(n_features, 1)));
+    for (Real& x : vector) {
+        const double value = normal(generator) * scale;
+        x = uniform(generator) < share_of_zeros ? Real{0} : static_cast<Real>(value);
+    }
+    return vector;
+}
+
+/// norm: of the support vectors; every seventh is a duplicate of one before, with another coefficient.
+template <class Real>
+Model<Real> random_model(Generator& generator, std::size_t n_sv, std::size_t n_features, double norm,
+                         double coef_exponent = 0) {
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(-1.0, 1.0), theta(0.5, 2.0);
+    std::vector<double> vectors, coef;
+    for (std::size_t i = 0; i < n_sv; ++i) {
+        if (i % 7 == 6) {
+            const std::size_t twin = generator() % i * n_features;
+            for (std::size_t j = 0; j < n_features; ++j) vectors.push_back(vectors[twin + j]);
+        } else {
+            for (Real x : random_vector<Real>(generator, n_features, norm, 0.2)) {
+                vectors.push_back(static_cast<double>(x));
+            }
+        }
+        coef.push_back(normal(generator) * std::pow(10.0, coef_exponent * uniform(generator)));
+    }
+    return Model<Real>(vectors, coef, n_features, theta(generator), generator() % 64);
+}
+
+/// Random rows of several norms and zeros, some of them support vectors.
+template <class Real>
+Rows<Real> random_rows(Generator& generator, const Model<Real>& model, std::size_t n_rows, double norm) {
+    Rows<Real> rows;
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        rows.push_back(random_vector<Real>(generator, model.n_features, r % 4 == 2 ? norm * 3 : norm, r % 3 ? 0.7 : 0));
+        if (r % 5 != 4 || model.n_sv == 0) continue;
+        const std::size_t twin = generator() % model.n_sv * model.n_features;
+        for (std::size_t j = 0; j < model.n_features; ++j) rows[r][j] = static_cast<Real>(model.vectors[twin + j]);
+    }
+    return rows;
+}
+
+bool same(const Sums& a, const Sums& b) {
+    return bits_of(a.sum) == bits_of(b.sum) && bits_of(a.moduli) == bits_of(b.moduli);
+}
+
+/// All ways to evaluate the rows: within the bound, and bitwise the same however rows are grouped.
+template <class Real>
+void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_judged, Worst<Real>& worst) {
+    const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
+    const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        expect(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
+    }
+    for (std::size_t k = 0; k < n_judged && k < rows.size(); ++k) {
+        const std::size_t r = k % 2 == 0 ? k : rows.size() - k;
+        const Reference truth = reference(model, rows[r]);
+        worst.judge(model, truth, block[r], std::string("block of ") + name_of<Real>());
+        worst.judge(model, truth, row_sums(model, rows[r]), std::string("row of ") + name_of<Real>());
+        worst.judge(model, truth, sparse[r], std::string("sparse row of ") + name_of<Real>());
+        expect(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
+    }
+}
+
+constexpr std::size_t numbers_of_vectors[] = {0, 1, 7, 8, 9, 15, 16, 17, 100};
+
+template <class Real>
+void check_sizes() {
+    Generator generator(20140312);
+    Worst<Real> worst;
+    std::vector<std::size_t> features = {0, 64, 65, 123, 257, 513, 530};
+    for (std::size_t d = 1; d <= 40; ++d) features.push_back(d);
+    for (const std::size_t d : features) {
+        for (const std::size_t n_sv : numbers_of_vectors) {
+            const Model<Real> model = random_model<Real>(generator, n_sv, d, 1.0);
+            const std::size_t n_rows = 1 + generator() % (5 * static_cast<std::size_t>(lanes));
+            check_rows(model, random_rows(generator, model, n_rows, 1.0), 3, worst);
+        }
+    }
+    constexpr std::size_t some_features[] = {1, 5, 16, 17, 33, 123, 257};
+    for (const std::size_t d : some_features) {
+        const Model<Real> model = random_model<Real>(generator, 1000, d, 1.0);
+        check_rows(model, random_rows(generator, model, 2 * sparse_block_rows + 3, 1.0), 5, worst);
+    }
+    std::cout << "    " << name_of<Real>() << ": worst error / bound " << worst.ratio << '\n';
+}
+
+/// From kernels of nearly one to kernels that underflow.
+template <class Real>
+void check_norms() {
+    Generator generator(7);
+    Worst<Real> worst;
+    constexpr std::size_t some_features[] = {1, 3, 30, 100};
+    for (const double norm : {0.0, 1e-30, 1e-3, 0.3, 3.0, 6.0, 8.0, 12.0, 20.0, 30.0, 60.0}) {
+        for (const std::size_t d : some_features) {
+            const Model<Real> model = random_model<Real>(generator, 61, d, norm);
+            check_rows(model, random_rows(generator, model, 37, norm), 12, worst);
+        }
+    }
+    std::cout << "    " << name_of<Real>() << ": worst error / bound " << worst.ratio << '\n';
+}
+
+template <class Real>
+void check_coefficients() {
+    Generator generator(11);
+    Worst<Real> worst;
+    for (const double exponent : {3.0, 30.0, 200.0}) {
+        for (int repetition = 0; repetition < 10; ++repetition) {
+            const Model<Real> model = random_model<Real>(generator, 40, 9, 2.0, exponent);
+            check_rows(model, random_rows(generator, model, 20, 2.0), 10, worst);
+        }
+    }
+    std::cout << "    " << name_of<Real>() << ": worst error / bound " << worst.ratio << '\n';
+}
+
+template <class Real>
+void check_isolation() {
+    Generator generator(5);
+    const Model<Real> model = random_model<Real>(generator, 50, 20, 1.0);
+    const Rows<Real> calm = random_rows(generator, model, 7 * static_cast<std::size_t>(lanes), 1.0);
+    const std::vector<Sums> block = block_sums<3>(model, calm), sparse = sparse_sums(model, calm);
+    const Real large = std::numeric_limits<Real>::max();
+    const Real sizes[] = {std::sqrt(large), std::sqrt(large) * 3, large / 2, large};
+    for (std::size_t r = 0; r < calm.size(); ++r) {
+        Rows<Real> rows = calm;
+        for (std::size_t j = 0; j < rows[r].size(); ++j) {
+            rows[r][j] = sizes[r % 4] * static_cast<Real>(j % 3 == 0 ? 1 : j % 3 == 1 ? -1 : 0.5);
+        }
+        const std::vector<Sums> new_block = block_sums<3>(model, rows), new_sparse = sparse_sums(model, rows);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (i == r) {
+                const Sums row = row_sums(model, rows[i]);
+                for (const Sums& sums : {new_block[i], new_sparse[i], row}) {
+                    expect(sums.sum == 0.0 && sums.moduli == 0.0, "a row out of reach has a kernel sum");
+                }
+            } else {
+                expect(same(block[i], new_block[i]) && same(sparse[i], new_sparse[i]),
+                       "a huge row changes its neighbours");
+            }
+        }
+    }
+}
+
+/// Support vectors whose squared norm overflows are out of reach of every row.
+template <class Real>
+void check_huge_vectors() {
+    const double huge = std::sqrt(static_cast<double>(std::numeric_limits<Real>::max())) * 2;
+    const Model<Real> model({1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
+    for (const Sums& sums : {row_sums(model, std::vector<Real>{1, 2}), block_sums<1>(model, Rows<Real>{{1, 2}})[0]}) {
+        expect(std::fabs(sums.sum - 1) < 1e-30 && std::fabs(sums.moduli - 1) < 1e-30, "a vector out of reach counts");
+    }
+}
+
+/// The kernels of a row with itself and with its neighbours at distances that Real holds exactly.
+template <class Real>
+void check_exact_values() {
+    const Model<Real> model({3, 4, 3, 5, 4, 5}, {2, -1, 0.5}, 2, 0.5);
+    const long double expected[] = {2 - std::exp(-0.5L) + 0.5L * std::exp(-1.0L),
+                                    2 * std::exp(-0.5L) - 1 + 0.5L * std::exp(-0.5L)};
+    const Rows<Real> rows = {{3, 4}, {3, 5}};
+    for (std::size_t r = 0; r < 2; ++r) {
+        const Sums row = row_sums(model, rows[r]);
+        for (const Sums& sums : {row, block_sums<2>(model, rows)[r], sparse_sums(model, rows)[r]}) {
+            expect(std::fabs(sums.sum - expected[r]) <= 6 * unit_roundoff<Real>, "exact distances, inexact sum");
+        }
+    }
+}
+
+template <class Real>
+void check_layout() {
+    constexpr std::size_t width = panel_width<Real>;
+    const Model<Real> model({1, 2, 3, 4, 5, 6}, {-7, 8}, 3, 0.75, 13);
+    const KernelExpansion<Real>& expansion = model.expansion;
+    CHECK_EQ(reinterpret_cast<std::uintptr_t>(expansion.panels) % cache_line_bytes, 0u);
+    CHECK_EQ(expansion.n_panels, 1u);
+    CHECK_EQ(expansion.theta, Real(1.5));
+    for (std::size_t i = 0; i < width; ++i) {
+        for (std::size_t j = 0; j < 3; ++j) {
+            CHECK_EQ(expansion.panels[j * width + i], i < 2 ? static_cast<Real>(1 + 3 * i + j) : Real{0});
+        }
+        CHECK_EQ(expansion.half_sq_norms[i], static_cast<Real>(i == 0 ? 10.5 : i == 1 ? 57.75 : 0));
+        CHECK_EQ(expansion.coef[i], i == 0 ? -7.0 : i == 1 ? 8.0 : 0.0);
+        CHECK_EQ(expansion.coef_moduli[i], i == 0 ? 7.0 : i == 1 ? 8.0 : 0.0);
+    }
+    CHECK_EQ(expansion.max_half_sq_norm, Real(57.75));
+}
+
+// --- exp ---
+
+/// |result - exp(x)| in units in the last place of exp(x).
+double ulp_error(double x, double result) {
+    const long double expected = std::exp(static_cast<long double>(x));
+    return static_cast<double>(
+        std::ldexp(std::fabs(static_cast<long double>(result) - expected), 52 - std::ilogb(expected)));
+}
+
+double worst_ulp(const double* x) {
+    double result[lanes64], worst = 0;
+    store(result, exp_nonpositive(load(x)));
+    for (int i = 0; i < lanes64; ++i) worst = std::max(worst, ulp_error(x[i], result[i]));
+    return worst;
+}
+
+}  // namespace
+
+TEST(float64_exp_is_within_its_bound) {
+    if (std::numeric_limits<long double>::digits == 53) return;  // no better judge here
+    Generator generator(3);
+    std::uniform_real_distribution<double> all(exp64_min_argument, 0.0), near(-2.0, 0.0);
+    std::uniform_int_distribution<int> power(0, 1021), tiny(-1074, 0);
+    std::uniform_real_distribution<double> offset(-1e-9, 1e-9);
+    const int n_registers = (is_exhaustive() ? 50'000'000 : 400'000) / lanes64;
+    double worst = 0;
+    for (int k = 0; k < n_registers; ++k) {
+        double x[lanes64];
+        for (double& value : x) {
+            switch (generator() % 4) {
+                case 0:
+                    value = near(generator);
+                    break;
+                case 1:  // where the range reduction changes n
+                    value = -(power(generator) + 0.5) * 0.6931471805599453 + offset(generator);
+                    value = std::max(value, exp64_min_argument);
+                    break;
+                case 2:
+                    value = -std::ldexp(near(generator) * -0.5, tiny(generator));
+                    break;
+                default:
+                    value = all(generator);
+            }
+        }
+        worst = std::max(worst, worst_ulp(x));
+    }
+    std::cout << "    " << n_registers * lanes64 << " arguments, worst " << worst << " ULP\n";
+    CHECK(worst <= 1.5);
+}
+
+TEST(float64_exp_at_the_ends) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double x[] = {0.0, -0.0, -DBL_MIN, -DBL_TRUE_MIN, -708.0, -708.1, -1e300, -infinity, std::nan("")};
+    for (const double value : x) {
+        double result[lanes64];
+        store(result, exp_nonpositive(set1(value)));
+        for (const double y : result) {
+            if (value > -1e-300) {
+                CHECK_EQ(y, 1.0);
+            } else {
+                CHECK(ulp_error(-708.0, y) <= 1.5);
+            }
+        }
+    }
+}
+
+TEST(registers_of_float64) {
+    double x[lanes64], y[lanes64], result[lanes64];
+    float narrow[lanes];
+    for (int i = 0; i < lanes64; ++i) x[i] = i - 1.5, y[i] = 0.25 * i;
+    for (int i = 0; i < lanes; ++i) narrow[i] = 0.1f * static_cast<float>(i + 1);
+    const auto check_lanes = [&](f64v actual, auto expected) {
+        store(result, actual);
+        for (int i = 0; i < lanes64; ++i) CHECK_EQ(result[i], expected(i));
+    };
+    check_lanes(zero64(), [](int) { return 0.0; });
+    check_lanes(set1(0.1), [](int) { return 0.1; });
+    check_lanes(add(load(x), load(y)), [&](int i) { return x[i] + y[i]; });
+    check_lanes(sub(load(x), load(y)), [&](int i) { return x[i] - y[i]; });
+    check_lanes(mul(load(x), load(y)), [&](int i) { return x[i] * y[i]; });
+    check_lanes(fmadd(load(x), load(y), load(x)), [&](int i) { return x[i] * y[i] + x[i]; });
+    check_lanes(max_or(load(x), set1(0.0)), [&](int i) { return x[i] > 0 ? x[i] : 0.0; });
+    check_lanes(min_or_nan(load(x), set1(0.0)), [&](int i) { return x[i] > 0 ? 0.0 : x[i]; });
+    check_lanes(max_or(set1(std::nan("")), set1(-3.0)), [](int) { return -3.0; });
+    check_lanes(widen_low(load(narrow)), [&](int i) { return static_cast<double>(narrow[i]); });
+    check_lanes(widen_high(load(narrow)), [&](int i) { return static_cast<double>(narrow[lanes64 + i]); });
+    for (const int n : {-1022, -1, 0, 1, 1023}) {
+        check_lanes(exp2_of_shifted(set1(6755399441055744.0 + n)), [&](int) { return std::ldexp(1.0, n); });
+    }
+    store(result, min_or_nan(set1(std::nan("")), set1(0.0)));
+    for (const double value : result) CHECK(std::isnan(value));
+    store(narrow, min_or_nan(set1(std::nanf("")), set1(0.0f)));
+    for (const float value : narrow) CHECK(std::isnan(value));
+    store(narrow, min_or_nan(set1(2.0f), set1(-1.0f)));
+    for (const float value : narrow) CHECK_EQ(value, -1.0f);
+}
+
+// --- kernel sums ---
+
+TEST(inner_product_path_covers_every_chunk) {
+    CHECK_EQ(inner_product_path(0), 0u);
+    CHECK_EQ(inner_product_path(1), 2u);
+    CHECK_EQ(inner_product_path(16), 17u);
+    CHECK_EQ(inner_product_path(123), 24u);
+    CHECK_EQ(inner_product_path(512), 48u);
+    CHECK_EQ(inner_product_path(780), 57u);
+    for (std::size_t d = 1; d < 2000; ++d) CHECK(inner_product_path(d) <= std::min<std::size_t>(32, d) + (d + 31) / 32);
+}
+
+TEST(layout_of_panels) {
+    check_layout<float>();
+    check_layout<double>();
+}
+
+TEST(exact_values) {
+    check_exact_values<float>();
+    check_exact_values<double>();
+}
+
+TEST(sizes_float) {
+    check_sizes<float>();
+}
+TEST(sizes_double) {
+    check_sizes<double>();
+}
+
+TEST(norms_up_to_underflow) {
+    check_norms<float>();
+    check_norms<double>();
+}
+
+TEST(coefficients_of_all_sizes) {
+    check_coefficients<float>();
+    check_coefficients<double>();
+}
+
+TEST(a_row_out_of_reach_changes_nothing) {
+    check_isolation<float>();
+    check_isolation<double>();
+}
+
+TEST(a_support_vector_out_of_reach_changes_nothing) {
+    check_huge_vectors<float>();
+    check_huge_vectors<double>();
+}
