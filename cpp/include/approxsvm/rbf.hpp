@@ -247,7 +247,7 @@ APPROXSVM_INLINE void add_kernels(const KernelExpansion<Real>& expansion, std::s
     const Real* const half_sq = expansion.half_sq_norms + first;
     const double* const coef = expansion.coef + first;
     const double* const coef_moduli = expansion.coef_moduli + first;
-    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+    for (int v = 0; v < Registers; ++v) {
         const Register minus_half_sq_norm = sub(nought, load(half_sq_norm + v * width));
         Register kernel[tile_rows], minus_half_sq_norms[tile_rows];
         APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
