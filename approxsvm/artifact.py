@@ -7,19 +7,22 @@ import re
 import struct
 import tempfile
 import zlib
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import packing
 from approxsvm.errors import ArtifactError, UnsupportedModelError
+from approxsvm.expansion.certificate import LAST_DEGREE, Certificate
 from approxsvm.expansion.taylor import Expansion
 from approxsvm.kernel_model import KernelModel, Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 1
+VERSION: Final = 2
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
@@ -54,12 +57,29 @@ _HEADER_FIELDS: Final = (
     ("reserved_0", "I"),
     ("source", "32s"),
     ("center_kind", "I"),
-    ("reserved_1", "12s"),
+    ("reserved_1", "I"),
+    ("tolerance", "d"),
 )
 _HEADER: Final = struct.Struct("<" + "".join(code for _, code in _HEADER_FIELDS))
 _SECTION: Final = struct.Struct("<IIQQ")
 _CHECKSUM_OFFSET: Final = 24
-_SECTION_IDS: Final = {"center": 1, "linear": 2, "quadratic": 3, "labels": 4, "check_rows": 5, "feature_names": 6}
+_SECTIONS: Final[tuple[str, ...]] = (
+    "center",
+    "linear",
+    "quadratic",
+    "labels",
+    "check_rows",
+    "feature_names",
+    "bound",
+    "direction",
+    "dual_coef",
+    "support_vectors",
+    "exact_check_rows",
+)
+_SECTION_IDS: Final = {name: number for number, name in enumerate(_SECTIONS, 1)}
+N_BOUND_NUMBERS: Final = LAST_DEGREE + 8
+Mode = Literal["approximate", "certified", "exact"]
+MODES: Final[tuple[Mode, ...]] = ("approximate", "certified", "exact")
 _TASKS: Final[tuple[Task, ...]] = ("classification", "regression", "one_class")
 _NO_LABELS, _INT64, _FLOAT64, _TEXT = range(4)
 _MAX_LABEL_WIDTH: Final = 1 << 16  # characters of a label_dtype like <U9, unless a label is longer
@@ -114,6 +134,11 @@ class Artifact:
         return _TASKS[int(self.header["task"])]
 
     @property
+    def mode(self) -> Mode:
+        """How much of the exact model is on board."""
+        return MODES[int(self.header["mode"])]
+
+    @property
     def n_features(self) -> int:
         """Number of columns of a row."""
         return int(self.header["n_features"])
@@ -129,12 +154,27 @@ class Artifact:
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
-        """The float32 numbers of section `name`: "center", "linear" or "quadratic" (packed, see models/FORMAT.md)."""
-        return np.frombuffer(self._sections[name], "<f4")
+        """The float32 numbers of a section: "center", "linear", "quadratic" or "direction" (the last two packed)."""
+        return np.frombuffer(self._sections.get(name, b""), "<f4")
 
-    def check_rows(self) -> npt.NDArray[np.float64]:
+    def dual_coef(self) -> npt.NDArray[np.float64]:
+        """Coefficients of the support vectors, shape (n_sv,); none in an approximate artifact."""
+        return np.frombuffer(self._sections.get("dual_coef", b""), "<f8")
+
+    def check_rows(self, section: str = "check_rows") -> npt.NDArray[np.float64]:
         """Check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
-        return np.frombuffer(self._sections["check_rows"], "<f8").reshape(-1, 3)
+        return np.frombuffer(self._sections.get(section, b""), "<f8").reshape(-1, 3)
+
+    def bound_numbers(self) -> npt.NDArray[np.float64]:
+        """The numbers of section "bound": N_0 ... N_8, T, W, A1, and four more (models/FORMAT.md)."""
+        return np.frombuffer(self._sections["bound"], "<f8")
+
+    def support_vectors(self) -> npt.NDArray[np.float64]:
+        """The support vectors, shape (n_sv, n_features); none in an approximate artifact."""
+        if "support_vectors" not in self._sections:
+            return np.empty((0, self.n_features))
+        n_sv = len(self._sections["dual_coef"]) // 8
+        return packing.unpack(self._sections["support_vectors"], n_sv, self.n_features)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact so that `path` holds either all of it or what it held before."""
@@ -185,8 +225,10 @@ def input_scale_for(gamma: float) -> float:
     return input_scale
 
 
-def build(model: KernelModel, expansion: Expansion) -> Artifact:
-    """Narrow an expansion to float32 and lay it out.
+def build_expansion(
+    model: KernelModel, expansion: Expansion, certificate: Certificate, mode: Mode, tolerance: float = np.inf
+) -> Artifact:
+    """Narrow an expansion to float32 and lay it out, with the exact model behind it when `mode` is "certified".
 
     Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and coefficients by the power of
     two `output_scale`, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
@@ -198,61 +240,154 @@ def build(model: KernelModel, expansion: Expansion) -> Artifact:
     """
     gamma, intercept, constant = expansion.gamma, expansion.intercept, expansion.constant
     linear, quadratic = expansion.linear, expansion.quadratic
-    input_scale = 1.0
+    input_scale = input_scale_for(gamma)
     if gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
         intercept, constant = intercept + constant, 0.0
-    else:
-        input_scale = input_scale_for(gamma)
-        with np.errstate(over="ignore"):  # infinity is refused below
-            linear = linear / input_scale
-            quadratic = quadratic / input_scale / input_scale
+    with np.errstate(over="ignore"):  # infinity is refused below
+        linear = linear / input_scale
+        quadratic = quadratic / input_scale / input_scale
     largest = float(np.max([abs(constant), np.abs(linear).max(), np.abs(quadratic).max()]))  # NaN stays NaN
-    _, exponent = np.frexp(largest)
-    output_scale = float(np.ldexp(1.0, int(exponent))) if 0.0 < largest < MAX_OUTPUT_SCALE else 1.0
-    output_scale = max(output_scale, 1.0 / MAX_OUTPUT_SCALE)
-    if not (largest < MAX_OUTPUT_SCALE and abs(intercept) < np.inf):
+    if not (largest < MAX_OUTPUT_SCALE and abs(intercept) < np.inf and certificate.total < np.inf):
         raise UnsupportedModelError(f"a coefficient of {largest:.6g} is too large; the limit is 2^1000")
+    output_scale = _power_of_two_above(largest)
 
-    label_kind, label_dtype, labels = _pack_labels(model.labels)
     sections = {
         "center": expansion.center.astype("<f4").tobytes(),
         "linear": (linear / output_scale).astype("<f4").tobytes(),
         "quadratic": _pack_triangle(quadratic / output_scale).astype("<f4").tobytes(),
     }
-    if labels:
-        sections["labels"] = labels
-    sections["check_rows"] = b""
-    if model.feature_names is not None:
-        sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
-    header: dict[str, Any] = {
-        "magic": MAGIC,
-        "version": VERSION,
-        "n_sections": len(sections),
-        "file_bytes": 0,
-        "checksum": 0,
-        "task": _TASKS.index(model.task),
-        "mode": 0,
+    direction_numbers = (0.0, 0.0, 0.0)
+    if mode == "certified" and certificate.direction is not None:
+        sections["direction"], direction_numbers = _pack_direction(certificate)
+    numbers = (
+        *certificate.norms,
+        certificate.remainder,
+        certificate.total,
+        certificate.sum_moduli,
+        certificate.coefficient_error,
+        *direction_numbers,
+    )
+    sections["bound"] = np.array(numbers, "<f8").tobytes()
+    header = _header(model, mode) | {
         "degree": 2,
-        "n_features": model.n_features,
-        "n_support_vectors": model.n_sv,
-        "first_index": model.first_index,
-        "n_labels": len(model.labels),
-        "gamma": gamma,
         "intercept": intercept,
         "constant": constant / output_scale,
         "input_scale": input_scale,
         "output_scale": output_scale,
         "max_sv_norm": expansion.max_sv_norm,
         "max_sv_norm_origin": expansion.max_sv_norm_origin,
+        "center_kind": ("origin", "mean").index(expansion.center_choice),
+        "tolerance": tolerance,
+    }
+    sections["check_rows"] = _expansion_check_rows(header, sections)
+    if mode == "certified":
+        sections |= _exact_sections(model, header, expansion.center)
+    return _assemble(model, header, sections)
+
+
+def build_exact(
+    model: KernelModel, center: npt.NDArray[np.float32], sv_norms: tuple[float, float], tolerance: float = np.inf
+) -> Artifact:
+    """Lay out the exact model alone.
+
+    Parameters
+    ----------
+    model : KernelModel
+    center : ndarray of shape (n_features,), float32
+        Where distances are taken from.
+    sv_norms : tuple of float
+        max ||x_i - center|| and max ||x_i||.
+    tolerance : float
+        Of values; infinite when only labels count.
+
+    Raises
+    ------
+    UnsupportedModelError
+        gamma, the coefficients or the labels are beyond what the format holds.
+    """
+    sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
+    if not sum_moduli < MAX_OUTPUT_SCALE:
+        raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
+    constant = float(model.coefficients(0).sum()) if model.gamma == 0.0 else 0.0
+    header = _header(model, "exact") | {
+        "degree": 0,
+        "intercept": float(model.intercept[0]) + constant,
+        "constant": 0.0,
+        "input_scale": input_scale_for(model.gamma),
+        "output_scale": 1.0,
+        "max_sv_norm": sv_norms[0],
+        "max_sv_norm_origin": sv_norms[1],
+        "center_kind": int(center.any()),
+        "tolerance": tolerance,
+    }
+    numbers = np.zeros(N_BOUND_NUMBERS, "<f8")
+    numbers[LAST_DEGREE + 3] = sum_moduli
+    sections = {"center": center.astype("<f4").tobytes(), "bound": numbers.tobytes()}
+    return _assemble(model, header, sections | _exact_sections(model, header, center))
+
+
+def _power_of_two_above(largest: float) -> float:
+    """The least power of two above a number, within the limits of the format; 1 for 0."""
+    if largest == 0.0:
+        return 1.0
+    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
+
+
+def _header(model: KernelModel, mode: Mode) -> dict[str, Any]:
+    """What the model alone decides."""
+    label_kind, label_dtype, _ = _pack_labels(model.labels)
+    return {
+        "magic": MAGIC,
+        "version": VERSION,
+        "task": _TASKS.index(model.task),
+        "mode": MODES.index(mode),
+        "n_features": model.n_features,
+        "n_support_vectors": model.n_sv,
+        "first_index": model.first_index,
+        "n_labels": len(model.labels),
+        "gamma": model.gamma,
         "label_kind": label_kind,
         "label_dtype": label_dtype,
         "reserved_0": 0,
         "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
-        "center_kind": ("origin", "mean").index(expansion.center_choice),
-        "reserved_1": b"",
+        "reserved_1": 0,
     }
-    sections["check_rows"] = _make_check_rows(header, sections)
-    return Artifact(_lay_out(header, sections))
+
+
+def _exact_sections(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> dict[str, bytes]:
+    """The support vectors with their coefficients; none when gamma is 0 and the model a constant in the intercept."""
+    if model.gamma == 0.0:
+        model = replace(
+            model,
+            support_vectors=np.empty((0, model.n_features)),
+            dual_coef=np.empty((1, 0)),
+            n_support=np.zeros_like(model.n_support),
+        )
+    return {
+        "dual_coef": model.coefficients(0).astype("<f8").tobytes(),
+        "support_vectors": packing.pack(model),
+        "exact_check_rows": _exact_check_rows(model, header, center),
+    }
+
+
+def _pack_direction(certificate: Certificate) -> tuple[bytes, tuple[float, float, float]]:
+    """G_3 as a packed triangle, and its scale, trace and error."""
+    assert certificate.direction is not None
+    scale = _power_of_two_above(float(np.abs(certificate.direction).max()))
+    packed = _pack_triangle(certificate.direction / scale).astype("<f4").tobytes()
+    trace = float(np.abs(np.diag(certificate.direction)).sum()) * (1 + 1e-9) + certificate.direction_error
+    return packed, (scale, trace, certificate.direction_error)
+
+
+def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
+    """Add what every mode has, and bring the sections into their order."""
+    labels = _pack_labels(model.labels)[2]
+    if labels:
+        sections["labels"] = labels
+    if model.feature_names is not None:
+        sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
+    ordered = {name: sections[name] for name in _SECTIONS if name in sections}
+    return Artifact(_lay_out(header | {"n_sections": len(ordered)}, ordered))
 
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
@@ -348,12 +483,12 @@ def check_row(
     return row
 
 
-def _make_check_rows(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
+def _expansion_check_rows(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
     center, linear, packed = (np.frombuffer(sections[name], "<f4") for name in ("center", "linear", "quadratic"))
     n_features = len(center)
     matrix = unpack_triangle(packed, n_features)
-    amplitude = float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))  # s is then about 1
+    amplitude = _amplitude(n_features)
     result = []
     for k in range(N_CHECK_ROWS):
         row = check_row(header, center, amplitude, k).astype(np.float64)
@@ -367,6 +502,34 @@ def _make_check_rows(header: dict[str, Any], sections: dict[str, bytes]) -> byte
         moduli = abs(header["constant"]) + np.abs(linear) @ np.abs(u) + np.abs(u) @ np.abs(matrix) @ np.abs(u)
         tolerance = (2 * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
         tolerance += 2.0**-48 * abs(header["intercept"]) + 2.0**-100 * header["output_scale"]
+        result.append((amplitude, value, tolerance))
+    return np.array(result, "<f8").tobytes()
+
+
+def _amplitude(n_features: int) -> float:
+    """A power of two that makes s about 1."""
+    return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
+
+
+def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
+    """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
+    coef = model.coefficients(0)
+    sum_moduli = float(np.abs(coef).sum())
+    amplitude = _amplitude(model.n_features)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        row = check_row(header, center, amplitude, k).astype(np.float64)
+        value, reach = header["intercept"], 0.0
+        for first in range(0, model.n_sv, 4096):
+            last = min(first + 4096, model.n_sv)
+            with np.errstate(over="ignore"):
+                sq_distance = ((model.dense_support_vectors(first, last) - row) ** 2).sum(axis=1)
+            value += float(coef[first:last] @ np.exp(-model.gamma * sq_distance))
+            reach = max(reach, float(sq_distance.max(initial=0.0)))
+        # Norms and their cancellation, from the engine's center, which may be the origin.
+        reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
+        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0**-52
+        tolerance = min(relative, 1.0) * sum_moduli + 2.0**-48 * abs(header["intercept"])
         result.append((amplitude, value, tolerance))
     return np.array(result, "<f8").tobytes()
 
@@ -388,18 +551,21 @@ def _read_header(data: bytes) -> dict[str, Any]:
     checksum = zlib.crc32(data[_CHECKSUM_OFFSET + 4 :], zlib.crc32(bytes(4), zlib.crc32(data[:_CHECKSUM_OFFSET])))
     if checksum != header["checksum"]:
         raise ArtifactError(f"the checksum is {checksum:08x}, but the header says {header['checksum']:08x}")
-    for name, highest in (("task", 2), ("mode", 0), ("label_kind", 3), ("first_index", 1), ("center_kind", 1)):
+    for name, highest in (("task", 2), ("mode", 2), ("label_kind", 3), ("first_index", 1), ("center_kind", 1)):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
-    if header["degree"] != 2:
-        raise ArtifactError(f"degree is {header['degree']}, but only 2 is allowed")
+    degree = 0 if MODES[header["mode"]] == "exact" else 2
+    if header["degree"] != degree:
+        raise ArtifactError(f"degree is {header['degree']}, but must be {degree} in this mode")
     if not 1 <= header["n_features"] <= MAX_FEATURES:
         raise ArtifactError(f"n_features is {header['n_features']}, but must be 1 to {MAX_FEATURES}")
-    if header["reserved_0"] != 0 or any(header["reserved_1"]):
+    if header["reserved_0"] != 0 or header["reserved_1"] != 0:
         raise ArtifactError("reserved header bytes are not zero")
     for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
         if not header[name] >= 0.0 or (name == "gamma" and header[name] == np.inf):
             raise ArtifactError(f"{name} is {header[name]}, but must be a number of at least 0")
+    if not header["tolerance"] > 0.0:
+        raise ArtifactError(f"tolerance is {header['tolerance']}, but must be positive")
     if not np.isfinite(header["intercept"]):
         raise ArtifactError(f"intercept is {header['intercept']}, but must be finite")
     if not abs(header["constant"]) <= 1.0:
@@ -447,15 +613,33 @@ def _read_sections(data: bytes, header: dict[str, Any]) -> dict[str, bytes]:
 
 
 def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
-    """Every section that must be there is, and has the size that n_features demands."""
-    d = header["n_features"]
-    for name, expected in (("center", 4 * d), ("linear", 4 * d), ("quadratic", 2 * d * (d + 1))):
+    """Every section that the mode needs is there and has its size; none is there that the mode has no use for."""
+    d, mode = header["n_features"], MODES[header["mode"]]
+    n_triangle = d * (d + 1) // 2
+    expanded, exact = mode != "exact", mode != "approximate"
+    sizes = {
+        "center": (True, 4 * d),
+        "linear": (expanded, 4 * d),
+        "quadratic": (expanded, 4 * n_triangle),
+        "bound": (True, 8 * N_BOUND_NUMBERS),
+        "direction": (mode == "certified" and "direction" in sections, 4 * n_triangle),
+        "dual_coef": (exact, len(sections.get("dual_coef", b"")) // 8 * 8),
+        "support_vectors": (exact, len(sections.get("support_vectors", b""))),
+    }
+    for name, (wanted, expected) in sizes.items():
+        if wanted != (name in sections):
+            raise ArtifactError(
+                f"section {name} is {'missing from' if wanted else 'found in'} an artifact of mode {mode}"
+            )
         found = len(sections.get(name, b""))
-        if found != expected:
+        if wanted and found != expected:
             raise ArtifactError(f"section {name} has {found} bytes, but {d} features need {expected}")
-    size = len(sections.get("check_rows", b""))
-    if size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS:
-        raise ArtifactError(f"section check_rows has {size} bytes, expected 1 to {MAX_CHECK_ROWS} times 24")
+    for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact)):
+        size = len(sections.get(name, b""))
+        if wanted != (name in sections) or (wanted and (size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS)):
+            raise ArtifactError(
+                f"section {name} has {size} bytes, expected 1 to {MAX_CHECK_ROWS} times 24 where it is used"
+            )
 
 
 def _read_texts(content: bytes, count: int, section: str) -> list[str]:
@@ -510,16 +694,23 @@ def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[A
 
 
 def _check_numbers(artifact: Artifact) -> None:
-    """Coefficients are finite and scaled, check rows are numbers."""
-    limits = {"center": float(np.finfo(np.float32).max), "linear": 1.0, "quadratic": 2.0}
+    """Coefficients are finite and scaled; bounds, check rows and support vectors are numbers."""
+    limits = {"center": float(np.finfo(np.float32).max), "linear": 1.0, "quadratic": 2.0, "direction": 2.0}
     for name, highest in limits.items():
         values = artifact.coefficients(name)
         bad = ~(np.abs(values) <= highest)
         if bad.any():
             position = int(np.flatnonzero(bad)[0])
             raise ArtifactError(
-                f"number {position} of section {name} is {values[position]}, but its limit is {highest}"
+                f"number {position} of section {name} is {values[position]}, beyond its limit {highest}"
             )
-    rows = artifact.check_rows()
-    if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
-        raise ArtifactError("section check_rows holds NaN, infinity or a negative amplitude or tolerance")
+    numbers = artifact.bound_numbers()
+    if not (np.isfinite(numbers).all() and (numbers >= 0.0).all()):
+        raise ArtifactError("section bound holds NaN, infinity or a negative number")
+    for name in ("check_rows", "exact_check_rows"):
+        rows = artifact.check_rows(name)
+        if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
+            raise ArtifactError(f"section {name} holds NaN, infinity or a negative amplitude or tolerance")
+    if not np.isfinite(artifact.dual_coef()).all():
+        raise ArtifactError("section dual_coef holds NaN or infinity")
+    artifact.support_vectors()

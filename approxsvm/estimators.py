@@ -19,6 +19,8 @@ from approxsvm.readers.libsvm import n_threads
 from approxsvm.report import Summary, summarize
 
 Self = TypeVar("Self", bound="CompiledModel")
+# What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
+STAGES = ("expansion", "direction", "float32", "float64", "definition")
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -106,20 +108,74 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         return rows
 
-    def _raw_decision_values(self, X: Any) -> FloatArray:
-        """Decision values in LIBSVM's orientation: positive means the model's first label."""
+    def _evaluate(self, X: Any, *, bounds: bool = False) -> Any:
+        """Decision values in LIBSVM's orientation; with bounds also error bounds and stages."""
         rows = self._rows(X)
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
-            if any(stride % rows.itemsize for stride in rows.strides):
+            if any(stride % rows.itemsize for stride in rows.strides) or not rows.flags.aligned:
                 rows = np.ascontiguousarray(rows)
-            return self._predictor.dense(rows, threads)
+            return self._predictor.dense(rows, threads, bounds)
         try:
-            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads)
+            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, bounds)
         except UnsortedIndicesError:
             rows = rows.copy()
             rows.sum_duplicates()
-            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads)
+            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, bounds)
+
+    def _raw_decision_values(self, X: Any) -> FloatArray:
+        """Decision values in LIBSVM's orientation: positive means the model's first label."""
+        values: FloatArray = self._evaluate(X)
+        return values
+
+    def error_bound(self, X: Any) -> FloatArray:
+        """What |value - exact value| never exceeds, for each row: truncation and rounding together.
+
+        The exact value is that of the source model's decision function over the real numbers. A row that a later stage
+        answered has that stage's bound.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        bounds: FloatArray = self._evaluate(X, bounds=True)[1]
+        return bounds
+
+    def certified(self, X: Any) -> npt.NDArray[np.bool_]:
+        """Whether each row is proven by the first stage's own bound, without falling back on the exact model.
+
+        In mode "certified" the labels of the other rows equal the exact model's all the same: they are computed by it.
+        In mode "approximate" they may differ.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), bool
+        """
+        values, bounds, stages = self._evaluate(X, bounds=True)
+        if self.artifact.mode != "approximate":
+            first = ("expansion", "direction") if self.artifact.mode == "certified" else ("float32",)
+            return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
+        if self.artifact.task == "regression":
+            return np.asarray(np.isfinite(bounds))
+        return np.asarray(np.abs(values) > bounds)
+
+    @property
+    def rows_per_stage(self) -> dict[str, int]:
+        """How many rows each stage has answered since this estimator was made: what the promise costs in use.
+
+        "expansion" and "direction" (the expansion with a sharper bound), "float32" and "float64" (the exact engine),
+        "definition" (term after term in LIBSVM's order). Single rows through ``predict_one`` and plain predictions in
+        mode "approximate" are not counted.
+        """
+        return dict(zip(STAGES, self._predictor.counts, strict=True))
 
     def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
@@ -144,7 +200,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     @property
     def summary(self) -> Summary:
         """What was chosen and how large the result is; print it."""
-        return summarize(self.artifact)
+        return summarize(self.artifact, self.rows_per_stage)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact to an .asvm file; `path` holds all of it or, should this fail, what it held before."""

@@ -18,9 +18,11 @@ class Summary:
     source, task : str
         The model that was compiled.
     mode : str
-        "approximate".
+        "certified", "approximate" or "exact".
+    tolerance : float
+        What decision values are promised to be within of the exact ones; infinite when labels decide alone.
     degree, n_centers : int
-        Highest power of the expansion, and about how many points.
+        Highest power of the expansion, and about how many points; 0 when there is none.
     center : str
         "mean" (of the support vectors) or "origin".
     n_features, n_support_vectors : int
@@ -31,11 +33,16 @@ class Summary:
         The paper's limit 1 / (4 max||x||^2) with norms from the center, taken over the support vectors.
     n_bytes : int
         Size of the artifact.
+    certified_fraction : float or None
+        Share of the rows predicted so far that the expansion's own bound proved; None before any.
+    rows_per_stage : dict
+        How many rows each stage has answered so far.
     """
 
     source: str
     task: str
     mode: str
+    tolerance: float
     degree: int
     n_centers: int
     center: str
@@ -44,6 +51,8 @@ class Summary:
     gamma: float
     gamma_max_support_vectors: float
     n_bytes: int
+    certified_fraction: float | None
+    rows_per_stage: dict[str, int]
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and values as shown to people."""
@@ -54,25 +63,35 @@ class Summary:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in self.rows())
 
 
-def summarize(artifact: Artifact) -> Summary:
-    """Collect the summary of an artifact."""
+def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
+    """Collect the summary of an artifact and of the predictions made with it."""
     header = artifact.header
+    n_rows = sum(rows_per_stage.values())
+    proven = rows_per_stage["expansion"] + rows_per_stage["direction"]
+    has_expansion = artifact.mode != "exact"
     return Summary(
         source=artifact.source,
         task=artifact.task,
-        mode="approximate",
+        mode=artifact.mode,
+        tolerance=header["tolerance"],
         degree=header["degree"],
-        n_centers=1,
+        n_centers=int(has_expansion),
         center=("origin", "mean")[header["center_kind"]],
         n_features=artifact.n_features,
         n_support_vectors=header["n_support_vectors"],
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=len(artifact.data),
+        certified_fraction=proven / n_rows if n_rows and has_expansion else None,
+        rows_per_stage=rows_per_stage,
     )
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "no rows predicted yet"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count:,}" for name, count in value.items() if count) or "none"
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -83,6 +83,19 @@ def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.fl
     return center
 
 
+def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
+    """Max ||x_i - center|| and max ||x_i||, rounded up; infinite where they overflow."""
+    largest = [0.0, 0.0]
+    block = max(1, _BLOCK_BYTES // (8 * model.n_features))
+    with np.errstate(over="ignore"):
+        for first in range(0, model.n_sv, block):
+            rows = model.dense_support_vectors(first, min(first + block, model.n_sv))
+            for k, shifted in enumerate((rows - center.astype(np.float64), rows)):
+                largest[k] = max(largest[k], float(np.einsum("ij,ij->i", shifted, shifted).max()))
+    up = 1.0 + (model.n_features + 8) * 2.0**-52
+    return float(np.sqrt(largest[0])) * up, float(np.sqrt(largest[1])) * up
+
+
 def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
     """Expand the only decision function of `model` to degree 2 (Claesen et al. 2014, Eq. 3.8) by BLAS in float64.
 
@@ -118,7 +131,6 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
     constant = 0.0
     linear = np.zeros(n_features)
     quadratic = np.zeros((n_features, n_features), order="F")  # dsyrk adds to its upper triangle
-    max_sq_norm = max_sq_norm_origin = 0.0
     block = max(1, _BLOCK_BYTES // (8 * n_features))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN are refused when written
         for first in range(0, model.n_sv, block):
@@ -134,12 +146,11 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
                 part = scaled[weights * sign > 0.0]
                 if len(part):
                     quadratic = dsyrk(sign, part.T, beta=1.0, c=quadratic, overwrite_c=1)
-            max_sq_norm = max(max_sq_norm, float(sq_norm.max()))
-            max_sq_norm_origin = max(max_sq_norm_origin, float(np.einsum("ij,ij->i", rows, rows).max()))
 
         upper = np.triu(quadratic, 1)
         linear = 2.0 * gamma * linear
         quadratic = 2.0 * gamma * gamma * (upper + upper.T + np.diag(np.diag(quadratic)))
+    max_sv_norm, max_sv_norm_origin = sv_norms(model, center)
     return Expansion(
         center=center,
         center_choice=choice,
@@ -148,6 +159,6 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
         quadratic=quadratic,
         intercept=float(model.intercept[0]),
         gamma=gamma,
-        max_sv_norm=float(np.sqrt(max_sq_norm)),
-        max_sv_norm_origin=float(np.sqrt(max_sq_norm_origin)),
+        max_sv_norm=max_sv_norm,
+        max_sv_norm_origin=max_sv_norm_origin,
     )

@@ -20,6 +20,11 @@ using DenseFunction = Status (*)(const ModelView&, DenseRows<Real>, double*, voi
 template <class Real, class Index>
 using CsrFunction = Status (*)(const ModelView&, const Folded&, CsrRows<Real, Index>, double*, void*);
 
+// Values with bounds (approxsvm/cascade.hpp). `prepared` is what Kernels::prepare returned.
+template <class Rows>
+using EvaluateFunction = Status (*)(const void* prepared, const Rows&, bool one_by_one, const Evaluation&,
+                                    std::uint64_t* counts, void* workspace);
+
 struct Kernels {
     const char* name;
     const char* description;
@@ -33,6 +38,17 @@ struct Kernels {
     CsrFunction<float, std::int64_t> csr_f32_i64;
     CsrFunction<double, std::int32_t> csr_f64_i32;
     CsrFunction<double, std::int64_t> csr_f64_i64;
+    std::size_t (*prepared_bytes)(const ModelView&);
+    const void* (*prepare)(const ModelView&, void* memory);
+    std::size_t (*evaluation_workspace_bytes)(std::size_t n_features);
+    std::size_t (*exact_replay_bytes)(std::size_t n_features);
+    Status (*replay_exact_check_rows)(const void* prepared, void* memory);
+    EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
+    EvaluateFunction<DenseRows<double>> evaluate_dense_f64;
+    EvaluateFunction<CsrRows<float, std::int32_t>> evaluate_csr_f32_i32;
+    EvaluateFunction<CsrRows<float, std::int64_t>> evaluate_csr_f32_i64;
+    EvaluateFunction<CsrRows<double, std::int32_t>> evaluate_csr_f64_i32;
+    EvaluateFunction<CsrRows<double, std::int64_t>> evaluate_csr_f64_i64;
     void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n a multiple of 16; for tests
 };
 

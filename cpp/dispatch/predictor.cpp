@@ -54,32 +54,87 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
 }
 
 template <class Real>
+DenseRows<Real> part_of(DenseRows<Real> rows, std::size_t first, std::size_t n) {
+    rows.values += static_cast<std::ptrdiff_t>(first) * rows.row_stride;
+    rows.n_rows = n;
+    return rows;
+}
+
+template <class Real, class Index>
+CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::size_t n) {
+    rows.row_starts += first;
+    rows.n_rows = n;
+    return rows;
+}
+
+// Work of an average sparse row, in multiply-adds of a dense one.
+template <class Real, class Index>
+double sparse_work(const CsrRows<Real, Index>& rows) {
+    if (rows.n_rows == 0) return 0.0;
+    const double n_nonzero = static_cast<double>(rows.row_starts[rows.n_rows] - rows.row_starts[0]);
+    const double per_row = n_nonzero / static_cast<double>(rows.n_rows);
+    return 8.0 * per_row * per_row;
+}
+
+template <class Real>
 Status decide_dense(const Predictor& predictor, const DenseRows<Real>& rows, double* values, int n_threads,
                     DenseFunction<Real> few_rows, DenseFunction<Real> blocks) {
     const double d = static_cast<double>(predictor.model().n_features);
     const DenseFunction<Real> function = rows.n_rows <= max_single_rows ? few_rows : blocks;
     return for_chunks(predictor, rows.n_rows, 0.5 * d * d, n_threads,
                       [&](std::size_t first, std::size_t n, void* workspace) {
-                          DenseRows<Real> part = rows;
-                          part.values += static_cast<std::ptrdiff_t>(first) * rows.row_stride;
-                          part.n_rows = n;
-                          return function(predictor.model(), part, values + first, workspace);
+                          return function(predictor.model(), part_of(rows, first, n), values + first, workspace);
                       });
 }
 
 template <class Real, class Index>
 Status decide_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, double* values, int n_threads,
                   CsrFunction<Real, Index> function) {
-    const double n_nonzero = rows.n_rows == 0 ? 0.0
-                                              : static_cast<double>(rows.row_starts[rows.n_rows] - rows.row_starts[0]) /
-                                                    static_cast<double>(rows.n_rows);
-    return for_chunks(predictor, rows.n_rows, 8.0 * n_nonzero * n_nonzero, n_threads,
-                      [&](std::size_t first, std::size_t n, void* workspace) {
-                          CsrRows<Real, Index> part = rows;
-                          part.row_starts += first;
-                          part.n_rows = n;
-                          return function(predictor.model(), predictor.folded(), part, values + first, workspace);
-                      });
+    return for_chunks(
+        predictor, rows.n_rows, sparse_work(rows), n_threads, [&](std::size_t first, std::size_t n, void* workspace) {
+            return function(predictor.model(), predictor.folded(), part_of(rows, first, n), values + first, workspace);
+        });
+}
+
+// A thread's share of the work in stages, guessed from what most rows cost.
+double work_per_row(const ModelView& model, double dense_work) {
+    const double d = static_cast<double>(model.n_features), n_sv = static_cast<double>(model.n_sv);
+    return model.mode == Mode::exact ? d * n_sv : dense_work;
+}
+
+template <class Rows, class CutOff>
+Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double dense_work, const Evaluation& out,
+                           StageCounts& counts, int n_threads, EvaluateFunction<Rows> function, const CutOff& cut) {
+    const bool one_by_one = rows.n_rows <= max_single_rows;
+    const void* prepared = predictor.prepared();
+    std::array<std::atomic<std::uint64_t>, n_stages> total{};
+    const Status status = for_chunks(
+        predictor, rows.n_rows, work_per_row(predictor.model(), dense_work), n_threads,
+        [&](std::size_t first, std::size_t n, void* workspace) {
+            StageCounts mine{};
+            const Evaluation part{out.values ? out.values + first : nullptr, out.bounds ? out.bounds + first : nullptr,
+                                  out.stages ? out.stages + first : nullptr};
+            const Status result = function(prepared, cut(first, n), one_by_one, part, mine.data(), workspace);
+            for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
+            return result;
+        });
+    for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += total[k];
+    return status;
+}
+
+template <class Real>
+Status evaluate_dense(const Predictor& predictor, const DenseRows<Real>& rows, const Evaluation& out,
+                      StageCounts& counts, int n_threads, EvaluateFunction<DenseRows<Real>> function) {
+    const double d = static_cast<double>(predictor.model().n_features);
+    return evaluate_on_threads(predictor, rows, 0.5 * d * d, out, counts, n_threads, function,
+                               [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
+}
+
+template <class Real, class Index>
+Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, const Evaluation& out,
+                    StageCounts& counts, int n_threads, EvaluateFunction<CsrRows<Real, Index>> function) {
+    return evaluate_on_threads(predictor, rows, sparse_work(rows), out, counts, n_threads, function,
+                               [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
 }
 
 }  // namespace
@@ -87,12 +142,33 @@ Status decide_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, 
 Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& kernels) : kernels_(&kernels) {
     Status status = open_artifact(artifact, n_bytes, model_);
     if (status != Status::ok) throw ArtifactError(status);
-    const Workspace memory(kernels.replay_bytes(model_.n_features));
-    status = kernels.replay_check_rows(model_, memory.data());
-    if (status != Status::ok) throw ArtifactError(status);
-    folded_memory_.reset(new double[folded_doubles(model_.n_features)]);
-    const FoldedModel folded = fold_center(model_, folded_memory_.get());
-    folded_ = {folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear};
+    if (model_.mode != Mode::exact) {
+        const Workspace memory(kernels.replay_bytes(model_.n_features));
+        status = kernels.replay_check_rows(model_, memory.data());
+        if (status != Status::ok) throw ArtifactError(status);
+        folded_memory_.reset(new double[folded_doubles(model_.n_features)]);
+        const FoldedModel folded = fold_center(model_, folded_memory_.get());
+        folded_ = {folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear};
+    }
+    if (model_.mode != Mode::approximate) {
+        const Workspace memory(kernels.exact_replay_bytes(model_.n_features));
+        status = kernels.replay_exact_check_rows(prepared(), memory.data());
+        if (status != Status::ok) throw ArtifactError(status);
+    }
+}
+
+Predictor::Predictor(const ModelView& model, const Kernels& kernels) : model_(model), kernels_(&kernels) {}
+
+const void* Predictor::prepared() const {
+    std::call_once(prepared_once_, [this] {
+        prepared_memory_.reset(new unsigned char[kernels_->prepared_bytes(model_)]);
+        prepared_ = kernels_->prepare(model_, prepared_memory_.get());
+    });
+    return prepared_;
+}
+
+Workspace Predictor::make_workspace() const {
+    return Workspace(kernels_->evaluation_workspace_bytes(model_.n_features));
 }
 
 Status Predictor::decision_function(const DenseRows<float>& rows, double* values, int n_threads) const {
@@ -114,11 +190,49 @@ Status Predictor::decision_function(const CsrRows<double, std::int64_t>& rows, d
     return decide_csr(*this, rows, values, n_threads, kernels_->csr_f64_i64);
 }
 
+Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads) const {
+    return evaluate_dense(*this, rows, out, counts, n_threads, kernels_->evaluate_dense_f32);
+}
+Status Predictor::evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads) const {
+    return evaluate_dense(*this, rows, out, counts, n_threads, kernels_->evaluate_dense_f64);
+}
+Status Predictor::evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f32_i32);
+}
+Status Predictor::evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f32_i64);
+}
+Status Predictor::evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f64_i32);
+}
+Status Predictor::evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f64_i64);
+}
+
+namespace {
+
+template <class Real>
+Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
+                      DenseFunction<Real> plain, EvaluateFunction<DenseRows<Real>> evaluated) {
+    const DenseRows<Real> rows{row, 1, 0, 1};
+    if (predictor.model().mode == Mode::approximate) return plain(predictor.model(), rows, &value, workspace.data());
+    StageCounts counts{};
+    return evaluated(predictor.prepared(), rows, true, {&value, nullptr, nullptr}, counts.data(), workspace.data());
+}
+
+}  // namespace
+
 Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace) const {
-    return kernels_->dense_f32(model_, {row, 1, 0, 1}, &value, workspace.data());
+    return decide_one_row(*this, row, value, workspace, kernels_->dense_f32, kernels_->evaluate_dense_f32);
 }
 Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace) const {
-    return kernels_->dense_f64(model_, {row, 1, 0, 1}, &value, workspace.data());
+    return decide_one_row(*this, row, value, workspace, kernels_->dense_f64, kernels_->evaluate_dense_f64);
 }
 
 }  // namespace approxsvm::dispatch

@@ -1,8 +1,10 @@
-// A model ready to predict on this machine: a validated artifact, the target's functions, memory for each
-// thread.
+// A model ready to predict on this machine: validated, prepared for the target, with memory for each thread.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 
 #include "kernels.hpp"
@@ -24,18 +26,23 @@ class Workspace {
     std::unique_ptr<unsigned char[]> bytes_;
 };
 
+using StageCounts = std::array<std::uint64_t, n_stages>;
+
 class Predictor {
   public:
-    // Validates the artifact and replays its check rows; throws ArtifactError. The bytes must outlive the
-    // predictor.
+    // Validates the artifact and replays its check rows; throws ArtifactError. The bytes must outlive the predictor.
     Predictor(const void* artifact, std::size_t n_bytes, const Kernels& kernels);
+    // A model that is no artifact; everything it points to must outlive the predictor.
+    Predictor(const ModelView& model, const Kernels& kernels);
+    Predictor(const Predictor&) = delete;
+    Predictor& operator=(const Predictor&) = delete;
 
     const ModelView& model() const { return model_; }
     const Kernels& kernels() const { return *kernels_; }
     const Folded& folded() const { return folded_; }
-    Workspace make_workspace() const { return Workspace(kernels_->workspace_bytes(model_.n_features)); }
+    Workspace make_workspace() const;
 
-    // Decision values on up to n_threads threads; the numbers do not depend on n_threads.
+    // Decision values of the expansion, without bounds, on up to n_threads threads. Not for models of mode exact.
     Status decision_function(const DenseRows<float>& rows, double* values, int n_threads) const;
     Status decision_function(const DenseRows<double>& rows, double* values, int n_threads) const;
     Status decision_function(const CsrRows<float, std::int32_t>& rows, double* values, int n_threads) const;
@@ -43,15 +50,34 @@ class Predictor {
     Status decision_function(const CsrRows<double, std::int32_t>& rows, double* values, int n_threads) const;
     Status decision_function(const CsrRows<double, std::int64_t>& rows, double* values, int n_threads) const;
 
+    // Values with bounds, by as many stages as the model's mode allows and its promise needs. Null pointers in `out`
+    // are not written. Neither here nor above do the numbers depend on n_threads.
+    Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads) const;
+    Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads) const;
+    Status evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
+                    int n_threads) const;
+    Status evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
+                    int n_threads) const;
+    Status evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
+                    int n_threads) const;
+    Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
+                    int n_threads) const;
+
     // One row without allocation or threads; `workspace` comes from make_workspace().
     Status decide_one(const float* row, double& value, const Workspace& workspace) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace) const;
+
+    // What Kernels::prepare returned; made on first use where predictions can do without.
+    const void* prepared() const;
 
   private:
     ModelView model_;
     const Kernels* kernels_;
     std::unique_ptr<double[]> folded_memory_;
-    Folded folded_;
+    Folded folded_{};
+    mutable std::once_flag prepared_once_;
+    mutable std::unique_ptr<unsigned char[]> prepared_memory_;
+    mutable const void* prepared_ = nullptr;
 };
 
 }  // namespace approxsvm::dispatch

@@ -34,9 +34,29 @@ Status blocks(const ModelView& model, DenseRows<Real> rows, double* values, void
 
 template <class Real, class Index>
 Status csr(const ModelView& model, const Folded& folded, CsrRows<Real, Index> rows, double* values, void* workspace) {
-    const FoldedModel model_terms{folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear};
+    const FoldedModel model_terms{folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear, 0.0, 0.0};
     return decision_function(model, model_terms, rows, values, workspace);
 }
+
+const void* prepare_model(const ModelView& model, void* memory) {
+    return &prepare(model, memory);
+}
+
+Status replay_exact(const void* prepared, void* memory) {
+    return replay_exact_check_rows(*static_cast<const PreparedModel*>(prepared), memory);
+}
+
+template <class Rows, class Source>
+Status evaluate_rows(const void* prepared, const Rows& rows, bool one_by_one, const Evaluation& out,
+                     std::uint64_t* counts, void* workspace) {
+    const PreparedModel& model = *static_cast<const PreparedModel*>(prepared);
+    return evaluate(model, Source(rows, model.view->n_features), one_by_one, out, counts, workspace);
+}
+
+template <class Real>
+constexpr auto evaluate_dense = evaluate_rows<DenseRows<Real>, DenseSource<Real>>;
+template <class Real, class Index>
+constexpr auto evaluate_csr = evaluate_rows<CsrRows<Real, Index>, CsrSource<Real, Index>>;
 
 void exp_all(const float* x, float* result, std::size_t n) {
     for (std::size_t i = 0; i + lanes <= n; i += lanes) store(result + i, exp_nonpositive(load(x + i)));
@@ -47,6 +67,15 @@ std::size_t workspace(std::size_t n_features) {
 }
 std::size_t replay_memory(std::size_t n_features) {
     return replay_bytes(n_features);
+}
+std::size_t prepared_memory(const ModelView& model) {
+    return prepared_bytes(model);
+}
+std::size_t evaluation_memory(std::size_t n_features) {
+    return evaluation_workspace_bytes(n_features);
+}
+std::size_t exact_replay_memory(std::size_t n_features) {
+    return exact_replay_bytes(n_features);
 }
 
 }  // namespace APPROXSVM_TABLE
@@ -69,6 +98,17 @@ const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     k.csr_f32_i64 = csr<float, std::int64_t>;
     k.csr_f64_i32 = csr<double, std::int32_t>;
     k.csr_f64_i64 = csr<double, std::int64_t>;
+    k.prepared_bytes = prepared_memory;
+    k.prepare = prepare_model;
+    k.evaluation_workspace_bytes = evaluation_memory;
+    k.exact_replay_bytes = exact_replay_memory;
+    k.replay_exact_check_rows = replay_exact;
+    k.evaluate_dense_f32 = evaluate_dense<float>;
+    k.evaluate_dense_f64 = evaluate_dense<double>;
+    k.evaluate_csr_f32_i32 = evaluate_csr<float, std::int32_t>;
+    k.evaluate_csr_f32_i64 = evaluate_csr<float, std::int64_t>;
+    k.evaluate_csr_f64_i32 = evaluate_csr<double, std::int32_t>;
+    k.evaluate_csr_f64_i64 = evaluate_csr<double, std::int64_t>;
     k.exp_nonpositive = exp_all;
     return k;
 }();

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 
@@ -48,33 +49,38 @@ class PyPredictor {
     PyPredictor(const py::bytes& artifact, const std::optional<std::string>& target)
         : bytes_(std::string_view(artifact)),
           predictor_(open(kernels_for(target))),
-          workspace_(predictor_.make_workspace()) {}
+          workspace_(predictor_->make_workspace()) {}
 
-    std::string target() const { return predictor_.kernels().name; }
+    // Rows answered by each stage since the predictor was made; plain predictions of approximate models are not
+    // counted.
+    dispatch::StageCounts counts() const { return counts_; }
 
-    py::array_t<double> dense(const py::array& rows, int n_threads) const {
+    std::string target() const { return predictor_->kernels().name; }
+
+    // Values; with bounds also bounds and stages.
+    py::object dense(const py::array& rows, int n_threads, bool bounds) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
         check_n_features(rows.shape(1));
-        if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads);
-        if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads);
+        if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads, bounds);
+        if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads, bounds);
         raise("InputError", "rows must be float32 or float64");
     }
 
-    py::array_t<double> csr(const py::array& row_starts, const py::array& columns, const py::array& values,
-                            int n_threads) const {
+    py::object csr(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
+                   bool bounds) {
         const bool is_float = py::isinstance<py::array_t<float>>(values);
         if (!is_float && !py::isinstance<py::array_t<double>>(values))
             raise("InputError", "values must be float32 or float64");
         if (py::isinstance<py::array_t<std::int32_t>>(columns) &&
             py::isinstance<py::array_t<std::int32_t>>(row_starts)) {
-            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, values, n_threads)
-                            : csr_of<double, std::int32_t>(row_starts, columns, values, n_threads);
+            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, values, n_threads, bounds)
+                            : csr_of<double, std::int32_t>(row_starts, columns, values, n_threads, bounds);
         }
         if (py::isinstance<py::array_t<std::int64_t>>(columns) &&
             py::isinstance<py::array_t<std::int64_t>>(row_starts)) {
-            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, values, n_threads)
-                            : csr_of<double, std::int64_t>(row_starts, columns, values, n_threads);
+            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, values, n_threads, bounds)
+                            : csr_of<double, std::int64_t>(row_starts, columns, values, n_threads, bounds);
         }
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
@@ -89,9 +95,9 @@ class PyPredictor {
         double value = 0.0;
         Status status = Status::ok;
         if (py::isinstance<py::array_t<float>>(row)) {
-            status = predictor_.decide_one(static_cast<const float*>(row.data()), value, workspace_);
+            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_);
         } else if (py::isinstance<py::array_t<double>>(row)) {
-            status = predictor_.decide_one(static_cast<const double*>(row.data()), value, workspace_);
+            status = predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_);
         } else {
             raise("InputError", "the row must be float32 or float64");
         }
@@ -100,50 +106,76 @@ class PyPredictor {
     }
 
   private:
-    dispatch::Predictor open(const Kernels& kernels) const {
+    std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
         try {
-            return dispatch::Predictor(bytes_.data(), bytes_.size(), kernels);
+            return std::make_unique<dispatch::Predictor>(bytes_.data(), bytes_.size(), kernels);
         } catch (const dispatch::ArtifactError& error) {
             raise("ArtifactError", error.what());
         }
     }
 
     void check_n_features(py::ssize_t n) const {
-        const py::ssize_t expected = static_cast<py::ssize_t>(predictor_.model().n_features);
+        const py::ssize_t expected = static_cast<py::ssize_t>(predictor_->model().n_features);
         if (n != expected) {
             raise("InputError", "X has " + std::to_string(n) + " features, but the model expects " +
                                     std::to_string(expected) + " features as input");
         }
     }
 
+    // Arrays for the results of n rows. Bounds and stages stay empty unless they are wanted.
+    struct Results {
+        py::array_t<double> values, bounds;
+        py::array_t<std::uint8_t> stages;
+
+        Results(std::size_t n, bool with_bounds)
+            : values(static_cast<py::ssize_t>(n)),
+              bounds(static_cast<py::ssize_t>(with_bounds ? n : 0)),
+              stages(static_cast<py::ssize_t>(with_bounds ? n : 0)) {}
+
+        py::object to_python(bool with_bounds) const {
+            return with_bounds ? py::object(py::make_tuple(values, bounds, stages)) : py::object(values);
+        }
+    };
+
     template <class Rows>
-    Status run(const Rows& rows, double* values, int n_threads) const {
-        py::gil_scoped_release release;
-        return predictor_.decision_function(rows, values, n_threads);
+    Status run(const Rows& rows, Results& results, int n_threads, bool with_bounds) {
+        double* values = results.values.mutable_data();
+        const Evaluation out{values, with_bounds ? results.bounds.mutable_data() : nullptr,
+                             with_bounds ? results.stages.mutable_data() : nullptr};
+        dispatch::StageCounts counts{};
+        Status status;
+        {
+            py::gil_scoped_release release;
+            status = with_bounds || predictor_->model().mode != Mode::approximate
+                         ? predictor_->evaluate(rows, out, counts, n_threads)
+                         : predictor_->decision_function(rows, values, n_threads);
+        }
+        for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
+        return status;
     }
 
     template <class Real>
-    py::array_t<double> dense_of(const py::array& rows, int n_threads) const {
+    py::object dense_of(const py::array& rows, int n_threads, bool bounds) {
         const py::ssize_t size = static_cast<py::ssize_t>(sizeof(Real));
         if (rows.strides(0) % size != 0 || rows.strides(1) % size != 0) {
             raise("InputError", "row strides must be multiples of the element size");
         }
         const DenseRows<Real> view{static_cast<const Real*>(rows.data()), static_cast<std::size_t>(rows.shape(0)),
                                    rows.strides(0) / size, rows.strides(1) / size};
-        py::array_t<double> values(rows.shape(0));
-        if (run(view, values.mutable_data(), n_threads) == Status::not_finite) {
+        Results results(view.n_rows, bounds);
+        if (run(view, results, n_threads, bounds) == Status::not_finite) {
             for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
                 for (py::ssize_t j = 0; j < rows.shape(1); ++j) {
                     raise_if_not_finite(view.values[i * view.row_stride + j * view.column_stride], i, j);
                 }
             }
         }
-        return values;
+        return results.to_python(bounds);
     }
 
     template <class Real, class Index>
-    py::array_t<double> csr_of(const py::array& row_starts, const py::array& columns, const py::array& values,
-                               int n_threads) const {
+    py::object csr_of(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
+                      bool bounds) {
         const auto starts = py::array_t<Index, py::array::c_style>::ensure(row_starts);
         const auto cols = py::array_t<Index, py::array::c_style>::ensure(columns);
         const auto data = py::array_t<Real, py::array::c_style>::ensure(values);
@@ -157,15 +189,15 @@ class PyPredictor {
             }
         }
         const CsrRows<Real, Index> view{data.data(), cols.data(), s, static_cast<std::size_t>(n_rows)};
-        py::array_t<double> result(n_rows);
-        const Status status = run(view, result.mutable_data(), n_threads);
+        Results results(view.n_rows, bounds);
+        const Status status = run(view, results, n_threads, bounds);
         if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
         if (status == Status::not_finite) {
             for (py::ssize_t i = 0; i < n_rows; ++i) {
                 for (Index k = s[i]; k < s[i + 1]; ++k) raise_if_not_finite(data.data()[k], i, cols.data()[k]);
             }
         }
-        return result;
+        return results.to_python(bounds);
     }
 
     // The wording that scikit-learn's users know, and the place.
@@ -176,8 +208,9 @@ class PyPredictor {
     }
 
     AlignedBytes bytes_;
-    dispatch::Predictor predictor_;
+    std::unique_ptr<dispatch::Predictor> predictor_;
     dispatch::Workspace workspace_;
+    dispatch::StageCounts counts_{};  // guarded by the GIL
 };
 
 py::list target_names() {
@@ -194,8 +227,10 @@ void register_predictor(py::module_& module) {
         .def(py::init<const py::bytes&, const std::optional<std::string>&>(), py::arg("artifact"),
              py::arg("target") = py::none())
         .def_property_readonly("target", &PyPredictor::target)
-        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"))
-        .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"))
+        .def_property_readonly("counts", &PyPredictor::counts)
+        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false)
+        .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
+             py::arg("bounds") = false)
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

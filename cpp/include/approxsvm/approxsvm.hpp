@@ -16,6 +16,7 @@
 #pragma once
 
 #include "artifact.hpp"
+#include "cascade.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
 

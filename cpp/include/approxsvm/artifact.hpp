@@ -10,6 +10,7 @@
 #include "predict.hpp"
 #include "sparse.hpp"
 #include "status.hpp"
+#include "support_vectors.hpp"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "artifacts are little-endian and are used without conversion"
@@ -18,26 +19,32 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 6;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 11,
+                      n_bound_numbers = 16;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
 namespace section {
-enum Id : std::uint32_t { center = 1, linear = 2, quadratic = 3, labels = 4, check_rows = 5, feature_names = 6 };
+enum Id : std::uint32_t {
+    center = 1,
+    linear = 2,
+    quadratic = 3,
+    labels = 4,
+    check_rows = 5,
+    feature_names = 6,
+    bound = 7,
+    direction = 8,
+    dual_coef = 9,
+    support_vectors = 10,
+    exact_check_rows = 11
+};
 }
 
 struct Section {
     std::size_t offset, bytes;  // both 0 when absent
 };
-
-template <class T>
-inline T read_at(const unsigned char* bytes, std::size_t offset) {
-    T value;
-    std::memcpy(&value, bytes + offset, sizeof value);
-    return value;
-}
 
 // CRC-32 as in zlib and PNG.
 inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint32_t crc = 0) {
@@ -182,20 +189,25 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     model.constant = read_at<double>(bytes, 80);
     model.input_scale = read_at<double>(bytes, 88);
     model.output_scale = read_at<double>(bytes, 96);
-    const double sv_norm = read_at<double>(bytes, 104), sv_norm_origin = read_at<double>(bytes, 112);
+    model.max_sv_norm = read_at<double>(bytes, 104);
+    model.max_sv_norm_origin = read_at<double>(bytes, 112);
+    model.tolerance = read_at<double>(bytes, 184);
     const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 176);
-    if (task > 2 || mode != 0 || degree != 2 || label_kind > 3 || model.first_index > 1 || center_kind > 1)
+    if (task > 2 || mode > 2 || degree != (mode == 2 ? 0 : 2) || label_kind > 3 || model.first_index > 1 ||
+        center_kind > 1)
         return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
-        !all_zero(bytes + 180, bytes + header_bytes))
+        !all_zero(bytes + 180, bytes + 184))
         return Status::bad_header;
     if (!is_finite(model.intercept) || !(model.gamma >= 0.0) || !is_finite(model.gamma)) return Status::bad_header;
     if (!is_power_of_two(model.input_scale, max_input_scale) || !is_power_of_two(model.output_scale, max_output_scale))
         return Status::bad_header;
     const double theta = 2.0 * model.gamma / model.input_scale / model.input_scale;
     if (model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
-    if (!(sv_norm >= 0.0) || !(sv_norm_origin >= 0.0)) return Status::bad_header;
+    if (!(model.max_sv_norm >= 0.0) || !(model.max_sv_norm_origin >= 0.0) || !(model.tolerance > 0.0))
+        return Status::bad_header;
     if (!(std::fabs(model.constant) <= 1.0)) return Status::bad_coefficient;
+    model.mode = static_cast<Mode>(mode);
     model.task = static_cast<Task>(task);
     model.label_kind = static_cast<LabelKind>(label_kind);
     model.n_features = static_cast<std::size_t>(n_features);
@@ -203,8 +215,93 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     return Status::ok;
 }
 
-// Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is
-// used.
+// A section of that many bytes, or nothing where the mode has no use for it.
+inline bool has_size(const Section& section, bool wanted, std::size_t n_bytes) {
+    return wanted ? section.offset != 0 && section.bytes == n_bytes : section.offset == 0;
+}
+
+// Records of amplitude, value, tolerance.
+inline Status read_check_rows(const unsigned char* bytes, const Section& section, bool wanted,
+                              const unsigned char*& rows, std::uint32_t& n_rows) {
+    n_rows = static_cast<std::uint32_t>(section.bytes / check_row_bytes);
+    rows = bytes + section.offset;
+    if (!has_size(section, wanted, n_rows * check_row_bytes) || (wanted && (n_rows < 1 || n_rows > max_check_rows))) {
+        return Status::bad_section;
+    }
+    for (std::size_t k = 0; k < 3 * std::size_t{n_rows}; ++k) {
+        const double number = read_at<double>(rows, 8 * k);
+        if (!is_finite(number) || (k % 3 != 1 && !(number >= 0.0))) return Status::bad_coefficient;
+    }
+    return Status::ok;
+}
+
+// Sixteen numbers: N_0 ... N_8, T, W, A1, the error of the coefficients, scale, trace and error of the direction.
+inline Status read_bound(const unsigned char* bytes, const Section& section, ModelView& model) {
+    if (!has_size(section, true, 8 * n_bound_numbers)) return Status::bad_section;
+    double numbers[n_bound_numbers];
+    for (std::size_t k = 0; k < n_bound_numbers; ++k) {
+        numbers[k] = read_at<double>(bytes + section.offset, 8 * k);
+        if (!is_finite(numbers[k]) || !(numbers[k] >= 0.0)) return Status::bad_coefficient;
+    }
+    for (int k = 0; k <= last_norm_degree; ++k) model.norms[k] = numbers[k];
+    model.remainder_norm = numbers[9];
+    model.total_norm = numbers[10];
+    model.sum_moduli = numbers[11];
+    model.coefficient_error = numbers[12];
+    model.direction_scale = numbers[13];
+    model.direction_trace = numbers[14];
+    model.direction_error = numbers[15];
+    return Status::ok;
+}
+
+// No number beyond its limit, and no NaN.
+inline bool within(const float* numbers, std::size_t n, float limit) {
+    bool valid = true;
+    for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= limit;
+    return valid;
+}
+
+// The coefficients of the expansion, scaled by the writer so that none exceeds 1 in modulus (2 where doubled): with s
+// bounded, no sum can then overflow.
+inline Status read_expansion(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    const std::size_t d = model.n_features, n_triangle = d * (d + 1) / 2;
+    const bool wanted = model.mode != Mode::exact;
+    const Section& direction = sections[section::direction];
+    if (!has_size(sections[section::center], true, 4 * d) || !has_size(sections[section::linear], wanted, 4 * d) ||
+        !has_size(sections[section::quadratic], wanted, 4 * n_triangle)) {
+        return Status::bad_section;
+    }
+    const bool directed = direction.offset != 0;
+    if (directed && (model.mode != Mode::certified || direction.bytes != 4 * n_triangle)) return Status::bad_section;
+    model.center = reinterpret_cast<const float*>(bytes + sections[section::center].offset);
+    if (!within(model.center, d, largest_float)) return Status::bad_coefficient;
+    model.linear = model.quadratic = model.direction = nullptr;
+    if (!wanted) return Status::ok;
+    model.linear = reinterpret_cast<const float*>(bytes + sections[section::linear].offset);
+    model.quadratic = reinterpret_cast<const float*>(bytes + sections[section::quadratic].offset);
+    if (!within(model.linear, d, 1.0f) || !within(model.quadratic, n_triangle, 2.0f)) return Status::bad_coefficient;
+    if (directed) model.direction = reinterpret_cast<const float*>(bytes + direction.offset);
+    if (directed && !within(model.direction, n_triangle, 2.0f)) return Status::bad_coefficient;
+    return Status::ok;
+}
+
+// The support vectors and their coefficients.
+inline Status read_exact_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors];
+    const bool wanted = model.mode != Mode::approximate;
+    model.n_sv = wanted ? coef.bytes / 8 : 0;
+    model.dual_coef = reinterpret_cast<const double*>(bytes + coef.offset);
+    model.packed = PackedVectors{};
+    if (!has_size(coef, wanted, 8 * model.n_sv) || (vectors.offset != 0) != wanted) return Status::bad_section;
+    for (std::size_t i = 0; i < model.n_sv; ++i) {
+        if (!is_finite(model.dual_coef[i])) return Status::bad_coefficient;
+    }
+    if (!wanted) return Status::ok;
+    PackedVectorsParser parser(bytes + vectors.offset, vectors.bytes);
+    return parser.parse(model.n_sv, model.n_features, model.packed) ? Status::ok : Status::bad_support_vectors;
+}
+
+// Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is used.
 inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model) {
     const unsigned char* bytes = static_cast<const unsigned char*>(data);
     if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;
@@ -221,42 +318,28 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     Section sections[max_sections + 1] = {};
     status = read_sections(bytes, n_bytes, sections);
     if (status != Status::ok) return status;
+    status = read_expansion(bytes, sections, model);
+    if (status != Status::ok) return status;
+    status = read_exact_model(bytes, sections, model);
+    if (status != Status::ok) return status;
+    status = read_bound(bytes, sections[section::bound], model);
+    if (status != Status::ok) return status;
+    const Section &check = sections[section::check_rows], &exact_check = sections[section::exact_check_rows];
+    status = read_check_rows(bytes, check, model.mode != Mode::exact, model.check_rows, model.n_check_rows);
+    if (status != Status::ok) return status;
+    status = read_check_rows(bytes, exact_check, model.mode != Mode::approximate, model.exact_check_rows,
+                             model.n_exact_check_rows);
+    if (status != Status::ok) return status;
 
-    const std::size_t d = model.n_features;
-    const std::size_t n_triangle = d * (d + 1) / 2;
-    if (sections[section::center].bytes != 4 * d || sections[section::linear].bytes != 4 * d)
-        return Status::bad_section;
-    if (sections[section::quadratic].bytes != 4 * n_triangle) return Status::bad_section;
-    if (sections[section::check_rows].bytes == 0 || sections[section::check_rows].bytes % check_row_bytes != 0 ||
-        sections[section::check_rows].bytes > max_check_rows * check_row_bytes) {
-        return Status::bad_section;
-    }
-    const Section& names = sections[section::feature_names];
-    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, d)) return Status::bad_labels;
-
-    model.center = reinterpret_cast<const float*>(bytes + sections[section::center].offset);
-    model.linear = reinterpret_cast<const float*>(bytes + sections[section::linear].offset);
-    model.quadratic = reinterpret_cast<const float*>(bytes + sections[section::quadratic].offset);
     model.labels = bytes + sections[section::labels].offset;
-    model.check_rows = bytes + sections[section::check_rows].offset;
-    model.n_check_rows = static_cast<std::uint32_t>(sections[section::check_rows].bytes / check_row_bytes);
     if (!labels_are_valid(model, sections[section::labels])) return Status::bad_labels;
-
-    for (std::size_t k = 0; k < 3 * model.n_check_rows; ++k) {  // amplitude, value, tolerance
-        const double number = read_at<double>(model.check_rows, 8 * k);
-        if (!is_finite(number) || (k % 3 != 1 && !(number >= 0.0))) return Status::bad_coefficient;
-    }
-
-    // The writer scales so that no coefficient exceeds 1 in modulus; with s bounded, no sum can then
-    // overflow.
-    bool valid = true;
-    for (std::size_t j = 0; j < d; ++j) valid &= is_finite(model.center[j]) && std::fabs(model.linear[j]) <= 1.0f;
-    for (std::size_t k = 0; k < n_triangle; ++k) valid &= std::fabs(model.quadratic[k]) <= 2.0f;
-    return valid ? Status::ok : Status::bad_coefficient;
+    const Section& names = sections[section::feature_names];
+    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_features))
+        return Status::bad_labels;
+    return Status::ok;
 }
 
 // --- check rows
-// ------------------------------------------------------------------------------------------------------
 
 // The generator of Steele, Lea and Flood (SplitMix64): one 64-bit number per call.
 inline std::uint64_t splitmix64(std::uint64_t& state) {
@@ -268,8 +351,8 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
 
 // Check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
 // in float32.
-inline void make_check_row(const ModelView& model, std::uint32_t k, float* row) {
-    const double amplitude = read_at<double>(model.check_rows, k * check_row_bytes);
+inline void make_check_row(const ModelView& model, const unsigned char* records, std::uint32_t k, float* row) {
+    const double amplitude = read_at<double>(records, k * check_row_bytes);
     std::uint64_t state = k;
     for (std::size_t j = 0; j < model.n_features; ++j) {
         const int step = static_cast<int>(splitmix64(state) >> 56) - 128;
@@ -277,8 +360,8 @@ inline void make_check_row(const ModelView& model, std::uint32_t k, float* row) 
     }
 }
 
-// Replays every check row alone and in a full block. `memory` holds workspace_bytes(n_features) bytes and,
-// behind them, one row of n_features floats (replay_bytes in all).
+// Replays every check row of the expansion alone and in a full block. `memory` holds workspace_bytes(n_features) bytes
+// and, behind them, one row of n_features floats (replay_bytes in all).
 constexpr std::size_t replay_bytes(std::size_t n_features) {
     return workspace_bytes(n_features) + n_features * sizeof(float) + 64;
 }
@@ -286,7 +369,7 @@ inline Status replay_check_rows(const ModelView& model, void* memory) {
     unsigned char* bytes = static_cast<unsigned char*>(memory);
     float* row = align_workspace(bytes + workspace_bytes(model.n_features));
     for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
-        make_check_row(model, k, row);
+        make_check_row(model, model.check_rows, k, row);
         const double expected = read_at<double>(model.check_rows, k * check_row_bytes + 8);
         const double tolerance = read_at<double>(model.check_rows, k * check_row_bytes + 16);
         double values[block_rows];

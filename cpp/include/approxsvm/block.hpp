@@ -20,17 +20,17 @@ APPROXSVM_INLINE float shifted(float z, float center, double scale) {
 
 // lanes rows with unit column stride -> columns [first, first + lanes) of the block.
 template <class Real>
-APPROXSVM_INLINE void load_square(const ModelView& model, const Real* row, std::ptrdiff_t row_stride,
+APPROXSVM_INLINE void load_square(const float* center, double scale, const Real* row, std::ptrdiff_t row_stride,
                                   std::size_t n_rows, std::size_t first, float* block, std::size_t block_stride) {
     f32v r[lanes];
     if (n_rows >= static_cast<std::size_t>(lanes)) {
         APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
-            r[i] = load_shifted(row + i * row_stride + first, model.center + first, model.input_scale);
+            r[i] = load_shifted(row + i * row_stride + first, center + first, scale);
         }
     } else {
         for (int i = 0; i < lanes; ++i) {
             r[i] = static_cast<std::size_t>(i) < n_rows
-                       ? load_shifted(row + i * row_stride + first, model.center + first, model.input_scale)
+                       ? load_shifted(row + i * row_stride + first, center + first, scale)
                        : zero();
         }
     }
@@ -42,17 +42,18 @@ APPROXSVM_INLINE void load_square(const ModelView& model, const Real* row, std::
 // The first min(n_rows, lanes) rows at `row` into one register column of the block; missing rows become
 // zeros.
 template <class Real>
-inline void load_lanes(const ModelView& model, const Real* row, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
-                       std::size_t n_rows, float* block, std::size_t block_stride) {
+inline void load_lanes(const ModelView& model, const float* center, const Real* row, std::ptrdiff_t row_stride,
+                       std::ptrdiff_t column_stride, std::size_t n_rows, float* block, std::size_t block_stride) {
     constexpr std::size_t width = lanes;
     const std::size_t n_features = model.n_features;
     if (column_stride == 1 && n_features >= width) {
         std::size_t first = 0;
         for (; first + width <= n_features; first += width) {
-            load_square(model, row, row_stride, n_rows, first, block, block_stride);
+            load_square(center, model.input_scale, row, row_stride, n_rows, first, block, block_stride);
         }
         // The remainder overlaps columns that are there already, and writes the same numbers again.
-        if (first < n_features) load_square(model, row, row_stride, n_rows, n_features - width, block, block_stride);
+        if (first < n_features)
+            load_square(center, model.input_scale, row, row_stride, n_rows, n_features - width, block, block_stride);
         return;
     }
     const std::size_t used = n_rows < width ? n_rows : width;
@@ -60,12 +61,12 @@ inline void load_lanes(const ModelView& model, const Real* row, std::ptrdiff_t r
         const Real* z = row + static_cast<std::ptrdiff_t>(j) * column_stride;
         float* u = block + j * block_stride;
         if (row_stride == 1 && used == width) {
-            for (std::size_t i = 0; i < width; ++i) u[i] = shifted(z[i], model.center[j], model.input_scale);
+            for (std::size_t i = 0; i < width; ++i) u[i] = shifted(z[i], center[j], model.input_scale);
             continue;
         }
         std::size_t i = 0;
         for (; i < used; ++i)
-            u[i] = shifted(z[static_cast<std::ptrdiff_t>(i) * row_stride], model.center[j], model.input_scale);
+            u[i] = shifted(z[static_cast<std::ptrdiff_t>(i) * row_stride], center[j], model.input_scale);
         for (; i < width; ++i) u[i] = 0.0f;
     }
 }

@@ -60,17 +60,18 @@ inline bool evaluate_block(const ModelView& model, const float* block, float* sc
     return finite;
 }
 
+// Decision values of up to Registers * lanes rows; half_s of each is left at scratch + block_rows.
 template <int Registers, class Real>
-inline Status predict_block(const ModelView& model, const DenseRows<Real>& rows, float* workspace,
+inline Status predict_block(const ModelView& model, const DenseRows<Real>& rows, float* scratch,
                             double* decision_values) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    float* block = workspace + 4 * block_rows;
+    float* block = scratch + 4 * block_rows;
     for (std::size_t first = 0; first < stride; first += lanes) {
         const std::size_t left = rows.n_rows > first ? rows.n_rows - first : 0;
-        load_lanes(model, rows.values + static_cast<std::ptrdiff_t>(left ? first : 0) * rows.row_stride,
+        load_lanes(model, model.center, rows.values + static_cast<std::ptrdiff_t>(left ? first : 0) * rows.row_stride,
                    rows.row_stride, rows.column_stride, left, block + first, stride);
     }
-    if (evaluate_block<Registers>(model, block, workspace, rows.n_rows, decision_values)) return Status::ok;
+    if (evaluate_block<Registers>(model, block, scratch, rows.n_rows, decision_values)) return Status::ok;
     for (std::size_t i = 0; i < rows.n_rows; ++i) {  // an overflow is legitimate, NaN and infinity are not
         const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
         if (!all_finite(row, rows.column_stride, model.n_features)) return Status::not_finite;
@@ -78,10 +79,10 @@ inline Status predict_block(const ModelView& model, const DenseRows<Real>& rows,
     return Status::ok;
 }
 
-// One row.
+// One row, and its half_s.
 template <class Real>
 inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_t column_stride, float* workspace,
-                          double& value) {
+                          double& value, float& half_s) {
     const std::size_t n_features = model.n_features;
     float* u = workspace + 4 * block_rows;
     std::size_t j = 0;
@@ -96,7 +97,7 @@ inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_
     }
     float form, sq_norm, gaussian[lanes];
     quadratic_row(model.quadratic, model.linear, n_features, u, form, sq_norm);
-    const float half_s = model.half_theta * sq_norm;
+    half_s = model.half_theta * sq_norm;
     store(gaussian, exp_nonpositive(set1(-half_s)));
     value = decision_value(model, form, half_s, gaussian[0]);
     if (half_s <= largest_float) return Status::ok;
@@ -131,8 +132,9 @@ inline Status decision_function(const ModelView& model, DenseRows<Real> rows, do
     if (rows.n_rows > max_single_rows) return decide_in_blocks(model, rows, decision_values, workspace);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
+        float half_s;
         const Status status =
-            predict_row(model, row, rows.column_stride, align_workspace(workspace), decision_values[i]);
+            predict_row(model, row, rows.column_stride, align_workspace(workspace), decision_values[i], half_s);
         if (status != Status::ok) return status;
     }
     return Status::ok;

@@ -21,7 +21,7 @@ constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
 
-// --- a block of rows, one SIMD lane per row ----------------------------------------------------------------
+// --- a block of rows, one SIMD lane per row
 
 // The matrix rows first_row .. first_row + tile_rows of one full panel, against all columns from their own
 // diagonal on. `block` is (n_features, Registers * lanes), rows transposed into lanes.
@@ -101,7 +101,6 @@ inline void quadratic_block(const float* quadratic, const float* linear, std::si
 }
 
 // --- one row, one SIMD lane per matrix row
-// ---------------------------------------------------------------------
 
 // The same two numbers for a single row u of n_features floats.
 inline void quadratic_row(const float* quadratic, const float* linear, std::size_t n_features, const float* u,
@@ -151,7 +150,6 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 }
 
 // --- a sparse row
-// --------------------------------------------------------------------------------------------------
 
 // sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and
 // all lie in [0, n_features). Costs n_nonzero^2 / 2 multiply-adds.

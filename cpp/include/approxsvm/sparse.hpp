@@ -20,6 +20,8 @@ struct FoldedModel {
     double center_sq_norm;  // ||input_scale * center||^2
     double half_theta;      // gamma / input_scale^2, not narrowed
     const double* linear;   // (n_features,), multiplies z itself
+    double linear_norm;     // ||linear||
+    double quadratic_norm;  // at least the Frobenius norm of Q
 };
 
 // Doubles that fold_center needs: the folded linear term and as many again for the parts that rounding drops.
@@ -59,7 +61,7 @@ inline FoldedModel fold_center(const ModelView& model, double* memory) {
             for (std::size_t i = first; i < end; ++i) subtract_entry(static_cast<double>(*q++), i, j);
         }
     }
-    double constant = model.constant, constant_error = 0.0, sq_norm = 0.0, sq_error = 0.0;
+    double constant = model.constant, constant_error = 0.0, sq_norm = 0.0, sq_error = 0.0, linear_sq_norm = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
         const double half_m = 0.5 * m(i), v = static_cast<double>(model.linear[i]);
         add_exactly(constant, constant_error, -half_m * v);
@@ -68,9 +70,15 @@ inline FoldedModel fold_center(const ModelView& model, double* memory) {
         constant_error -= std::fma(half_m, sum[i], -product) + half_m * error[i];
         add_exactly(sq_norm, sq_error, m(i) * m(i));
         sum[i] = (sum[i] + error[i]) * model.input_scale;
+        linear_sq_norm += sum[i] * sum[i];
+    }
+    double form_sq_norm = 0.0;  // of the triangle, which bounds that of the matrix
+    for (std::size_t k = 0; k < n * (n + 1) / 2; ++k) {
+        form_sq_norm += static_cast<double>(model.quadratic[k]) * static_cast<double>(model.quadratic[k]);
     }
     const double half_theta = model.gamma / model.input_scale / model.input_scale;
-    return {constant + constant_error, sq_norm + sq_error, half_theta, sum};
+    return {constant + constant_error, sq_norm + sq_error,     half_theta, sum,
+            std::sqrt(linear_sq_norm), std::sqrt(form_sq_norm)};
 }
 
 // A row with at least this share of non-zeros is cheaper as a dense one: n_nonzero > n_features /
@@ -110,33 +118,47 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
     return Status::ok;
 }
 
+// What a sparse row evaluates to.
+struct SparseValue {
+    double value;
+    double half_s;
+    double row_norm;  // ||z||, unseen features included
+    double gaussian;  // output_scale exp(-half_s), 0 where it vanishes
+};
+
 // One sparse row by its non-zeros alone.
 template <class Real, class Index>
-inline double sparse_decision_value(const ModelView& model, const FoldedModel& folded,
-                                    const SparseRow<Real, Index>& row) {
+inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folded, const SparseRow<Real, Index>& row) {
     const double scale = model.input_scale;
     double linear = 0.0, sq_norm = folded.center_sq_norm + row.unseen_sq_norm * scale * scale;
+    double row_sq_norm = row.unseen_sq_norm;
     for (std::size_t k = 0; k < row.n_nonzero; ++k) {
         const std::size_t j = static_cast<std::size_t>(row.columns[k]);
         const double z = static_cast<double>(row.values[k]), x = z * scale;
         linear += folded.linear[j] * z;
+        row_sq_norm += z * z;
         sq_norm += x * (x - 2.0 * static_cast<double>(model.center[j]) * scale);
     }
-    const double half_s = folded.half_theta * (sq_norm > 0.0 ? sq_norm : 0.0);
-    if (!(half_s <= -static_cast<double>(exp_min_argument)) || sq_norm != sq_norm) return model.intercept;
+    const double half_s = folded.half_theta * (sq_norm > 0.0 ? sq_norm : 0.0), row_norm = std::sqrt(row_sq_norm);
+    if (!(half_s <= -static_cast<double>(exp_min_argument)) || sq_norm != sq_norm) {
+        return {model.intercept, half_s, row_norm, 0.0};
+    }
     const double form = quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns, row.n_nonzero);
+    const double gaussian = model.output_scale * std::exp(-half_s);
     const double inner = folded.constant + linear + scale * scale * form;
-    return model.intercept + model.output_scale * std::exp(-half_s) * inner;
+    return {model.intercept + gaussian * inner, half_s, row_norm, gaussian};
 }
 
-// Rows that are nearly dense, collected in the lanes of a block until it is full.
+// Rows that are nearly dense, collected in the lanes of a block until it is full. `consume(i, value, half_s)` takes the
+// results of row number i.
+template <class Consume>
 class PendingBlock {
   public:
-    PendingBlock(const ModelView& model, float* scratch)
-        : model_(model), scratch_(scratch), block_(scratch + 4 * block_rows), n_rows_(0) {}
+    PendingBlock(const ModelView& model, float* scratch, const Consume& consume)
+        : model_(model), scratch_(scratch), block_(scratch + 4 * block_rows), n_rows_(0), consume_(consume) {}
 
     template <class Real, class Index>
-    void add(const SparseRow<Real, Index>& row, double* decision_value) {
+    void add(const SparseRow<Real, Index>& row, std::size_t i) {
         float* u = block_ + n_rows_;
         for (std::size_t j = 0; j < model_.n_features; ++j) {
             u[j * block_rows] = shifted(0.0, model_.center[j], model_.input_scale);
@@ -145,7 +167,7 @@ class PendingBlock {
             const std::size_t j = static_cast<std::size_t>(row.columns[k]);
             u[j * block_rows] = shifted(static_cast<double>(row.values[k]), model_.center[j], model_.input_scale);
         }
-        destinations_[n_rows_++] = decision_value;
+        rows_[n_rows_++] = i;
         if (n_rows_ == block_rows) flush();
     }
 
@@ -155,9 +177,12 @@ class PendingBlock {
             for (std::size_t i = n_rows_; i < block_rows; ++i) block_[j * block_rows + i] = 0.0f;
         }
         double values[block_rows];
+        float half_s[block_rows];
         evaluate_block<max_registers>(model_, block_, scratch_, n_rows_, values);
-        for (std::size_t i = 0; i < n_rows_; ++i) *destinations_[i] = values[i];
+        for (std::size_t i = 0; i < n_rows_; ++i) half_s[i] = scratch_[block_rows + i];
+        const std::size_t n = n_rows_;
         n_rows_ = 0;
+        for (std::size_t i = 0; i < n; ++i) consume_(rows_[i], values[i], half_s[i]);
     }
 
   private:
@@ -165,23 +190,24 @@ class PendingBlock {
     float* scratch_;
     float* block_;
     std::size_t n_rows_;
-    double* destinations_[block_rows];
+    const Consume& consume_;
+    std::size_t rows_[block_rows];
 };
 
-// Decision values of sparse rows; each row's value depends on that row alone. `folded` comes from
-// fold_center.
+// Decision values of sparse rows; each row's value depends on that row alone. `folded` comes from fold_center.
 template <class Real, class Index>
 inline Status decision_function(const ModelView& model, const FoldedModel& folded, CsrRows<Real, Index> rows,
                                 double* decision_values, void* workspace) {
-    PendingBlock pending(model, align_workspace(workspace));
+    const auto consume = [&](std::size_t i, double value, float) { decision_values[i] = value; };
+    PendingBlock<decltype(consume)> pending(model, align_workspace(workspace), consume);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         SparseRow<Real, Index> row;
         const Status status = checked_row(rows, i, model.n_features, row);
         if (status != Status::ok) return status;
         if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) {
-            pending.add(row, decision_values + i);
+            pending.add(row, i);
         } else {
-            decision_values[i] = sparse_decision_value(model, folded, row);
+            decision_values[i] = sparse_value(model, folded, row).value;
         }
     }
     pending.flush();

@@ -15,6 +15,7 @@ enum class Status {
     bad_section,          // a section is missing, misplaced, of the wrong size or badly padded
     bad_coefficient,      // a coefficient, center or check value is NaN or infinite
     bad_labels,           // the labels are unreadable or not distinct
+    bad_support_vectors,  // the packed support vectors contradict themselves or their coefficients
     check_row_mismatch,   // a check row replayed on this machine gives another decision value
     not_finite,           // an input row holds NaN or an infinity
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
@@ -31,7 +32,7 @@ constexpr const char* message(Status status) {
         case Status::bad_magic:
             return "not an approxsvm artifact: wrong magic bytes";
         case Status::unsupported_version:
-            return "the format version is not 1, the one that this library reads";
+            return "the format version is not 2, the one that this library reads";
         case Status::size_mismatch:
             return "file_bytes in the header is not the size of the file";
         case Status::checksum_mismatch:
@@ -44,6 +45,8 @@ constexpr const char* message(Status status) {
             return "a coefficient is not finite or not in its allowed range";
         case Status::bad_labels:
             return "the labels are unreadable or not distinct";
+        case Status::bad_support_vectors:
+            return "the packed support vectors contradict themselves or their coefficients";
         case Status::check_row_mismatch:
             return "a check row does not reproduce its stored decision value";
         case Status::not_finite:

@@ -1,0 +1,283 @@
+"""How far an expansion can be from the exact decision function: norms of its parts, and the bound they give.
+
+The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Expanded about a
+center it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
+
+    N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2
+
+and the part of degree k at u = z - center is at most N_k phi_k(s) in modulus, where s = 2 gamma ||u||^2 and
+phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy and Schwarz in the k-fold tensor product). phi_k^2 is a Poisson
+probability, so the parts beyond degree m together are at most T sqrt(P(m+1, s)), T^2 = W^2 - sum_{k<=m} N_k^2 and P the
+regularised incomplete gamma function: nothing here can overflow. For single degrees a sharper number takes the place of
+N_k: with
+
+    G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
+
+N_k may be replaced by the square root of the largest eigenvalue of G_k, and, better still, N_k sqrt(s) by the length of
+v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v): a bound that knows the direction of the row, for the price of
+one more quadratic form. The table of the predictor uses the eigenvalue; rows that it leaves open get the form, k = 3.
+
+Every number is rounded up. u64 = 2^-53; a sum of products whose longest path has n operations errs by at most n u64
+(1 + small) times the sum of moduli:
+
+* N_k^2 and G_k from Gram products: the inner product (n_features operations) and its power, the weights (exp of a sum
+  of squares: the argument's error is (n_features + 4) u64 gamma ||xt||^2, which exp turns into a relative one), the
+  double sum. Together kappa = (n_sv + (2 k + 2) (n_features + 4) max(1, gamma R^2) + 60) u64, R = max ||xt_i||, times
+  the sum of moduli, which is at most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!.
+* W^2: kappa_W = (n_sv + (n_features + 4) max(1, 4 gamma R^2) + 60) u64 times sum_ij |a_i a_j| K_ij.
+* T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, never below 0.
+* The coefficients themselves carry float64 errors: kappa A1 with A1 = sum |a_i| (degree 2) is added to every bound.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from approxsvm.expansion.taylor import Expansion
+from approxsvm.kernel_model import FloatArray, KernelModel
+
+U64: Final = 2.0**-53
+# Degrees up to this have norms of their own; the rest goes into one remainder.
+LAST_DEGREE: Final = 8
+# Degrees whose norm is sharpened by the largest eigenvalue: the first two that are dropped.
+SHARPENED: Final = (3, 4)
+# With more features than this the matrices G_k would be too large, and the plain norms have to do.
+MAX_FEATURES_SHARPENED: Final = 2048
+# Side of the square blocks of the Gram matrix: the passes over one stay in a cache.
+_BLOCK: Final = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Upper bounds that determine the error bound of one expansion of degree 2.
+
+    Attributes
+    ----------
+    norms : tuple of float
+        N_0 ... N_8, the dropped degrees sharpened where that helps.
+    remainder : float
+        T, the norm of everything of a higher degree.
+    total : float
+        W, the norm of the whole decision function.
+    sum_moduli : float
+        A1 = sum |a_i|.
+    coefficient_error : float
+        What float64 rounding of the coefficients can add to any decision value.
+    direction : ndarray of shape (n_features, n_features), or None
+        G_3, in the coordinates v = sqrt(2 gamma) (z - center); None with more than 2,048 features.
+    direction_error : float
+        The norm of the rounding error in `direction`.
+    value_range : float
+        Largest less smallest decision value at the support vectors, for scale.
+    """
+
+    norms: tuple[float, ...]
+    remainder: float
+    total: float
+    sum_moduli: float
+    coefficient_error: float
+    direction: FloatArray | None
+    direction_error: float
+    value_range: float
+
+
+def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float], None] | None = None) -> Certificate:
+    """Compute the norms by blocked BLAS in float64; the Gram matrix is never held whole.
+
+    Parameters
+    ----------
+    model : KernelModel
+        With one decision function.
+    expansion : Expansion
+        Of that function, to degree 2.
+    progress : callable, optional
+        Told the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    Certificate
+    """
+    gamma, n_sv, d = model.gamma, model.n_sv, model.n_features
+    radius_sq = gamma * expansion.max_sv_norm**2
+    sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + n_sv * U64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        sums = _gram_sums(model, expansion, progress)
+        total_sq = sums.total_sq + (n_sv + (d + 4) * max(1.0, 4 * radius_sq) + 60) * U64 * sums.moduli_sq
+        total = min(_root(total_sq), sum_moduli * (1 + 1e-12))
+        norms, kept = [], 0.0
+        for k in range(LAST_DEGREE + 1):
+            slack = _kappa(k, n_sv, d, radius_sq) * sums.degree_moduli_sq[k]
+            norm = _root(sums.degree_sq[k] + slack)
+            lower = sums.degree_sq[k] - slack
+            kept += lower if lower > 0.0 and math.isfinite(norm) else 0.0
+            if k in sums.spectra:
+                norm = min(norm, _root(_largest_eigenvalue(sums.spectra[k]) + slack))
+            norms.append(min(norm, total))
+        remainder = min(_root(max(total**2 * (1 + 1e-12) - kept, 0.0)), total)
+        return Certificate(
+            norms=tuple(norms),
+            remainder=remainder,
+            total=total,
+            sum_moduli=sum_moduli,
+            coefficient_error=_kappa(2, n_sv, d, radius_sq) * sum_moduli,
+            direction=sums.spectra.get(3),
+            direction_error=_kappa(3, n_sv, d, radius_sq) * float(sums.degree_moduli_sq[3]),
+            value_range=float(np.ptp(sums.values)) if n_sv else 0.0,
+        )
+
+
+def least_tolerance(model: KernelModel) -> float:
+    """The closest to the exact decision values that float64 arithmetic can be sure to come, with room for rounding."""
+    sum_moduli = float(np.abs(model.coefficients(0)).sum())
+    path = model.n_sv + model.n_features + 20
+    return 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max()) + 2.0**-1000
+
+
+def _kappa(degree: int, n_sv: int, n_features: int, radius_sq: float) -> float:
+    """Relative rounding error of a double sum of Gram powers: the longest path of operations times u64."""
+    return (n_sv + (2 * degree + 2) * (n_features + 4) * max(1.0, radius_sq) + 60) * U64
+
+
+def _root(x: float) -> float:
+    """Square root, rounded up; NaN, the trace of an overflow, knows nothing and becomes infinity."""
+    return math.sqrt(max(x, 0.0)) * (1 + 4 * U64) if math.isfinite(x) else math.inf
+
+
+def _largest_eigenvalue(symmetric: FloatArray) -> float:
+    """Upper bound of the largest eigenvalue of a positive semi-definite matrix."""
+    if not np.isfinite(symmetric).all():
+        return math.inf
+    return float(np.linalg.eigvalsh(symmetric)[-1]) + 64 * len(symmetric) * U64 * float(np.linalg.norm(symmetric))
+
+
+@dataclass
+class _GramSums:
+    total_sq: float  # sum_ij a_i a_j K_ij
+    moduli_sq: float  # sum_ij |a_i a_j| K_ij
+    degree_sq: FloatArray  # N_k^2
+    degree_moduli_sq: FloatArray  # bounds on the sums of moduli in N_k^2
+    spectra: dict[int, FloatArray]  # G_k
+    values: FloatArray  # f - b at the support vectors
+
+
+def _gram_sums(model: KernelModel, expansion: Expansion, progress: Callable[[float], None] | None) -> _GramSums:
+    """Walk over the upper triangle of blocks of the Gram matrix of the support vectors, shifted and scaled."""
+    n_sv, d = model.n_sv, model.n_features
+    coef = model.coefficients(0)
+    scale = math.sqrt(2.0 * model.gamma)
+    mean = expansion.center.astype(np.float64)
+    total_sq = moduli_sq = 0.0
+    degree_sq = np.zeros(LAST_DEGREE + 1)
+    sharpened = SHARPENED if d <= MAX_FEATURES_SHARPENED else ()
+    spectra = {k: np.zeros((d, d)) for k in sharpened}
+    values = np.zeros(n_sv)
+
+    def block(first: int) -> _Block:
+        rows = (model.dense_support_vectors(first, min(first + _BLOCK, n_sv)) - mean) * scale
+        return _Block.of(rows, coef[first : first + len(rows)])
+
+    starts = range(0, n_sv, _BLOCK)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for step, first in enumerate(starts):
+            left = block(first)
+            others = range(first, n_sv, _BLOCK)
+
+            def pair_with(second: int, left: _Block = left) -> _Pair:
+                return _pair(left, block(second), sharpened)
+
+            # Side by side, but added in order: the sums do not depend on the threads.
+            for second, pair in zip(others, pool.map(pair_with, others), strict=True):
+                twice = 1.0 if first == second else 2.0
+                total_sq += twice * pair.total_sq
+                moduli_sq += twice * pair.moduli_sq
+                degree_sq += twice * pair.degree_sq
+                values[first : first + len(left.rows)] += pair.left_values
+                if first != second:
+                    values[second : second + len(pair.right_values)] += pair.right_values
+                for k, part in pair.spectra.items():
+                    spectra[k] += part if first == second else part + part.T
+            if progress is not None:
+                progress(1.0 - (1.0 - (step + 1) / len(starts)) ** 2)
+    factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
+    return _GramSums(
+        total_sq=total_sq,
+        moduli_sq=moduli_sq,
+        degree_sq=degree_sq / factorials,
+        degree_moduli_sq=_degree_moduli(model, expansion) ** 2 / factorials,
+        spectra={k: part / factorials[k] for k, part in spectra.items()},
+        values=values,
+    )
+
+
+@dataclass
+class _Block:
+    """Consecutive support vectors, shifted and scaled, with what the pairs need of them."""
+
+    rows: FloatArray
+    half_sq_norm: FloatArray
+    coef: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, coef: FloatArray) -> _Block:
+        half_sq_norm = 0.5 * np.einsum("ij,ij->i", rows, rows)
+        return cls(rows, half_sq_norm, coef, coef * np.exp(-half_sq_norm))
+
+
+@dataclass
+class _Pair:
+    total_sq: float
+    moduli_sq: float
+    degree_sq: FloatArray
+    spectra: dict[int, FloatArray]
+    left_values: FloatArray
+    right_values: FloatArray
+
+
+def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...]) -> _Pair:
+    """What one block of the Gram matrix contributes."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        gram = left.rows @ right.rows.T
+        kernel = np.exp(np.minimum(gram - left.half_sq_norm[:, np.newaxis] - right.half_sq_norm, 0.0))
+        left_values, right_values = kernel @ right.coef, left.coef @ kernel
+        degree_sq = np.empty(LAST_DEGREE + 1)
+        degree_sq[0] = left.weight.sum() * right.weight.sum()
+        degree_sq[1] = left.weight @ gram @ right.weight
+        spectra = {}
+        power = gram.copy()
+        for k in range(2, LAST_DEGREE + 1):
+            if k in sharpened:
+                spectra[k] = (left.rows * left.weight[:, np.newaxis]).T @ (
+                    power @ (right.rows * right.weight[:, np.newaxis])
+                )
+            power *= gram
+            degree_sq[k] = left.weight @ power @ right.weight
+        return _Pair(
+            total_sq=float(left.coef @ left_values),
+            moduli_sq=float(np.abs(left.coef) @ kernel @ np.abs(right.coef)),
+            degree_sq=degree_sq,
+            spectra=spectra,
+            left_values=left_values,
+            right_values=right_values,
+        )
+
+
+def _degree_moduli(model: KernelModel, expansion: Expansion) -> FloatArray:
+    """sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k for k = 0, 1, ..., slightly rounded up."""
+    sums = np.zeros(LAST_DEGREE + 1)
+    mean = expansion.center.astype(np.float64)
+    coef = np.abs(model.coefficients(0))
+    for first in range(0, model.n_sv, _BLOCK):
+        rows = model.dense_support_vectors(first, min(first + _BLOCK, model.n_sv)) - mean
+        norm = np.sqrt(2.0 * model.gamma * np.einsum("ij,ij->i", rows, rows))
+        weight = coef[first : first + len(rows)] * np.exp(-0.5 * norm**2)
+        for k in range(LAST_DEGREE + 1):
+            sums[k] += float(weight @ norm**k)
+    return sums * (1 + 1e-9)

@@ -1,0 +1,580 @@
+// Values with a proof: each row is answered by the cheapest stage whose error bound suffices.
+//
+//     expansion -> the same value with a bound that knows the row's direction -> exact engine in float64 -> the
+//     definition, term after term in LIBSVM's order
+//
+// A model of mode exact starts with the exact engine in float32; an approximate one has only the expansion and reports
+// its bound. A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within
+// the model's tolerance. Rows that a stage leaves open are collected and go on to the next one together, a full block
+// at a time; each lane computes what it would compute alone, so results do not depend on who shares a block.
+#pragma once
+
+#include "artifact.hpp"
+#include "prepared.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- rows, wherever they are
+
+// One dense row at a time, for the later stages.
+template <class Real>
+class DenseSource {
+  public:
+    DenseSource(const DenseRows<Real>& rows, std::size_t n_features) : rows_(rows), n_features_(n_features) {}
+
+    std::size_t n_rows() const { return rows_.n_rows; }
+    const DenseRows<Real>& rows() const { return rows_; }
+    Status check(std::size_t i) const {
+        return all_finite(row(i), rows_.column_stride, n_features_) ? Status::ok : Status::not_finite;
+    }
+
+    // u[j * stride] = scale (z_j - center_j); returns the squared norm of features that the model has never seen.
+    template <class Out>
+    double load(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
+        const Real* z = row(i);
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            u[j * stride] = rounded(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride], center[j], scale, Out{});
+        }
+        return 0.0;
+    }
+
+  private:
+    const Real* row(std::size_t i) const { return rows_.values + static_cast<std::ptrdiff_t>(i) * rows_.row_stride; }
+    static float rounded(Real z, float center, double scale, float) { return shifted(z, center, scale); }
+    static double rounded(Real z, float center, double scale, double) {
+        return (static_cast<double>(z) - static_cast<double>(center)) * scale;
+    }
+
+    const DenseRows<Real> rows_;
+    const std::size_t n_features_;
+};
+
+template <class Real, class Index>
+class CsrSource {
+  public:
+    CsrSource(const CsrRows<Real, Index>& rows, std::size_t n_features) : rows_(rows), n_features_(n_features) {}
+
+    std::size_t n_rows() const { return rows_.n_rows; }
+    Status check(std::size_t i) const {
+        SparseRow<Real, Index> row;
+        return get(i, row);
+    }
+    Status get(std::size_t i, SparseRow<Real, Index>& row) const { return checked_row(rows_, i, n_features_, row); }
+
+    template <class Out>
+    double load(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
+        for (std::size_t j = 0; j < n_features_; ++j)
+            u[j * stride] = static_cast<Out>(-static_cast<double>(center[j]) * scale);
+        SparseRow<Real, Index> row;
+        checked_row(rows_, i, n_features_, row);
+        for (std::size_t k = 0; k < row.n_nonzero; ++k) {
+            const std::size_t j = static_cast<std::size_t>(row.columns[k]);
+            u[j * stride] =
+                static_cast<Out>((static_cast<double>(row.values[k]) - static_cast<double>(center[j])) * scale);
+        }
+        return row.unseen_sq_norm;
+    }
+
+  private:
+    const CsrRows<Real, Index> rows_;
+    const std::size_t n_features_;
+};
+
+// --- bounds of the later stages
+
+constexpr double infinity = __builtin_huge_val();
+
+template <class Real>
+constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
+
+// certificate.md, 3 (iii), norms form: what rounding does to an exact engine's sum with sum of moduli S at a row with
+// gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in the distance may be harmful.
+template <class Real>
+inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double moduli, double half_sq_norm) {
+    constexpr double u = unit_of<Real>;
+    const KernelExpansion<Real>& e = engine.expansion;
+    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
+    const double distance = 1.01 * u * (static_cast<double>(inner_product_path(e.n_features)) + 8.0) * reach * reach;
+    if (!(distance <= 0x1p-5)) return infinity;
+    const double a1 = model.sum_moduli, s = 1.001 * moduli + 0x1p-120 * a1, sum = s < a1 ? s : a1;
+    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * sum;
+    // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
+    const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
+    return 1.05 * sum * (std::expm1(2.0 * distance) + 6.1 * u) + summation + engine.narrowing_error + 1.01 * moved +
+           0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept);
+}
+
+// certificate.md, 3 (iv): float64 sums of direct differences.
+inline double definition_bound(const ModelView& model, double moduli) {
+    const double a1 = model.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
+    const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
+    const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
+    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(model.intercept) +
+           0x1p-1000 * a1;
+}
+
+// exp(-s/2) times the degree-3 part is at most exp(-s/2) sqrt(v'G_3 v) s / sqrt(6), v = sqrt(2 gamma) (z - center),
+// ||v||^2 = s.
+inline double direction_bound(const ModelView& model, float form, float half_s) {
+    const double widen = s_error(model.n_features);
+    const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);
+    const double theta = 2.0 * static_cast<double>(model.half_theta) * (1.0 + 0x1p-20);
+    const double computed = form > 0.0f ? theta * model.direction_scale * static_cast<double>(form) : 0.0;
+    const double rounding =
+        1.01 * unit32 * (form_path(model.n_features) + 4.0) * model.direction_trace + model.direction_error;
+    const double gaussian = std::exp(-static_cast<double>(half_s) * (1.0 - widen));
+    return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) / 6.0);
+}
+
+// What float64 rounding adds for a sparse row (certificate.md, 3 (ii)); infinite where s itself is too uncertain.
+inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& folded, const SparseValue& row,
+                                    std::size_t n_nonzero) {
+    const double n = static_cast<double>(n_nonzero), scaled_norm = model.input_scale * row.row_norm;
+    const double center_norm = std::sqrt(folded.center_sq_norm) / model.input_scale, reach = row.row_norm + center_norm;
+    const double s_uncertainty = 4.0 * model.gamma * (n + 5.0) * unit64 * reach * reach;
+    const double s = 2.0 * row.half_s;
+    if (!(s_uncertainty <= 0x1p-12 * (s > 0x1p-20 ? s : 0x1p-20))) return infinity;
+    const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
+                          folded.quadratic_norm * scaled_norm * scaled_norm;
+    const double kept = model.norms[0] + model.norms[1] + model.norms[2];
+    return 1.01 * (unit64 * (2.0 * n + 8.0) * row.gaussian * moduli + std::expm1(s_uncertainty) * kept);
+}
+
+// --- the cascade
+
+// Scratch memory per thread: one block of rows for the first stage, one for the later ones.
+constexpr std::size_t evaluation_workspace_bytes(std::size_t n_features) {
+    return 2 * workspace_bytes(n_features);
+}
+
+template <class Source>
+class Cascade {
+  public:
+    Cascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
+            bool one_by_one, void* workspace)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          source_(source),
+          out_(out),
+          counts_(counts),
+          block_(align_workspace(static_cast<unsigned char*>(workspace) + workspace_bytes(prepared.view->n_features))),
+          one_by_one_(one_by_one),
+          n_open_(0),
+          n_float64_(0) {}
+
+    // Takes a value of the expansion; `extra` is what the table does not know.
+    void offer_expansion(std::size_t i, double value, float half_s, double extra) {
+        const std::size_t cell = cell_of(half_s);
+        const double bound = static_cast<double>(prepared_.bound_table[cell]) + extra;
+        if (view_.mode == Mode::approximate || suffices(value, bound)) return settle(i, value, bound, by_expansion);
+        if (!has_direction(view_) || !(half_s < 87.0f)) return send_to_float64(i);
+        open_[n_open_++] = {i, value, extra};
+        if (n_open_ == block_rows) settle_open();
+    }
+
+    // Takes the sums of the exact engine in float32.
+    void offer_float32(std::size_t i, double sum, double moduli, double half_sq_norm) {
+        const double value = sum + view_.intercept;
+        const double bound = exact_bound(view_, prepared_.exact32, moduli, half_sq_norm);
+        if (suffices(value, bound)) return settle(i, value, bound, by_float32);
+        send_to_float64(i);
+    }
+
+    // Answers every row that is still open.
+    void finish() {
+        settle_open();
+        settle_float64();
+    }
+
+  private:
+    struct Open {
+        std::size_t row;
+        double value, extra;
+    };
+    static constexpr std::size_t float64_rows = block_rows / 2;
+
+    bool suffices(double value, double bound) const {
+        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= view_.tolerance;
+    }
+
+    void settle(std::size_t i, double value, double bound, Stage stage) {
+        if (out_.values) out_.values[i] = value;
+        if (out_.bounds) out_.bounds[i] = bound;
+        if (out_.stages) out_.stages[i] = stage;
+        ++counts_[stage];
+    }
+
+    float* block() const { return block_; }
+
+    // --- the direction of a row
+
+    void settle_open() {
+        if (n_open_ == 0) return;
+        const std::size_t n = n_open_;
+        n_open_ = 0;
+        float form[block_rows], sq_norm[block_rows];
+        if (one_by_one_) {
+            for (std::size_t r = 0; r < n; ++r) {
+                source_.load(open_[r].row, view_.center, view_.input_scale, block(), 1);
+                quadratic_row(view_.direction, prepared_.zeros, view_.n_features, block(), form[r], sq_norm[r]);
+            }
+        } else if (n > 2 * static_cast<std::size_t>(lanes)) {
+            direction_forms<3>(n, form, sq_norm);
+        } else if (n > static_cast<std::size_t>(lanes)) {
+            direction_forms<2>(n, form, sq_norm);
+        } else {
+            direction_forms<1>(n, form, sq_norm);
+        }
+        for (std::size_t r = 0; r < n; ++r) {
+            const float half_s = view_.half_theta * sq_norm[r];
+            const double rest = static_cast<double>(prepared_.direction_table[cell_of(half_s)]);
+            const double bound = rest + direction_bound(view_, form[r], half_s) + open_[r].extra;
+            if (suffices(open_[r].value, bound)) {
+                settle(open_[r].row, open_[r].value, bound, by_direction);
+            } else {
+                send_to_float64(open_[r].row);
+            }
+        }
+    }
+
+    template <int Registers>
+    void direction_forms(std::size_t n, float* form, float* sq_norm) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        fill_lanes(
+            n, stride,
+            [&](std::size_t r) { source_.load(open_[r].row, view_.center, view_.input_scale, block() + r, stride); },
+            block());
+        quadratic_block<Registers>(view_.direction, prepared_.zeros, view_.n_features, block(), form, sq_norm);
+    }
+
+    // Loads n rows into lanes and zeros into the lanes left over.
+    template <class Load, class Real>
+    void fill_lanes(std::size_t n, std::size_t stride, const Load& load_row, Real* lanes_block) {
+        for (std::size_t r = 0; r < n; ++r) load_row(r);
+        for (std::size_t j = 0; j < view_.n_features; ++j) {
+            for (std::size_t r = n; r < stride; ++r) lanes_block[j * stride + r] = Real{0};
+        }
+    }
+
+    // --- float64
+
+    void send_to_float64(std::size_t i) {
+        float64_[n_float64_++] = i;
+        if (n_float64_ == float64_rows) settle_float64();
+    }
+
+    void settle_float64() {
+        const std::size_t n = n_float64_;
+        if (n == 0) return;
+        n_float64_ = 0;
+        double sum[float64_rows], moduli[float64_rows], half_sq_norm[float64_rows];
+        if (one_by_one_) {
+            for (std::size_t r = 0; r < n; ++r) float64_row(float64_[r], sum[r], moduli[r], half_sq_norm[r]);
+        } else if (n > 2 * static_cast<std::size_t>(lanes64)) {
+            float64_block<3>(n, sum, moduli, half_sq_norm);
+        } else if (n > static_cast<std::size_t>(lanes64)) {
+            float64_block<2>(n, sum, moduli, half_sq_norm);
+        } else {
+            float64_block<1>(n, sum, moduli, half_sq_norm);
+        }
+        for (std::size_t r = 0; r < n; ++r) {
+            const double value = sum[r] + view_.intercept;
+            const double bound = exact_bound(view_, prepared_.exact64, moduli[r], half_sq_norm[r]);
+            if (suffices(value, bound)) {
+                settle(float64_[r], value, bound, by_float64);
+            } else {
+                settle_by_definition(float64_[r]);
+            }
+        }
+    }
+
+    template <int Registers>
+    void float64_block(std::size_t n, double* sum, double* moduli, double* half_sq_norm) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes64);
+        const KernelExpansion<double>& expansion = prepared_.exact64.expansion;
+        double* u = reinterpret_cast<double*>(block());
+        double unseen[float64_rows] = {};
+        fill_lanes(
+            n, stride,
+            [&](std::size_t r) {
+                unseen[r] = source_.load(float64_[r], prepared_.engine_center, view_.input_scale, u + r, stride);
+            },
+            u);
+        half_sq_norms_block<Registers>(expansion, u, half_sq_norm);
+        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += view_.gamma * unseen[r];
+        kernel_sums_block<Registers>(expansion, u, half_sq_norm, sum, moduli);
+    }
+
+    void float64_row(std::size_t i, double& sum, double& moduli, double& half_sq_norm) {
+        double* u = reinterpret_cast<double*>(block());
+        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, u, 1);
+        half_sq_norm = 0.0;
+        for (std::size_t j = 0; j < view_.n_features; ++j) half_sq_norm += u[j] * u[j];
+        half_sq_norm = prepared_.exact64.expansion.half_theta * half_sq_norm + view_.gamma * unseen;
+        kernel_sums_row(prepared_.exact64.expansion, u, half_sq_norm, sum, moduli);
+    }
+
+    // --- the definition
+
+    void settle_by_definition(std::size_t i) {
+        const std::size_t d = view_.n_features;
+        double* z = reinterpret_cast<double*>(block());
+        double* x = z + d;
+        const double unseen = source_.load(i, prepared_.zeros, 1.0, z, 1);
+        SupportVectorReader reader(view_);
+        double sum = 0.0, moduli = 0.0;
+        for (std::size_t k = 0; k < view_.n_sv; ++k) {
+            reader.next(x);
+            double sq_distance = 0.0;
+            for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
+            const double kernel = std::exp(-view_.gamma * (sq_distance + unseen));
+            sum += view_.dual_coef[k] * kernel;
+            moduli += std::fabs(view_.dual_coef[k]) * kernel;
+        }
+        settle(i, sum + view_.intercept, definition_bound(view_, moduli), by_definition);
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const Source& source_;
+    const Evaluation out_;
+    std::uint64_t* counts_;
+    float* block_;           // (n_features, block_rows) floats, or half as many doubles
+    const bool one_by_one_;  // no blocks, for the lower latency of a few rows
+    std::size_t n_open_, n_float64_;
+    Open open_[block_rows];
+    std::size_t float64_[block_rows];
+};
+
+// --- first stages
+
+// Dense rows through the expansion, block by block or, when they are few, one by one.
+template <class Real>
+inline Status expand_rows(Cascade<DenseSource<Real>>& cascade, const PreparedModel& prepared,
+                          const DenseSource<Real>& source, bool one_by_one, float* scratch) {
+    const ModelView& model = *prepared.view;
+    const DenseRows<Real>& rows = source.rows();
+    DenseRows<Real> part = rows;
+    for (std::size_t first = 0; first < rows.n_rows; first += part.n_rows) {
+        double values[block_rows];
+        float half_s;
+        const float* half_s_of = scratch + block_rows;  // where predict_block leaves them
+        const std::size_t left = rows.n_rows - first;
+        part.n_rows = one_by_one ? 1 : left < block_rows ? left : block_rows;
+        part.values = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
+        const std::size_t registers = (part.n_rows + lanes - 1) / lanes;
+        Status status;
+        if (one_by_one) {
+            status = predict_row(model, part.values, rows.column_stride, scratch, values[0], half_s);
+            half_s_of = &half_s;
+        } else {
+            status = registers == 3   ? predict_block<3>(model, part, scratch, values)
+                     : registers == 2 ? predict_block<2>(model, part, scratch, values)
+                                      : predict_block<1>(model, part, scratch, values);
+        }
+        if (status != Status::ok) return status;
+        for (std::size_t r = 0; r < part.n_rows; ++r) cascade.offer_expansion(first + r, values[r], half_s_of[r], 0.0);
+    }
+    return Status::ok;
+}
+
+// Sparse rows through the expansion: by their non-zeros, or as dense ones where they are nearly dense.
+template <class Real, class Index>
+inline Status expand_rows(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
+                          const CsrSource<Real, Index>& source, bool, float* scratch) {
+    const ModelView& model = *prepared.view;
+    const auto consume = [&](std::size_t i, double value, float half_s) {
+        cascade.offer_expansion(i, value, half_s, 0.0);
+    };
+    PendingBlock<decltype(consume)> pending(model, scratch, consume);
+    for (std::size_t i = 0; i < source.n_rows(); ++i) {
+        SparseRow<Real, Index> row;
+        const Status status = source.get(i, row);
+        if (status != Status::ok) return status;
+        if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) {
+            pending.add(row, i);
+            continue;
+        }
+        const SparseValue result = sparse_value(model, prepared.folded, row);
+        const double extra = sparse_rounding_bound(model, prepared.folded, result, row.n_nonzero);
+        cascade.offer_expansion(i, result.value, static_cast<float>(result.half_s), extra);
+    }
+    pending.flush();
+    return Status::ok;
+}
+
+// Up to n rows, starting at `first`, through the exact engine in float32 as lanes of a block.
+template <int Registers, class Source>
+inline Status exact_block(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source,
+                          std::size_t first, std::size_t n, float* scratch) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const ModelView& model = *prepared.view;
+    float* block = scratch + 4 * block_rows;
+    float half_sq_norm[stride];
+    double unseen[stride] = {}, sum[stride], moduli[stride];
+    for (std::size_t r = 0; r < n; ++r) {
+        unseen[r] = source.load(first + r, prepared.engine_center, model.input_scale, block + r, stride);
+    }
+    for (std::size_t j = 0; j < model.n_features; ++j) {
+        for (std::size_t r = n; r < stride; ++r) block[j * stride + r] = 0.0f;
+    }
+    half_sq_norms_block<Registers>(prepared.exact32.expansion, block, half_sq_norm);
+    for (std::size_t r = 0; r < n; ++r) {
+        half_sq_norm[r] += static_cast<float>(model.gamma * unseen[r]);
+        if (is_finite(half_sq_norm[r])) continue;
+        const Status status = source.check(first + r);
+        if (status != Status::ok) return status;
+    }
+    kernel_sums_block<Registers>(prepared.exact32.expansion, block, half_sq_norm, sum, moduli);
+    for (std::size_t r = 0; r < n; ++r) {
+        cascade.offer_float32(first + r, sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
+    }
+    return Status::ok;
+}
+
+// One row through the exact engine in float32.
+template <class Source>
+inline Status exact_row(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, std::size_t i,
+                        float* scratch) {
+    const ModelView& model = *prepared.view;
+    float* u = scratch + 4 * block_rows;
+    double unseen = source.load(i, prepared.engine_center, model.input_scale, u, 1), sq_norm = 0.0, sum, moduli;
+    for (std::size_t j = 0; j < model.n_features; ++j) sq_norm += static_cast<double>(u[j]) * static_cast<double>(u[j]);
+    const double half_theta = model.gamma / model.input_scale / model.input_scale;
+    const float half_sq_norm = static_cast<float>(half_theta * sq_norm + model.gamma * unseen);
+    if (!is_finite(half_sq_norm)) {
+        const Status status = source.check(i);
+        if (status != Status::ok) return status;
+    }
+    kernel_sums_row(prepared.exact32.expansion, u, half_sq_norm, sum, moduli);
+    cascade.offer_float32(i, sum, moduli, static_cast<double>(half_sq_norm));
+    return Status::ok;
+}
+
+// Any rows through the exact engine in float32, as dense ones.
+template <class Source>
+inline Status exact_rows(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, bool one_by_one,
+                         float* scratch) {
+    for (std::size_t first = 0; first < source.n_rows();) {
+        const std::size_t left = source.n_rows() - first, n = one_by_one ? 1 : left < block_rows ? left : block_rows;
+        const std::size_t registers = (n + lanes - 1) / lanes;
+        const Status status = one_by_one       ? exact_row(cascade, prepared, source, first, scratch)
+                              : registers == 3 ? exact_block<3>(cascade, prepared, source, first, n, scratch)
+                              : registers == 2 ? exact_block<2>(cascade, prepared, source, first, n, scratch)
+                                               : exact_block<1>(cascade, prepared, source, first, n, scratch);
+        if (status != Status::ok) return status;
+        first += n;
+    }
+    return Status::ok;
+}
+
+template <class Real>
+inline Status start_exact(Cascade<DenseSource<Real>>& cascade, const PreparedModel& prepared,
+                          const DenseSource<Real>& source, bool one_by_one, float* scratch) {
+    return exact_rows(cascade, prepared, source, one_by_one, scratch);
+}
+
+// Sparse rows against the panels: as many rows at a time as the scratch block holds non-zeros.
+template <class Real, class Index>
+inline Status start_exact(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
+                          const CsrSource<Real, Index>& source, bool one_by_one, float* scratch) {
+    const ModelView& model = *prepared.view;
+    if (!engine_at_origin(model)) {
+        for (std::size_t i = 0; i < source.n_rows(); ++i) {
+            const Status status = source.check(i);
+            if (status != Status::ok) return status;
+        }
+        return exact_rows(cascade, prepared, source, one_by_one, scratch);
+    }
+    const std::size_t capacity = model.n_features * block_rows / 2;  // at least block_rows / 2 full rows
+    float* values = scratch + 4 * block_rows;
+    std::int32_t* columns = reinterpret_cast<std::int32_t*>(values + capacity);
+    for (std::size_t first = 0; first < source.n_rows();) {
+        std::size_t starts[sparse_block_rows + 1] = {0}, n = 0;
+        float half_sq_norm[sparse_block_rows];
+        double sum[sparse_block_rows], moduli[sparse_block_rows];
+        for (; n < sparse_block_rows && first + n < source.n_rows(); ++n) {
+            SparseRow<Real, Index> row;
+            const Status status = source.get(first + n, row);
+            if (status != Status::ok) return status;
+            if (starts[n] + row.n_nonzero > capacity) break;
+            double sq_norm = 0.0;
+            for (std::size_t k = 0; k < row.n_nonzero; ++k) {
+                const float u = shifted(row.values[k], 0.0f, model.input_scale);
+                values[starts[n] + k] = u;
+                columns[starts[n] + k] = static_cast<std::int32_t>(row.columns[k]);
+                sq_norm += static_cast<double>(u) * static_cast<double>(u);
+            }
+            starts[n + 1] = starts[n] + row.n_nonzero;
+            const double half_theta = model.gamma / model.input_scale / model.input_scale;
+            half_sq_norm[n] = static_cast<float>(half_theta * sq_norm + model.gamma * row.unseen_sq_norm);
+        }
+        kernel_sums_sparse(prepared.exact32.expansion, values, columns, starts, n, half_sq_norm, sum, moduli);
+        for (std::size_t r = 0; r < n; ++r) {
+            cascade.offer_float32(first + r, sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
+        }
+        first += n;
+    }
+    return Status::ok;
+}
+
+// --- everything together
+
+// Evaluates all rows of a source. `counts[stage]` grows by the number of rows that each stage answered. `one_by_one` is
+// for a few rows: lower latency, sums in another order.
+template <class Source>
+inline Status evaluate(const PreparedModel& prepared, const Source& source, bool one_by_one, const Evaluation& out,
+                       std::uint64_t* counts, void* workspace) {
+    float* scratch = align_workspace(workspace);
+    Cascade<Source> cascade(prepared, source, out, counts, one_by_one, workspace);
+    const Status status = prepared.view->mode == Mode::exact
+                              ? start_exact(cascade, prepared, source, one_by_one, scratch)
+                              : expand_rows(cascade, prepared, source, one_by_one, scratch);
+    if (status == Status::ok) cascade.finish();
+    return status;
+}
+
+// f(z) of one row by the exact engine in float64.
+inline double exact_value(const PreparedModel& prepared, const float* row, void* workspace) {
+    const ModelView& model = *prepared.view;
+    double* u = reinterpret_cast<double*>(align_workspace(workspace));
+    const DenseSource<float> source(DenseRows<float>{row, 1, 0, 1}, model.n_features);
+    source.load(0, prepared.engine_center, model.input_scale, u, 1);
+    double sq_norm = 0.0, sum, moduli;
+    for (std::size_t j = 0; j < model.n_features; ++j) sq_norm += u[j] * u[j];
+    kernel_sums_row(prepared.exact64.expansion, u, prepared.exact64.expansion.half_theta * sq_norm, sum, moduli);
+    return sum + model.intercept;
+}
+
+// Replays the exact check rows: alone and in a block, each answer within its own bound of the stored value, and the
+// exact engine by itself.
+constexpr std::size_t exact_replay_bytes(std::size_t n_features) {
+    return evaluation_workspace_bytes(n_features) + n_features * sizeof(float) + 64;
+}
+inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memory) {
+    const ModelView& model = *prepared.view;
+    float* row = align_workspace(static_cast<unsigned char*>(memory) + evaluation_workspace_bytes(model.n_features));
+    for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
+        make_check_row(model, model.exact_check_rows, k, row);
+        const double expected = read_at<double>(model.exact_check_rows, k * check_row_bytes + 8);
+        const double tolerance = read_at<double>(model.exact_check_rows, k * check_row_bytes + 16);
+        constexpr std::size_t batches[] = {1, block_rows};
+        for (const std::size_t n_rows : batches) {
+            double values[block_rows], bounds[block_rows];
+            std::uint64_t counts[n_stages] = {};
+            const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
+            if (evaluate(prepared, source, n_rows == 1, {values, bounds, nullptr}, counts, memory) != Status::ok) {
+                return Status::check_row_mismatch;
+            }
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                if (!(std::fabs(values[i] - expected) <= bounds[i] + tolerance)) return Status::check_row_mismatch;
+            }
+        }
+        if (!(std::fabs(exact_value(prepared, row, memory) - expected) <= tolerance)) return Status::check_row_mismatch;
+    }
+    return Status::ok;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

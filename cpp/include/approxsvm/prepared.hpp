@@ -1,0 +1,145 @@
+// What a model needs besides its artifact before rows can be evaluated: bound tables, the folded center and, where rows
+// may need the exact model, the support vectors laid out for the exact engine. All of it lives in memory that the
+// caller lends.
+#pragma once
+
+#include <new>
+
+#include "certificate.hpp"
+#include "rbf.hpp"
+#include "sparse.hpp"
+#include "support_vectors.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The exact engine in one precision, and how far its support vectors are from the model's.
+template <class Real>
+struct ExactEngine {
+    KernelExpansion<Real> expansion;
+    double narrowing_error;  // bound on what rounding the support vectors to Real does to f
+};
+
+struct PreparedModel {
+    const ModelView* view;
+    const float* bound_table;      // (n_cells,)
+    const float* direction_table;  // (n_cells,): without the part of degree 3
+    const float* zeros;            // (n_features,)
+    const float* engine_center;    // (n_features,): the center, or zeros
+    FoldedModel folded;
+    ExactEngine<float> exact32;
+    ExactEngine<double> exact64;
+};
+
+// Sparse rows stay sparse in the exact engine when its center is the origin, and that loses no accuracy when the data
+// are about as far from the origin as from their mean.
+inline bool engine_at_origin(const ModelView& model) {
+    return model.packed.compressed && model.max_sv_norm_origin <= 2.0 * model.max_sv_norm;
+}
+
+inline bool has_expansion(const ModelView& model) {
+    return model.mode != Mode::exact;
+}
+inline bool has_direction(const ModelView& model) {
+    return model.direction != nullptr;
+}
+inline bool has_exact32(const ModelView& model) {
+    return model.mode == Mode::exact;
+}
+inline bool has_exact64(const ModelView& model) {
+    return model.mode != Mode::approximate;
+}
+
+// Hands out pieces of one piece of memory, each on a cache line; with no memory it only counts.
+class Carver {
+  public:
+    explicit Carver(void* memory) : next_(reinterpret_cast<std::uintptr_t>(memory)) {}
+
+    template <class T>
+    T* take(std::size_t n) {
+        next_ = (next_ + 63) / 64 * 64;
+        T* piece = reinterpret_cast<T*>(next_);
+        next_ += n * sizeof(T);
+        return piece;
+    }
+    std::size_t used(const void* memory) const { return next_ - reinterpret_cast<std::uintptr_t>(memory); }
+
+  private:
+    std::uintptr_t next_;
+};
+
+struct PreparedPieces {
+    PreparedModel* model;
+    float *tables, *zeros;
+    double *folded, *vector;
+    unsigned char *exact32, *exact64;
+
+    PreparedPieces(const ModelView& view, Carver& carver) {
+        const std::size_t d = view.n_features;
+        model = carver.take<PreparedModel>(1);
+        tables = carver.take<float>(2 * n_cells);
+        zeros = carver.take<float>(d + panel_rows);
+        folded = carver.take<double>(has_expansion(view) ? folded_doubles(d) : 0);
+        vector = carver.take<double>(d);
+        exact32 = carver.take<unsigned char>(has_exact32(view) ? kernel_expansion_bytes<float>(view.n_sv, d) : 0);
+        exact64 = carver.take<unsigned char>(has_exact64(view) ? kernel_expansion_bytes<double>(view.n_sv, d) : 0);
+    }
+};
+
+// Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
+inline std::size_t prepared_bytes(const ModelView& view) {
+    Carver counter(nullptr);
+    PreparedPieces pieces(view, counter);
+    return counter.used(nullptr) + 64;
+}
+
+// Narrows shifted and scaled support vectors into an engine, adding up |a_i| ||narrowed - exact||.
+template <class Real>
+inline void fill_engine(const ModelView& view, const float* center, double* vector, void* memory,
+                        ExactEngine<Real>& engine) {
+    const std::size_t d = view.n_features;
+    const double half_theta = view.gamma / view.input_scale / view.input_scale;
+    KernelExpansionWriter<Real> writer(memory, view.n_sv, d, half_theta);
+    SupportVectorReader reader(view);
+    double error = 0.0;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        reader.next(vector);
+        double sq_error = 0.0, sq_norm = 0.0;
+        for (std::size_t j = 0; j < d; ++j) {
+            vector[j] = (vector[j] - static_cast<double>(center[j])) * view.input_scale;
+            const double lost = vector[j] - static_cast<double>(static_cast<Real>(vector[j]));
+            sq_error += lost * lost;
+            sq_norm += vector[j] * vector[j];
+        }
+        const double a = view.dual_coef[i];
+        error += std::fabs(a) * (std::sqrt(sq_error) + 2.0 * unit64 * std::sqrt(sq_norm));
+        writer.add_support_vector(vector, a);
+    }
+    engine.expansion = writer.expansion();
+    // exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
+    engine.narrowing_error = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045) * error;
+}
+
+// Fills the memory; `view` must outlive the result.
+inline const PreparedModel& prepare(const ModelView& view, void* memory) {
+    Carver carver(memory);
+    PreparedPieces pieces(view, carver);
+    PreparedModel& model = *new (pieces.model) PreparedModel{};
+    model.view = &view;
+    for (std::size_t j = 0; j < view.n_features + panel_rows; ++j) pieces.zeros[j] = 0.0f;
+    model.zeros = pieces.zeros;
+    model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
+    if (has_expansion(view)) {
+        fill_bound_table(view, 0, pieces.tables);
+        if (has_direction(view)) fill_bound_table(view, 3, pieces.tables + n_cells);
+        model.bound_table = pieces.tables;
+        model.direction_table = pieces.tables + n_cells;
+        model.folded = fold_center(view, pieces.folded);
+    }
+    if (has_exact32(view)) fill_engine(view, model.engine_center, pieces.vector, pieces.exact32, model.exact32);
+    if (has_exact64(view)) fill_engine(view, model.engine_center, pieces.vector, pieces.exact64, model.exact64);
+    return model;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
