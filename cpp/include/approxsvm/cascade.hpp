@@ -1,12 +1,12 @@
 // Values with a proof: each row is answered by the cheapest stage whose error bound suffices.
 //
-//     expansion -> the same value with a bound that knows the row's direction -> exact engine in float64 -> the
-//     definition, term after term in LIBSVM's order
+//     expansion -> the same value with a bound that knows the row's direction -> exact engine in float32 -> in float64
+//     -> the definition, term after term in LIBSVM's order
 //
-// A model of mode exact starts with the exact engine in float32; an approximate one has only the expansion and reports
-// its bound. A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within
-// the model's tolerance. Rows that a stage leaves open are collected and go on to the next one together, a full block
-// at a time; each lane computes what it would compute alone, so results do not depend on who shares a block.
+// A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
+// A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
+// tolerance. Rows that a stage leaves open are collected and go on to the next one together, a full block at a time;
+// each lane computes what it would compute alone, so results do not depend on who shares a block.
 #pragma once
 
 #include "artifact.hpp"
@@ -83,28 +83,6 @@ class CsrSource {
 
 // --- bounds of the later stages
 
-constexpr double infinity = __builtin_huge_val();
-
-template <class Real>
-constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
-
-// certificate.md, 3 (iii), norms form: what rounding does to an exact engine's sum with sum of moduli S at a row with
-// gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in the distance may be harmful.
-template <class Real>
-inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double moduli, double half_sq_norm) {
-    constexpr double u = unit_of<Real>;
-    const KernelExpansion<Real>& e = engine.expansion;
-    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
-    const double distance = 1.01 * u * (static_cast<double>(inner_product_path(e.n_features)) + 8.0) * reach * reach;
-    if (!(distance <= 0x1p-5)) return infinity;
-    const double a1 = model.sum_moduli, s = 1.001 * moduli + 0x1p-120 * a1, sum = s < a1 ? s : a1;
-    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * sum;
-    // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
-    const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
-    return 1.05 * sum * (std::expm1(2.0 * distance) + 6.1 * u) + summation + engine.narrowing_error + 1.01 * moved +
-           0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept);
-}
-
 // certificate.md, 3 (iv): float64 sums of direct differences.
 inline double definition_bound(const ModelView& model, double moduli) {
     const double a1 = model.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
@@ -161,6 +139,7 @@ class Cascade {
           block_(align_workspace(static_cast<unsigned char*>(workspace) + workspace_bytes(prepared.view->n_features))),
           one_by_one_(one_by_one),
           n_open_(0),
+          n_float32_(0),
           n_float64_(0) {}
 
     // Takes a value of the expansion; `extra` is what the table does not know.
@@ -168,9 +147,15 @@ class Cascade {
         const std::size_t cell = cell_of(half_s);
         const double bound = static_cast<double>(prepared_.bound_table[cell]) + extra;
         if (view_.mode == Mode::approximate || suffices(value, bound)) return settle(i, value, bound, by_expansion);
-        if (!has_direction(view_) || !(half_s < 87.0f)) return send_to_float64(i);
+        if (!has_direction(view_) || !(half_s < 87.0f)) return send_to_engine(i, bound);
         open_[n_open_++] = {i, value, extra};
         if (n_open_ == block_rows) settle_open();
+    }
+
+    // Takes a row that needs the exact engine.
+    void send_to_float32(std::size_t i) {
+        float32_[n_float32_++] = i;
+        if (n_float32_ == block_rows) settle_float32();
     }
 
     // Takes the sums of the exact engine in float32.
@@ -184,6 +169,7 @@ class Cascade {
     // Answers every row that is still open.
     void finish() {
         settle_open();
+        settle_float32();
         settle_float64();
     }
 
@@ -233,7 +219,7 @@ class Cascade {
             if (suffices(open_[r].value, bound)) {
                 settle(open_[r].row, open_[r].value, bound, by_direction);
             } else {
-                send_to_float64(open_[r].row);
+                send_to_engine(open_[r].row, bound);
             }
         }
     }
@@ -257,6 +243,63 @@ class Cascade {
         }
     }
 
+    // --- the exact engine in float32
+
+    // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
+    // before: it pays where that is more than half of them.
+    void send_to_engine(std::size_t i, double bound) {
+        if (bound > 2.0 * prepared_.typical_float32_bound) return send_to_float32(i);
+        send_to_float64(i);
+    }
+
+    void settle_float32() {
+        const std::size_t n = n_float32_;
+        if (n == 0) return;
+        n_float32_ = 0;
+        double sum[block_rows], moduli[block_rows];
+        float half_sq_norm[block_rows];
+        if (one_by_one_) {
+            for (std::size_t r = 0; r < n; ++r) {
+                engine_row(prepared_.exact32.expansion, float32_[r], sum[r], moduli[r], half_sq_norm[r]);
+            }
+        } else if (n > 2 * static_cast<std::size_t>(lanes)) {
+            engine_block<3>(prepared_.exact32.expansion, float32_, n, sum, moduli, half_sq_norm);
+        } else if (n > static_cast<std::size_t>(lanes)) {
+            engine_block<2>(prepared_.exact32.expansion, float32_, n, sum, moduli, half_sq_norm);
+        } else {
+            engine_block<1>(prepared_.exact32.expansion, float32_, n, sum, moduli, half_sq_norm);
+        }
+        for (std::size_t r = 0; r < n; ++r) {
+            offer_float32(float32_[r], sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
+        }
+    }
+
+    // The sums of n rows, one SIMD lane each.
+    template <int Registers, class Real>
+    void engine_block(const KernelExpansion<Real>& expansion, const std::size_t* rows, std::size_t n, double* sum,
+                      double* moduli, Real* half_sq_norm) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes_of<Real>);
+        Real* u = reinterpret_cast<Real*>(block());
+        double unseen[stride] = {};
+        const auto load_row = [&](std::size_t r) {
+            unseen[r] = source_.load(rows[r], prepared_.engine_center, view_.input_scale, u + r, stride);
+        };
+        fill_lanes(n, stride, load_row, u);
+        half_sq_norms_block<Registers>(expansion, u, half_sq_norm);
+        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<Real>(view_.gamma * unseen[r]);
+        kernel_sums_block<Registers>(expansion, u, half_sq_norm, sum, moduli);
+    }
+
+    // The sums of one row.
+    template <class Real>
+    void engine_row(const KernelExpansion<Real>& expansion, std::size_t i, double& sum, double& moduli,
+                    Real& half_sq_norm) {
+        Real* u = reinterpret_cast<Real*>(block());
+        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, u, 1);
+        half_sq_norm = half_sq_norm_row(expansion, u, view_.n_features) + static_cast<Real>(view_.gamma * unseen);
+        kernel_sums_row(expansion, u, half_sq_norm, sum, moduli);
+    }
+
     // --- float64
 
     void send_to_float64(std::size_t i) {
@@ -269,14 +312,15 @@ class Cascade {
         if (n == 0) return;
         n_float64_ = 0;
         double sum[float64_rows], moduli[float64_rows], half_sq_norm[float64_rows];
+        const KernelExpansion<double>& expansion = prepared_.exact64.expansion;
         if (one_by_one_) {
-            for (std::size_t r = 0; r < n; ++r) float64_row(float64_[r], sum[r], moduli[r], half_sq_norm[r]);
+            for (std::size_t r = 0; r < n; ++r) engine_row(expansion, float64_[r], sum[r], moduli[r], half_sq_norm[r]);
         } else if (n > 2 * static_cast<std::size_t>(lanes64)) {
-            float64_block<3>(n, sum, moduli, half_sq_norm);
+            engine_block<3>(expansion, float64_, n, sum, moduli, half_sq_norm);
         } else if (n > static_cast<std::size_t>(lanes64)) {
-            float64_block<2>(n, sum, moduli, half_sq_norm);
+            engine_block<2>(expansion, float64_, n, sum, moduli, half_sq_norm);
         } else {
-            float64_block<1>(n, sum, moduli, half_sq_norm);
+            engine_block<1>(expansion, float64_, n, sum, moduli, half_sq_norm);
         }
         for (std::size_t r = 0; r < n; ++r) {
             const double value = sum[r] + view_.intercept;
@@ -287,32 +331,6 @@ class Cascade {
                 settle_by_definition(float64_[r]);
             }
         }
-    }
-
-    template <int Registers>
-    void float64_block(std::size_t n, double* sum, double* moduli, double* half_sq_norm) {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes64);
-        const KernelExpansion<double>& expansion = prepared_.exact64.expansion;
-        double* u = reinterpret_cast<double*>(block());
-        double unseen[float64_rows] = {};
-        fill_lanes(
-            n, stride,
-            [&](std::size_t r) {
-                unseen[r] = source_.load(float64_[r], prepared_.engine_center, view_.input_scale, u + r, stride);
-            },
-            u);
-        half_sq_norms_block<Registers>(expansion, u, half_sq_norm);
-        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += view_.gamma * unseen[r];
-        kernel_sums_block<Registers>(expansion, u, half_sq_norm, sum, moduli);
-    }
-
-    void float64_row(std::size_t i, double& sum, double& moduli, double& half_sq_norm) {
-        double* u = reinterpret_cast<double*>(block());
-        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, u, 1);
-        half_sq_norm = 0.0;
-        for (std::size_t j = 0; j < view_.n_features; ++j) half_sq_norm += u[j] * u[j];
-        half_sq_norm = prepared_.exact64.expansion.half_theta * half_sq_norm + view_.gamma * unseen;
-        kernel_sums_row(prepared_.exact64.expansion, u, half_sq_norm, sum, moduli);
     }
 
     // --- the definition
@@ -342,9 +360,10 @@ class Cascade {
     std::uint64_t* counts_;
     float* block_;           // (n_features, block_rows) floats, or half as many doubles
     const bool one_by_one_;  // no blocks, for the lower latency of a few rows
-    std::size_t n_open_, n_float64_;
+    std::size_t n_open_, n_float32_, n_float64_;
     Open open_[block_rows];
-    std::size_t float64_[block_rows];
+    std::size_t float32_[block_rows];
+    std::size_t float64_[float64_rows];
 };
 
 // --- first stages
@@ -404,117 +423,60 @@ inline Status expand_rows(Cascade<CsrSource<Real, Index>>& cascade, const Prepar
     return Status::ok;
 }
 
-// Up to n rows, starting at `first`, through the exact engine in float32 as lanes of a block.
-template <int Registers, class Source>
-inline Status exact_block(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source,
-                          std::size_t first, std::size_t n, float* scratch) {
-    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    const ModelView& model = *prepared.view;
-    float* block = scratch + 4 * block_rows;
-    float half_sq_norm[stride];
-    double unseen[stride] = {}, sum[stride], moduli[stride];
-    for (std::size_t r = 0; r < n; ++r) {
-        unseen[r] = source.load(first + r, prepared.engine_center, model.input_scale, block + r, stride);
-    }
-    for (std::size_t j = 0; j < model.n_features; ++j) {
-        for (std::size_t r = n; r < stride; ++r) block[j * stride + r] = 0.0f;
-    }
-    half_sq_norms_block<Registers>(prepared.exact32.expansion, block, half_sq_norm);
-    for (std::size_t r = 0; r < n; ++r) {
-        half_sq_norm[r] += static_cast<float>(model.gamma * unseen[r]);
-        if (is_finite(half_sq_norm[r])) continue;
-        const Status status = source.check(first + r);
-        if (status != Status::ok) return status;
-    }
-    kernel_sums_block<Registers>(prepared.exact32.expansion, block, half_sq_norm, sum, moduli);
-    for (std::size_t r = 0; r < n; ++r) {
-        cascade.offer_float32(first + r, sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
-    }
-    return Status::ok;
-}
-
-// One row through the exact engine in float32.
+// Any rows through the exact engine, as dense ones.
 template <class Source>
-inline Status exact_row(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, std::size_t i,
-                        float* scratch) {
-    const ModelView& model = *prepared.view;
-    float* u = scratch + 4 * block_rows;
-    double unseen = source.load(i, prepared.engine_center, model.input_scale, u, 1), sq_norm = 0.0, sum, moduli;
-    for (std::size_t j = 0; j < model.n_features; ++j) sq_norm += static_cast<double>(u[j]) * static_cast<double>(u[j]);
-    const double half_theta = model.gamma / model.input_scale / model.input_scale;
-    const float half_sq_norm = static_cast<float>(half_theta * sq_norm + model.gamma * unseen);
-    if (!is_finite(half_sq_norm)) {
+inline Status engine_rows(Cascade<Source>& cascade, const Source& source) {
+    for (std::size_t i = 0; i < source.n_rows(); ++i) {
         const Status status = source.check(i);
         if (status != Status::ok) return status;
-    }
-    kernel_sums_row(prepared.exact32.expansion, u, half_sq_norm, sum, moduli);
-    cascade.offer_float32(i, sum, moduli, static_cast<double>(half_sq_norm));
-    return Status::ok;
-}
-
-// Any rows through the exact engine in float32, as dense ones.
-template <class Source>
-inline Status exact_rows(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, bool one_by_one,
-                         float* scratch) {
-    for (std::size_t first = 0; first < source.n_rows();) {
-        const std::size_t left = source.n_rows() - first, n = one_by_one ? 1 : left < block_rows ? left : block_rows;
-        const std::size_t registers = (n + lanes - 1) / lanes;
-        const Status status = one_by_one       ? exact_row(cascade, prepared, source, first, scratch)
-                              : registers == 3 ? exact_block<3>(cascade, prepared, source, first, n, scratch)
-                              : registers == 2 ? exact_block<2>(cascade, prepared, source, first, n, scratch)
-                                               : exact_block<1>(cascade, prepared, source, first, n, scratch);
-        if (status != Status::ok) return status;
-        first += n;
+        cascade.send_to_float32(i);
     }
     return Status::ok;
 }
 
 template <class Real>
-inline Status start_exact(Cascade<DenseSource<Real>>& cascade, const PreparedModel& prepared,
-                          const DenseSource<Real>& source, bool one_by_one, float* scratch) {
-    return exact_rows(cascade, prepared, source, one_by_one, scratch);
+inline Status start_exact(Cascade<DenseSource<Real>>& cascade, const PreparedModel&, const DenseSource<Real>& source,
+                          float*) {
+    return engine_rows(cascade, source);
 }
 
 // Sparse rows against the panels: as many rows at a time as the scratch block holds non-zeros.
 template <class Real, class Index>
 inline Status start_exact(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
-                          const CsrSource<Real, Index>& source, bool one_by_one, float* scratch) {
+                          const CsrSource<Real, Index>& source, float* scratch) {
     const ModelView& model = *prepared.view;
-    if (!engine_at_origin(model)) {
-        for (std::size_t i = 0; i < source.n_rows(); ++i) {
-            const Status status = source.check(i);
-            if (status != Status::ok) return status;
-        }
-        return exact_rows(cascade, prepared, source, one_by_one, scratch);
-    }
+    if (!engine_at_origin(model)) return engine_rows(cascade, source);
     const std::size_t capacity = model.n_features * block_rows / 2;  // at least block_rows / 2 full rows
     float* values = scratch + 4 * block_rows;
     std::int32_t* columns = reinterpret_cast<std::int32_t*>(values + capacity);
-    for (std::size_t first = 0; first < source.n_rows();) {
-        std::size_t starts[sparse_block_rows + 1] = {0}, n = 0;
+    for (std::size_t next = 0; next < source.n_rows();) {
+        std::size_t rows[sparse_block_rows], starts[sparse_block_rows + 1] = {0}, n = 0;
         float half_sq_norm[sparse_block_rows];
         double sum[sparse_block_rows], moduli[sparse_block_rows];
-        for (; n < sparse_block_rows && first + n < source.n_rows(); ++n) {
+        for (; n < sparse_block_rows && next < source.n_rows(); ++next) {
             SparseRow<Real, Index> row;
-            const Status status = source.get(first + n, row);
+            const Status status = source.get(next, row);
             if (status != Status::ok) return status;
-            if (starts[n] + row.n_nonzero > capacity) break;
-            double sq_norm = 0.0;
-            for (std::size_t k = 0; k < row.n_nonzero; ++k) {
-                const float u = shifted(row.values[k], 0.0f, model.input_scale);
-                values[starts[n] + k] = u;
-                columns[starts[n] + k] = static_cast<std::int32_t>(row.columns[k]);
-                sq_norm += static_cast<double>(u) * static_cast<double>(u);
+            if (3 * row.n_nonzero > model.n_features) {  // cheaper as a dense one
+                cascade.send_to_float32(next);
+                continue;
             }
+            if (starts[n] + row.n_nonzero > capacity) break;
+            float* mine = values + starts[n];
+            for (std::size_t k = 0; k < row.n_nonzero; ++k) {
+                mine[k] = shifted(row.values[k], 0.0f, model.input_scale);
+                columns[starts[n] + k] = static_cast<std::int32_t>(row.columns[k]);
+            }
+            rows[n] = next;
             starts[n + 1] = starts[n] + row.n_nonzero;
-            const double half_theta = model.gamma / model.input_scale / model.input_scale;
-            half_sq_norm[n] = static_cast<float>(half_theta * sq_norm + model.gamma * row.unseen_sq_norm);
+            half_sq_norm[n] = half_sq_norm_row(prepared.exact32.expansion, mine, row.n_nonzero) +
+                              static_cast<float>(model.gamma * row.unseen_sq_norm);
+            ++n;
         }
         kernel_sums_sparse(prepared.exact32.expansion, values, columns, starts, n, half_sq_norm, sum, moduli);
         for (std::size_t r = 0; r < n; ++r) {
-            cascade.offer_float32(first + r, sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
+            cascade.offer_float32(rows[r], sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
         }
-        first += n;
     }
     return Status::ok;
 }
@@ -529,7 +491,7 @@ inline Status evaluate(const PreparedModel& prepared, const Source& source, bool
     float* scratch = align_workspace(workspace);
     Cascade<Source> cascade(prepared, source, out, counts, one_by_one, workspace);
     const Status status = prepared.view->mode == Mode::exact
-                              ? start_exact(cascade, prepared, source, one_by_one, scratch)
+                              ? start_exact(cascade, prepared, source, scratch)
                               : expand_rows(cascade, prepared, source, one_by_one, scratch);
     if (status == Status::ok) cascade.finish();
     return status;

@@ -29,6 +29,7 @@ struct PreparedModel {
     FoldedModel folded;
     ExactEngine<float> exact32;
     ExactEngine<double> exact64;
+    double typical_float32_bound;  // of the engine in float32, for a row at the center
 };
 
 // Sparse rows stay sparse in the exact engine when its center is the origin, and that loses no accuracy when the data
@@ -43,10 +44,7 @@ inline bool has_expansion(const ModelView& model) {
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
-inline bool has_exact32(const ModelView& model) {
-    return model.mode == Mode::exact;
-}
-inline bool has_exact64(const ModelView& model) {
+inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
 }
 
@@ -81,8 +79,8 @@ struct PreparedPieces {
         zeros = carver.take<float>(d + panel_rows);
         folded = carver.take<double>(has_expansion(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
-        exact32 = carver.take<unsigned char>(has_exact32(view) ? kernel_expansion_bytes<float>(view.n_sv, d) : 0);
-        exact64 = carver.take<unsigned char>(has_exact64(view) ? kernel_expansion_bytes<double>(view.n_sv, d) : 0);
+        exact32 = carver.take<unsigned char>(has_engines(view) ? kernel_expansion_bytes<float>(view.n_sv, d) : 0);
+        exact64 = carver.take<unsigned char>(has_engines(view) ? kernel_expansion_bytes<double>(view.n_sv, d) : 0);
     }
 };
 
@@ -120,6 +118,48 @@ inline void fill_engine(const ModelView& view, const float* center, double* vect
     engine.narrowing_error = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045) * error;
 }
 
+// --- the bound of an engine
+
+constexpr double infinity = __builtin_huge_val();
+
+template <class Real>
+constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
+
+// What rounding does to an exact engine's sum with sum of moduli S at a row with
+// gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in the distance may be harmful.
+template <class Real>
+inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double moduli, double half_sq_norm) {
+    constexpr double u = unit_of<Real>;
+    const KernelExpansion<Real>& e = engine.expansion;
+    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
+    const double distance = 1.01 * u * (static_cast<double>(inner_product_path(e.n_features)) + 8.0) * reach * reach;
+    if (!(distance <= 0x1p-5)) return infinity;
+    const double a1 = model.sum_moduli, s = 1.001 * moduli + 0x1p-120 * a1, sum = s < a1 ? s : a1;
+    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * sum;
+    // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
+    const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
+    return 1.05 * sum * (std::expm1(2.0 * distance) + 6.1 * u) + summation + engine.narrowing_error + 1.01 * moved +
+           0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept);
+}
+
+// The bound of the engine in float32 for a row at the center as far from the engine's center as the support vectors
+// are.
+inline double typical_bound(const ModelView& view, const PreparedModel& model, double* vector) {
+    SupportVectorReader reader(view);
+    double moduli = 0.0, half_sq_norm = 0.0;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        reader.next(vector);
+        double sq_distance = 0.0;
+        for (std::size_t j = 0; j < view.n_features; ++j) {
+            const double x = vector[j] - static_cast<double>(view.center[j]);
+            sq_distance += x * x;
+        }
+        moduli += std::fabs(view.dual_coef[i]) * std::exp(-view.gamma * sq_distance);
+        half_sq_norm += static_cast<double>(model.exact32.expansion.half_sq_norms[i]) / static_cast<double>(view.n_sv);
+    }
+    return exact_bound(view, model.exact32, moduli, half_sq_norm);
+}
+
 // Fills the memory; `view` must outlive the result.
 inline const PreparedModel& prepare(const ModelView& view, void* memory) {
     Carver carver(memory);
@@ -136,8 +176,11 @@ inline const PreparedModel& prepare(const ModelView& view, void* memory) {
         model.direction_table = pieces.tables + n_cells;
         model.folded = fold_center(view, pieces.folded);
     }
-    if (has_exact32(view)) fill_engine(view, model.engine_center, pieces.vector, pieces.exact32, model.exact32);
-    if (has_exact64(view)) fill_engine(view, model.engine_center, pieces.vector, pieces.exact64, model.exact64);
+    if (has_engines(view)) {
+        fill_engine(view, model.engine_center, pieces.vector, pieces.exact32, model.exact32);
+        fill_engine(view, model.engine_center, pieces.vector, pieces.exact64, model.exact64);
+        model.typical_float32_bound = typical_bound(view, model, pieces.vector);
+    }
     return model;
 }
 
