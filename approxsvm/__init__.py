@@ -19,6 +19,7 @@ from approxsvm.errors import (
 
 if TYPE_CHECKING:
     from approxsvm.artifact import Artifact
+    from approxsvm.audit import Verification, verify
     from approxsvm.compiler import compile, load
     from approxsvm.estimators import CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
@@ -34,12 +35,14 @@ _HOMES = {
     "CompiledSVC": "approxsvm.estimators",
     "CompiledSVR": "approxsvm.estimators",
     "KernelModel": "approxsvm.kernel_model",
+    "Verification": "approxsvm.audit",
     "compile": "approxsvm.compiler",
     "gamma_max": "approxsvm.expansion.validity",
     "load": "approxsvm.compiler",
     "read_libsvm_data": "approxsvm.readers.libsvm",
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
+    "verify": "approxsvm.audit",
 }
 
 __all__ = [
@@ -55,12 +58,14 @@ __all__ = [
     "ModelFormatError",
     "TargetError",
     "UnsupportedModelError",
+    "Verification",
     "compile",
     "gamma_max",
     "load",
     "read_libsvm_data",
     "read_libsvm_model",
     "read_model",
+    "verify",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import approxsvm
@@ -42,6 +44,18 @@ _FILE = click.Path(path_type=Path)
 @click.argument("source", type=_FILE)
 @click.option("-o", "--output", "output", required=True, type=_FILE, help="The .asvm file to write.")
 @click.option(
+    "--mode",
+    type=click.Choice(["certified", "approximate", "exact"]),
+    default="certified",
+    show_default=True,
+    help="Labels proven equal to the exact model's; the expansion alone (smallest); or the exact model alone.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="Keep every decision value, or value of a regression, this close to the exact one.",
+)
+@click.option(
     "--center",
     type=click.Choice(["mean", "origin"]),
     default="mean",
@@ -54,7 +68,15 @@ _FILE = click.Path(path_type=Path)
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
 )
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
-def convert_model(source: Path, output: Path, center: Any, n_features: int | None, trust: bool) -> None:
+def convert_model(
+    source: Path,
+    output: Path,
+    mode: Any,
+    tolerance: float | None,
+    center: Any,
+    n_features: int | None,
+    trust: bool,
+) -> None:
     """Compile SOURCE into an artifact.
 
     SOURCE is a LIBSVM model file, or a pickle or joblib file of a fitted scikit-learn estimator (needs --trust).
@@ -66,16 +88,25 @@ def convert_model(source: Path, output: Path, center: Any, n_features: int | Non
     """
     console = Console(highlight=False)
     start = time.perf_counter()
-    with console.status(f"Compiling {source} ..."):
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    terminal = Console(stderr=True)
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task(f"Compiling {source}", total=1.0)
         model = approxsvm.read_model(source, n_features=n_features, trust=trust)
-        fast = approxsvm.compile(model, center=center)
+        fast = approxsvm.compile(
+            model,
+            mode=mode,
+            tolerance=tolerance,
+            center=center,
+            progress=lambda share: bar.update(task, completed=share),
+        )
         fast.save(output)
     seconds = time.perf_counter() - start
     summary = fast.summary
     smaller = source.stat().st_size / summary.n_bytes
     console.print(
         f"{summary.source}, {summary.n_support_vectors:,} support vectors, {summary.n_features:,} features "
-        f"-> {output}, {summary.n_bytes:,} bytes ({smaller:.1f} times smaller), {seconds:.2f} s",
+        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({smaller:.1f} times smaller), {seconds:.2f} s",
         soft_wrap=True,
     )
 
@@ -93,6 +124,34 @@ def inspect(artifact: Path) -> None:
     for name, value in approxsvm.load(artifact).summary.rows():
         table.add_row(name, value)
     Console(highlight=False).print(table)
+
+
+@main.command()
+@click.argument("artifact", type=_FILE)
+@click.option("--against", required=True, type=_FILE, help="The model that the artifact was made from.")
+@click.option("--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+def verify(artifact: Path, against: Path, data: Path, as_json: bool, trust: bool) -> None:
+    """Compare ARTIFACT with the exact model on data; exit status 1 when a promise is broken.
+
+    \b
+    Example:
+        approxsvm verify a9a.asvm --against a9a.model --data a9a.t
+    """
+    fast = approxsvm.load(artifact)
+    model = approxsvm.read_model(against, n_features=fast.n_features_in_, trust=trust)
+    rows = approxsvm.read_libsvm_data(data, n_features=fast.n_features_in_)[0]
+    result = approxsvm.verify(fast, model, rows)
+    if as_json:
+        click.echo(json.dumps(result.as_dict()))
+    else:
+        table = Table(show_header=False, box=None, pad_edge=False)
+        for name, value in result.rows():
+            table.add_row(name, value)
+        Console(highlight=False).print(table)
+    if not result.kept:
+        raise click.exceptions.Exit(1)
 
 
 @main.command("gamma-max")

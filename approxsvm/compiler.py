@@ -55,8 +55,8 @@ def compile(
         expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
-        exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression takes a
-        thousandth of the range of the model's values at its support vectors ("exact": float64 accuracy).
+        exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression
+        takes a thousandth of the range of the model's values at its support vectors ("exact": float64 accuracy).
     n_jobs : int, optional
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     progress : callable, optional

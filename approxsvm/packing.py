@@ -21,7 +21,7 @@ _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
 def pack(model: KernelModel) -> bytes:
     """Encode the support vectors of a model: dense or compressed rows, whichever is shorter.
 
-    Values are codes into a dictionary where there are few distinct ones, else float32 where that is exact, else float64.
+    Values are codes into a dictionary where few are distinct, else float32 where that is exact, else float64.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
@@ -55,7 +55,7 @@ def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
     storage, kind, index_bytes, n_dictionary, n_values = _HEADER.unpack_from(content)
     if storage > _CSR or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > 1 << 16:
         raise ArtifactError(
-            f"section support_vectors has storage {storage}, values {kind}, {n_dictionary} dictionary entries: not allowed"
+            f"section support_vectors: storage {storage}, values {kind} and {n_dictionary} dictionary entries clash"
         )
     cursor = _Cursor(content)
     dictionary = cursor.take("<f8", n_dictionary)

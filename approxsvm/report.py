@@ -56,7 +56,7 @@ class Summary:
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and values as shown to people."""
-        return [(name.replace("_", " "), _shown(value)) for name, value in asdict(self).items()]
+        return [(name.replace("_", " "), shown(value)) for name, value in asdict(self).items()]
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())
@@ -87,11 +87,14 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
     )
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as people like to read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if value is None:
-        return "no rows predicted yet"
+        return "none yet"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {count:,}" for name, count in value.items() if count) or "none"
+        return ", ".join(f"{name} {shown(count)}" for name, count in value.items() if count) or "none"
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -25,10 +25,15 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
+def data_root() -> Path:
+    """Where the real data are, if they are there."""
+    return Path(os.environ.get("APPROXSVM_DATA", REPOSITORY.parent / "shared"))
+
+
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Decompress a file of $APPROXSVM_DATA once per session; skip where it is absent."""
-    root = Path(os.environ.get("APPROXSVM_DATA", REPOSITORY.parent / "shared"))
+    root = data_root()
     folder = tmp_path_factory.mktemp("unpacked")
 
     def unpack(name: str) -> Path:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -25,13 +28,30 @@ def test_convert_then_inspect(tmp_path):
     result = run("convert-model", GOLDEN / "breast_cancer.model", "-o", output)
     assert result.exit_code == 0, result.stderr
     assert (
-        f"libsvm c_svc, 62 support vectors, 30 features -> {output}, {output.stat().st_size:,} bytes" in result.stdout
+        f"libsvm c_svc, 62 support vectors, 30 features -> {output}, certified, {output.stat().st_size:,} bytes"
+        in " ".join(result.stdout.split())
     )
     assert output.read_bytes() == approxsvm.compile(GOLDEN / "breast_cancer.model").artifact.data
     shown = run("inspect", output)
     assert shown.exit_code == 0
     for word in ("libsvm c_svc", "classification", "n support vectors", "62", "0.05", "mean"):
         assert word in shown.stdout
+
+
+@pytest.mark.parametrize("mode", ["approximate", "exact"])
+def test_modes(tmp_path, mode):
+    output = tmp_path / "bc.asvm"
+    assert run("convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--mode", mode).exit_code == 0
+    assert approxsvm.load(output).summary.mode == mode
+
+
+def test_tolerance(tmp_path):
+    output = tmp_path / "svr.asvm"
+    assert run("convert-model", GOLDEN / "diabetes_svr.model", "-o", output, "--tolerance", "0.25").exit_code == 0
+    assert approxsvm.load(output).summary.tolerance == 0.25
+    refused = run("convert-model", GOLDEN / "diabetes_svr.model", "-o", output, "--tolerance", "1e-30")
+    assert refused.exit_code == 1
+    assert "float64 cannot promise less than" in refused.stderr
 
 
 def test_options(tmp_path):
@@ -94,7 +114,56 @@ def test_an_unwritable_output_is_named(tmp_path):
     assert result.stderr == f"approxsvm: {tmp_path}/no/out: No such file or directory\n"
 
 
-@pytest.mark.parametrize("command", ["convert-model", "inspect", "gamma-max"])
+@pytest.fixture
+def verified(tmp_path):
+    """Artifacts of the golden classifier: an honest one, and one whose intercept was moved after compiling."""
+    source = GOLDEN / "breast_cancer.model"
+    honest, moved = tmp_path / "honest.asvm", tmp_path / "moved.asvm"
+    approxsvm.compile(source).save(honest)
+    model = approxsvm.read_libsvm_model(source)
+    approxsvm.compile(replace(model, intercept=model.intercept + 1.0)).save(moved)
+    return ["--against", source, "--data", GOLDEN / "breast_cancer.t"], honest, moved
+
+
+def test_verify_shows_a_table(verified):
+    options, honest, _ = verified
+    result = run("verify", honest, *options)
+    assert result.exit_code == 0, result.stderr
+    shown = dict(
+        re.split(r"  +", line.strip(), maxsplit=1) for line in result.stdout.splitlines() if "  " in line.strip()
+    )
+    assert (shown["n rows"], shown["label differences"], shown["bound violations"]) == ("150", "0", "0")
+    assert shown["kept"] == "yes"
+
+
+def test_verify_json(verified):
+    options, honest, _ = verified
+    content = json.loads(run("verify", honest, *options, "--json").stdout)
+    assert content["kept"] is True
+    assert content["n_rows"] == 150
+    assert content["tolerance"] is None
+    assert sum(content["rows_per_stage"].values()) == 150
+    assert content["largest_error_to_bound"] <= 1.0
+
+
+def test_verify_fails_when_a_promise_is_broken(verified):
+    options, _, moved = verified
+    result = run("verify", moved, *options, "--json")
+    assert result.exit_code == 1
+    content = json.loads(result.stdout)
+    assert content["kept"] is False
+    assert content["bound_violations"] > 0
+    assert content["label_differences"] > 0
+
+
+def test_verify_refuses_another_model(verified):
+    _, honest, _ = verified
+    result = run("verify", honest, "--against", GOLDEN / "diabetes_svr.model", "--data", GOLDEN / "breast_cancer.t")
+    assert result.exit_code == 1
+    assert "the source model has the labels" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["convert-model", "inspect", "gamma-max", "verify"])
 def test_every_help_text_has_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0

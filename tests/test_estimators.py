@@ -29,6 +29,11 @@ from approxsvm.errors import InputError, TargetError
 from approxsvm.expansion import taylor
 
 
+def compile(model, X=None, **options):
+    """Most tests here are about the expansion itself; those of other modes say so."""
+    return approxsvm.compile(model, X, **{"mode": "approximate", **options})
+
+
 def tolerance(model):
     """Room for float32 arithmetic on a model of random numbers."""
     return 1e-5 * (np.abs(model.coefficients(0)).sum() + abs(model.intercept[0]))
@@ -42,7 +47,7 @@ def rows(seed=0, n=77, n_features=7, scale=1.0):
 @pytest.mark.parametrize("center", ["mean", "origin"])
 def test_decision_values_equal_the_reference_expansion(target, n_features, center):
     model = random_model(n_features, n_features=n_features, gamma=0.3 / n_features)
-    fast = approxsvm.compile(model, center=center)
+    fast = compile(model, center=center)
     for n in (1, 2, 4, 5, 16, 17, 47, 48, 49, 100):
         X = rows(n, n, n_features)
         expected = reference.evaluate(taylor.expand(model, center), X)
@@ -75,7 +80,7 @@ def test_any_model_and_rows_equal_the_reference_on_every_target(seed, n, n_featu
     moduli = np.abs(expansion.constant) + np.abs(u) @ np.abs(expansion.linear)
     moduli += np.einsum("ij,jk,ik->i", np.abs(u), np.abs(expansion.quadratic), np.abs(u))
     allowed = 1e-6 * (1 + s) * np.exp(-s / 2) * moduli * (4 + n_features) + 1e-30 * moduli + 1e-13
-    artifact = approxsvm.compile(model).artifact.data
+    artifact = compile(model).artifact.data
     for name in _native.runnable_targets():
         predictor = _native.Predictor(artifact, name)
         assert (np.abs(predictor.dense(X, 1) - expected) <= allowed).all()
@@ -85,7 +90,7 @@ def test_any_model_and_rows_equal_the_reference_on_every_target(seed, n, n_featu
 
 def test_every_layout_gives_the_same_values(target):
     model = random_model(1, n_features=37)
-    fast = approxsvm.compile(model)
+    fast = compile(model)
     X = rows(2, 101, 37)
     expected = fast.decision_function(X)
     wide = np.zeros((202, 74))
@@ -101,7 +106,7 @@ def test_every_layout_gives_the_same_values(target):
 
 
 def test_every_sparse_format_gives_the_same_values(target):
-    fast = approxsvm.compile(random_model(1, n_features=37))
+    fast = compile(random_model(1, n_features=37))
     X = rows(2, 60, 37) * (np.random.default_rng(0).random((60, 37)) < 0.2)
     expected = fast.decision_function(csr_array(X))
     wide_index = csr_array(X)
@@ -120,7 +125,7 @@ def test_every_sparse_format_gives_the_same_values(target):
 
 def test_explicit_zeros_and_duplicates_in_sparse_rows():
     model = random_model(1, n_features=4)
-    fast = approxsvm.compile(model)
+    fast = compile(model)
     twice = csr_matrix((np.array([1.0, 2.0, 0.0]), np.array([2, 2, 3]), np.array([0, 3])), shape=(1, 4))
     expected = fast.decision_function(np.array([[0.0, 0.0, 3.0, 0.0]]))
     np.testing.assert_allclose(fast.decision_function(twice), expected, atol=tolerance(model))
@@ -128,14 +133,14 @@ def test_explicit_zeros_and_duplicates_in_sparse_rows():
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16])
 def test_other_number_types(dtype):
-    fast = approxsvm.compile(random_model(1))
+    fast = compile(random_model(1))
     X = np.random.default_rng(0).integers(0, 2, size=(50, 7)).astype(dtype)
     np.testing.assert_array_equal(fast.decision_function(X), fast.decision_function(X.astype(np.float64)))
 
 
 def test_results_do_not_depend_on_the_number_of_threads(target):
     model = random_model(4, n_features=90, gamma=0.01)
-    fast = approxsvm.compile(model)
+    fast = compile(model)
     X = rows(5, 5003, 90)
     sparse = csr_array(X * (np.random.default_rng(1).random(X.shape) < 0.3))
     for matrix in (X, X.astype(np.float32), sparse):
@@ -146,7 +151,7 @@ def test_results_do_not_depend_on_the_number_of_threads(target):
 
 
 def test_a_rows_value_does_not_depend_on_its_neighbours(target):
-    fast = approxsvm.compile(random_model(4, n_features=21))
+    fast = compile(random_model(4, n_features=21))
     X = rows(6, 203, 21)
     whole = fast.decision_function(X)
     np.testing.assert_array_equal(fast.decision_function(X[57:]), whole[57:])
@@ -157,7 +162,7 @@ def test_a_rows_value_does_not_depend_on_its_neighbours(target):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 3, 60])
 def test_non_finite_rows_are_refused(target, value, dtype, n):
-    fast = approxsvm.compile(random_model(1, n_features=19))
+    fast = compile(random_model(1, n_features=19))
     word = "NaN" if np.isnan(value) else "infinity"
     for row, column in ((0, 0), (n - 1, 18), (n // 2, 9)):
         X = rows(0, n, 19).astype(dtype)
@@ -171,7 +176,7 @@ def test_non_finite_rows_are_refused(target, value, dtype, n):
 
 def test_finite_rows_too_far_away_get_the_intercept(target):
     model = random_model(1, n_features=19)
-    fast = approxsvm.compile(model)
+    fast = compile(model)
     for size, dtype in ((1e4, np.float64), (1e20, np.float32), (3e38, np.float32), (1e300, np.float64)):
         X = np.full((50, 19), size, dtype)
         for matrix in (X, csr_array(X), X[:1], -X):
@@ -184,13 +189,13 @@ def test_extreme_models_stay_finite(target):
         for size in (1e-250, 1e250):
             model = random_model(7, n_features=5, gamma=gamma)
             scaled = random_model(7, n_features=5, gamma=gamma, dual_coef=model.dual_coef * size)
-            values = approxsvm.compile(scaled).decision_function(X) - scaled.intercept[0]
+            values = compile(scaled).decision_function(X) - scaled.intercept[0]
             expected = reference.decision_function(scaled, X)[:, 0] - scaled.intercept[0]
             assert np.abs(values - expected).max() <= 1e-5 * size * np.abs(model.dual_coef).sum() + 1e-13
 
 
 def test_wrong_shapes_name_both_numbers():
-    fast = approxsvm.compile(random_model(1))
+    fast = compile(random_model(1))
     for matrix in (rows(0, 5, 6), csr_array(rows(0, 5, 6)), rows(0, 5, 6).tolist()):
         with pytest.raises(ValueError, match=r"X has 6 features, but .* 7 features"):
             fast.predict(matrix)
@@ -207,7 +212,7 @@ def test_wrong_shapes_name_both_numbers():
 
 
 def test_broken_csr_matrices_do_not_crash():
-    predictor = _native.Predictor(approxsvm.compile(random_model(1)).artifact.data)
+    predictor = _native.Predictor(compile(random_model(1)).artifact.data)
     data, indices = np.ones(3), np.array([0, 1, 2], np.int32)
     for indptr in ([0, 4], [-1, 3], [0, 2, 1], [5, 3]):
         with pytest.raises(InputError, match="indptr of the CSR matrix is broken at row"):
@@ -224,9 +229,9 @@ def test_columns_never_seen_count_in_the_norm_only(target):
     wider = replace(model, support_vectors=np.pad(model.support_vectors, ((0, 0), (0, 1))))
     X = np.hstack([rows(0, 20, 5), rows(1, 20, 1)])
     sparse = csr_array(X)
-    predictor = _native.Predictor(approxsvm.compile(model).artifact.data)
+    predictor = _native.Predictor(compile(model).artifact.data)
     values = predictor.csr(sparse.indptr, sparse.indices, sparse.data, 1)
-    expected = approxsvm.compile(wider).decision_function(X)  # labels (1, -1): in LIBSVM's orientation
+    expected = compile(wider).decision_function(X)  # labels (1, -1): in LIBSVM's orientation
     np.testing.assert_allclose(values, expected, atol=tolerance(model))
 
 
@@ -234,10 +239,10 @@ def test_forced_targets(monkeypatch):
     model = random_model(1)
     for name in _native.runnable_targets():
         monkeypatch.setenv("APPROXSVM_TARGET", name)
-        assert approxsvm.compile(model)._predictor.target == name
+        assert compile(model)._predictor.target == name
     monkeypatch.setenv("APPROXSVM_TARGET", "avx1024")
     with pytest.raises(TargetError, match=r"APPROXSVM_TARGET asks for target 'avx1024', which was not built in"):
-        approxsvm.compile(model)
+        compile(model)
 
 
 # --- tasks and labels
@@ -250,7 +255,7 @@ def test_forced_targets(monkeypatch):
 def test_classes_keep_order_and_type(labels, tmp_path):
     X, y = make_classification(150, 5, random_state=1)
     svc = SVC(gamma=0.01).fit(X, np.asarray(labels)[y])
-    fast = approxsvm.compile(svc)
+    fast = compile(svc)
     fast.save(tmp_path / "m.asvm")
     for estimator in (fast, approxsvm.load(tmp_path / "m.asvm")):
         np.testing.assert_array_equal(estimator.classes_, svc.classes_)
@@ -269,15 +274,15 @@ def test_zero_goes_to_the_second_label_of_libsvm():
     svc = SVC().fit(X, y)
     svc._dual_coef_ = np.zeros_like(svc._dual_coef_)
     svc._intercept_ = np.zeros(1)
-    assert (approxsvm.compile(svc).predict(X) == svc.classes_[1]).all()
+    assert (compile(svc).predict(X) == svc.classes_[1]).all()
     model = random_model(0, dual_coef=np.zeros((1, 40)), intercept=np.zeros(1), labels=np.array([4, 9]))
-    assert (approxsvm.compile(model).predict(rows()) == 9).all()
+    assert (compile(model).predict(rows()) == 9).all()
 
 
 @pytest.mark.parametrize("labels", [[1, -1], [-1, 1]])
 def test_decision_function_is_positive_for_the_larger_label(labels):
     model = random_model(0, labels=np.array(labels))
-    fast = approxsvm.compile(model)
+    fast = compile(model)
     X = rows()
     np.testing.assert_array_equal(fast.classes_, [-1, 1])
     np.testing.assert_array_equal(fast.predict(X), np.where(fast.decision_function(X) > 0, 1, -1))
@@ -288,7 +293,7 @@ def test_decision_function_is_positive_for_the_larger_label(labels):
 def test_regression():
     X = rows(0, 200, 5)
     svr = SVR(gamma=0.01, C=10).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
-    fast = approxsvm.compile(svr)
+    fast = compile(svr)
     assert is_regressor(fast)
     np.testing.assert_allclose(fast.predict(X), svr.predict(X), atol=0.05)
     assert fast.score(X, svr.predict(X)) > 0.99
@@ -298,7 +303,7 @@ def test_regression():
 def test_one_class():
     X = rows(0, 300, 5)
     detector = OneClassSVM(gamma=0.01, nu=0.2).fit(X)
-    fast = approxsvm.compile(detector)
+    fast = compile(detector)
     assert is_outlier_detector(fast)
     assert fast.offset_ == pytest.approx(detector.offset_)
     assert (fast.predict(X) == detector.predict(X)).mean() > 0.95
@@ -315,7 +320,7 @@ def test_one_class():
 def fitted():
     X, y = make_classification(150, 5, random_state=1)
     svc = SVC(gamma=0.01).fit(X, y)
-    return X, y, svc, approxsvm.compile(svc)
+    return X, y, svc, compile(svc)
 
 
 def test_copies_predict_alike(fitted):
@@ -344,7 +349,7 @@ def test_parameters(fitted):
     _, _, _, fast = fitted
     assert set(fast.get_params()) == {"artifact", "n_jobs"}
     assert fast.set_params(n_jobs=2).n_jobs == 2
-    other = approxsvm.compile(random_model(1))
+    other = compile(random_model(1))
     X = rows()
     expected = other.predict(X)
     np.testing.assert_array_equal(fast.set_params(artifact=other.artifact).predict(X), expected)
@@ -355,7 +360,7 @@ def test_data_frames_with_names(fitted):
     X, y, _, _ = fitted
     frame = pd.DataFrame(X, columns=list("abcdé"))
     svc = SVC(gamma=0.01).fit(frame, y)
-    fast = approxsvm.compile(svc)
+    fast = compile(svc)
     np.testing.assert_array_equal(fast.feature_names_in_, svc.feature_names_in_)
     assert (fast.predict(frame) == svc.predict(frame)).mean() > 0.98
     with pytest.raises(ValueError, match="feature names"):
@@ -377,7 +382,7 @@ def test_empty_batches(fitted):
 def test_within_gamma_bound_is_the_papers_test():
     model = random_model(1, n_features=6, gamma=0.01)
     for center in ("origin", "mean"):
-        fast = approxsvm.compile(model, center=center)
+        fast = compile(model, center=center)
         X = rows(0, 200, 6, scale=3.0)
         mu = fast.artifact.center.astype(float)
         radius = np.linalg.norm(model.support_vectors - mu, axis=1).max()
@@ -388,7 +393,7 @@ def test_within_gamma_bound_is_the_papers_test():
 
 
 def test_summary():
-    summary = approxsvm.compile(random_model(1, gamma=0.25), center="origin").summary
+    summary = compile(random_model(1, gamma=0.25), center="origin").summary
     assert (summary.degree, summary.n_centers, summary.center, summary.gamma) == (2, 1, "origin", 0.25)
     assert (summary.n_features, summary.n_support_vectors) == (7, 40)
     radius = np.linalg.norm(random_model(1).support_vectors, axis=1).max()
@@ -400,6 +405,9 @@ def test_summary():
     ("options", "message"),
     [
         ({"mode": "guess"}, "mode must be .*'guess'"),
+        ({"tolerance": 0.1}, "tolerance cannot be promised in mode 'approximate'"),
+        ({"mode": "certified", "tolerance": 1e-30}, "float64 cannot promise less than"),
+        ({"mode": "exact", "tolerance": 1e-30}, "float64 cannot promise less than"),
         ({"degree": 3}, "degree must be .* 3"),
         ({"center": "median"}, "center must be .*'median'"),
         ({"n_features": 3}, "the model has 7 features, but 3 were asked for"),
@@ -407,7 +415,7 @@ def test_summary():
 )
 def test_unknown_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        approxsvm.compile(random_model(1), **options)
+        compile(random_model(1), **options)
 
 
 def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
@@ -415,6 +423,6 @@ def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
         "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\n"
         "SV\n1 1:1\n-1 2:1\n"
     )
-    assert approxsvm.compile(tmp_path / "m").n_features_in_ == 2
-    assert approxsvm.compile(tmp_path / "m", np.zeros((3, 5))).n_features_in_ == 5
-    assert approxsvm.compile(tmp_path / "m", n_features=9).n_features_in_ == 9
+    assert compile(tmp_path / "m").n_features_in_ == 2
+    assert compile(tmp_path / "m", np.zeros((3, 5))).n_features_in_ == 5
+    assert compile(tmp_path / "m", n_features=9).n_features_in_ == 9

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
+
 import numpy as np
 import pytest
+from conftest import data_root
 from scipy.spatial.distance import cdist
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm import reference
+from approxsvm import _native, reference
 from approxsvm.expansion import taylor
 
 
@@ -36,29 +42,126 @@ def test_svm_predicts_accuracy_is_reproduced_by_the_reader(a9a):
 def test_share_of_labels_that_differ_on_a9a(a9a, center, low, high, target):
     """The paper, with the origin as center: 0.2 %."""
     model, X, _, exact = a9a
-    fast = approxsvm.compile(model, center=center)
+    fast = approxsvm.compile(model, mode="approximate", center=center)
     for rows in (X, X.toarray().astype(np.float32)):
         differ = (fast.predict(rows) != np.where(exact > 0, 1, -1)).mean()
         assert low <= differ <= high
 
 
 def test_the_artifact_of_a9a_is_at_most_32_kb(a9a):
-    assert len(approxsvm.compile(a9a[0]).artifact.data) <= 32 * 1024
+    assert len(approxsvm.compile(a9a[0], mode="approximate").artifact.data) <= 32 * 1024
 
 
 def test_native_values_equal_the_reference_expansion_on_a9a(a9a, target):
     model, X, _, _ = a9a
     rows = X[:500].toarray()
     expected = reference.evaluate(taylor.expand(model), rows)
-    fast = approxsvm.compile(model)
+    fast = approxsvm.compile(model, mode="approximate")
     np.testing.assert_allclose(fast.decision_function(rows), expected, atol=1e-5)
     np.testing.assert_allclose(fast.decision_function(X[:500]), expected, atol=1e-5)
 
 
-def test_ijcnn1(unpacked, target):
-    model = approxsvm.read_libsvm_model(unpacked("models/ijcnn1_g0.05.model.xz"))
-    X, _ = approxsvm.read_libsvm_data(unpacked("data/ijcnn1.t.xz"), n_features=model.n_features)
+# Model, its data, columns, and the least share of rows that degree 2 must certify by itself.
+CERTIFIED = [
+    ("a9a_g0.01", "data/a9a.t.bz2", 123, 0.99),
+    ("a9a_g0.02", "data/a9a.t.bz2", 123, 0.96),
+    ("a9a_g0.1", "data/a9a.t.bz2", 123, 0.0),
+    ("ijcnn1_g0.05", "data/ijcnn1.t.xz", 22, 0.90),
+    ("ijcnn1_g2", "data/ijcnn1.t.xz", 22, 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "n_features", "share"), CERTIFIED)
+def test_no_label_differs_and_no_bound_is_exceeded(unpacked, name, data, n_features, share, monkeypatch):
+    model = approxsvm.read_libsvm_model(unpacked(f"models/{name}.model.xz"), n_features=n_features)
+    X, _ = approxsvm.read_libsvm_data(unpacked(data), n_features=n_features)
     X = X[:20_000]
-    exact = exact_values(model, X.toarray())
-    differ = (approxsvm.compile(model).predict(X) != np.where(exact > 0, 1, -1)).mean()
-    assert differ < 0.006  # seen: 0.51 %
+    dense = X.toarray()
+    exact = exact_values(model, dense)
+    allowed = 1e-11 * np.abs(model.dual_coef).sum()  # the rounding of `exact` itself
+    for mode in ("certified", "exact"):
+        artifact = approxsvm.compile(model, mode=mode).artifact
+        for target in _native.runnable_targets():
+            predictor = _native.Predictor(artifact.data, target)
+            for values, bounds, stages in (predictor.dense(dense, 2, True), csr_results(predictor, X)):
+                np.testing.assert_array_equal(values > 0, exact > 0)
+                assert (np.abs(values - exact) <= bounds + allowed).all()
+                if mode == "certified":
+                    assert (stages <= 1).mean() >= share
+
+
+def csr_results(predictor, X):
+    return predictor.csr(X.indptr, X.indices, X.data, 2, True)
+
+
+def test_mnist(unpacked):
+    """Digit 1 against the rest: every row within the tolerance asked for, too."""
+    model = approxsvm.read_libsvm_model(unpacked("models/mnist1_g1e-4.model.xz"), n_features=784)
+    root = data_root()
+    images = gzip.decompress((root / "data" / "t10k-images-idx3-ubyte.gz").read_bytes())
+    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:2000] / 255.0
+    exact = exact_values(model, X)
+    for tolerance in (None, 1e-6):
+        fast = approxsvm.compile(model, tolerance=tolerance)
+        values = fast.decision_function(X)
+        expected = exact if model.labels[0] > model.labels[1] else -exact
+        np.testing.assert_array_equal(values > 0, expected > 0)
+        assert tolerance is None or np.abs(values - expected).max() <= tolerance
+
+
+def standardized_covtype():
+    with lzma.open(data_root() / "data" / "covtype.data.xz", "rt") as file:
+        rows = np.loadtxt(file, delimiter=",", dtype=np.int16, max_rows=60_000)
+    rows = np.random.default_rng(0).permutation(rows)
+    return rows[:, :54].astype(float), np.where(rows[:, 54] == 2, 2, 1)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
+def test_a_default_svc_on_covtype(unpacked, scaler):
+    unpacked("data/phishing.bz2")  # skips where there are no data
+    X, y = standardized_covtype()
+    X = scaler().fit_transform(X)
+    svc = SVC().fit(X[:3000], y[:3000])
+    check_against_sklearn(svc, X[3000:9000])
+
+
+@pytest.mark.parametrize(("name", "positive"), [("phishing", 1), ("w8a", 1), ("usps", 1), ("svmguide1", 1)])
+def test_default_svcs(unpacked, name, positive):
+    X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
+    order = np.random.default_rng(0).permutation(X.shape[0])[:6000]
+    X, y = X[order], np.where(y[order] == positive, 1, -1)
+    X = MaxAbsScaler().fit_transform(X)
+    half = X.shape[0] // 2
+    check_against_sklearn(SVC().fit(X[:half], y[:half]), X[half:])
+
+
+def check_against_sklearn(svc, X):
+    """Labels as scikit-learn's for every row, sparse or dense, in each mode; bounds hold."""
+    model = approxsvm.read_model(svc)
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    exact = -exact_values(model, dense)
+    scale = np.abs(model.dual_coef).sum()
+    for mode in ("certified", "exact"):
+        fast = approxsvm.compile(svc, mode=mode)
+        for rows in (X, dense.astype(np.float32)):
+            reference_values = exact if rows is X else -exact_values(model, rows.astype(np.float64))
+            far = np.abs(reference_values) > 1e-10 * scale
+            expected = np.where(reference_values > 0, svc.classes_[1], svc.classes_[0])
+            np.testing.assert_array_equal(fast.predict(rows)[far], expected[far])
+            error = np.abs(fast.decision_function(rows) - reference_values)
+            assert (error <= fast.error_bound(rows) + 1e-11 * scale).all()
+    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+
+
+@pytest.mark.parametrize("name", ["abalone_scale", "cpusmall"])
+def test_regression_values_stay_within_the_tolerance(unpacked, name):
+    X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
+    X = MaxAbsScaler().fit_transform(X).toarray()[:3000]
+    svr = SVR(C=10.0).fit(X[:1500], y[:1500])
+    tolerance = 1e-3 * np.ptp(y)
+    exact = exact_values(approxsvm.read_model(svr), X)
+    for mode in ("certified", "exact"):
+        fast = approxsvm.compile(svr, mode=mode, tolerance=tolerance)
+        assert np.abs(fast.predict(X) - exact).max() <= tolerance
+        assert fast.error_bound(X).max() <= tolerance
+    assert np.abs(approxsvm.compile(svr, mode="exact").predict(X) - exact).max() <= 1e-9 * np.abs(svr.dual_coef_).sum()

@@ -71,7 +71,7 @@ class Certificate:
     coefficient_error : float
         What float64 rounding of the coefficients can add to any decision value.
     direction : ndarray of shape (n_features, n_features), or None
-        G_3, in the coordinates v = sqrt(2 gamma) (z - center); None with more than 2,048 features.
+        G_3, in the coordinates v = sqrt(2 gamma) (z - center); None with more than 2,048 features or on overflow.
     direction_error : float
         The norm of the rounding error in `direction`.
     value_range : float
@@ -106,9 +106,13 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
     """
     gamma, n_sv, d = model.gamma, model.n_sv, model.n_features
     radius_sq = gamma * expansion.max_sv_norm**2
-    sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + n_sv * U64)
+    coef = model.coefficients(0)
+    # Squares of coefficients must not overflow: a power of two is taken out of them, and put back at the end.
+    unit = float(np.ldexp(1.0, int(np.frexp(np.abs(coef).max(initial=0.0))[1])))
+    coef = coef / unit
+    sum_moduli = float(np.abs(coef).sum()) * (1 + n_sv * U64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        sums = _gram_sums(model, expansion, progress)
+        sums = _gram_sums(model, coef, expansion, progress)
         total_sq = sums.total_sq + (n_sv + (d + 4) * max(1.0, 4 * radius_sq) + 60) * U64 * sums.moduli_sq
         total = min(_root(total_sq), sum_moduli * (1 + 1e-12))
         norms, kept = [], 0.0
@@ -121,15 +125,16 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
                 norm = min(norm, _root(_largest_eigenvalue(sums.spectra[k]) + slack))
             norms.append(min(norm, total))
         remainder = min(_root(max(total**2 * (1 + 1e-12) - kept, 0.0)), total)
+        direction = sums.spectra[3] * unit * unit if 3 in sums.spectra else np.full((1, 1), np.inf)
         return Certificate(
-            norms=tuple(norms),
-            remainder=remainder,
-            total=total,
-            sum_moduli=sum_moduli,
-            coefficient_error=_kappa(2, n_sv, d, radius_sq) * sum_moduli,
-            direction=sums.spectra.get(3),
-            direction_error=_kappa(3, n_sv, d, radius_sq) * float(sums.degree_moduli_sq[3]),
-            value_range=float(np.ptp(sums.values)) if n_sv else 0.0,
+            norms=tuple(norm * unit for norm in norms),
+            remainder=remainder * unit,
+            total=total * unit,
+            sum_moduli=sum_moduli * unit,
+            coefficient_error=_kappa(2, n_sv, d, radius_sq) * sum_moduli * unit,
+            direction=direction if np.isfinite(direction).all() else None,
+            direction_error=_kappa(3, n_sv, d, radius_sq) * float(sums.degree_moduli_sq[3]) * unit * unit,
+            value_range=float(np.ptp(sums.values)) * unit if n_sv else 0.0,
         )
 
 
@@ -167,10 +172,11 @@ class _GramSums:
     values: FloatArray  # f - b at the support vectors
 
 
-def _gram_sums(model: KernelModel, expansion: Expansion, progress: Callable[[float], None] | None) -> _GramSums:
+def _gram_sums(
+    model: KernelModel, coef: FloatArray, expansion: Expansion, progress: Callable[[float], None] | None
+) -> _GramSums:
     """Walk over the upper triangle of blocks of the Gram matrix of the support vectors, shifted and scaled."""
     n_sv, d = model.n_sv, model.n_features
-    coef = model.coefficients(0)
     scale = math.sqrt(2.0 * model.gamma)
     mean = expansion.center.astype(np.float64)
     total_sq = moduli_sq = 0.0
@@ -210,7 +216,7 @@ def _gram_sums(model: KernelModel, expansion: Expansion, progress: Callable[[flo
         total_sq=total_sq,
         moduli_sq=moduli_sq,
         degree_sq=degree_sq / factorials,
-        degree_moduli_sq=_degree_moduli(model, expansion) ** 2 / factorials,
+        degree_moduli_sq=_degree_moduli(model, np.abs(coef), expansion) ** 2 / factorials,
         spectra={k: part / factorials[k] for k, part in spectra.items()},
         values=values,
     )
@@ -269,15 +275,14 @@ def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...]) -> _Pair:
         )
 
 
-def _degree_moduli(model: KernelModel, expansion: Expansion) -> FloatArray:
+def _degree_moduli(model: KernelModel, moduli: FloatArray, expansion: Expansion) -> FloatArray:
     """sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k for k = 0, 1, ..., slightly rounded up."""
     sums = np.zeros(LAST_DEGREE + 1)
     mean = expansion.center.astype(np.float64)
-    coef = np.abs(model.coefficients(0))
     for first in range(0, model.n_sv, _BLOCK):
         rows = model.dense_support_vectors(first, min(first + _BLOCK, model.n_sv)) - mean
         norm = np.sqrt(2.0 * model.gamma * np.einsum("ij,ij->i", rows, rows))
-        weight = coef[first : first + len(rows)] * np.exp(-0.5 * norm**2)
+        weight = moduli[first : first + len(rows)] * np.exp(-0.5 * norm**2)
         for k in range(LAST_DEGREE + 1):
             sums[k] += float(weight @ norm**k)
     return sums * (1 + 1e-9)
