@@ -1,8 +1,24 @@
-// embed MODEL.asvm: predicts one row and a batch of a hundred, all near the model's center, and prints what it got.
+// embed MODEL.asvm: predicts one row and a batch of a hundred, all near the model's center, and prints what it got: by
+// the expansion alone, and certified, with the error bound of each value.
 #include <cstdio>
 #include <vector>
 
 #include "mapped_model.hpp"
+
+namespace {
+
+// Row i is the center moved by i / 1000 in every feature.
+std::vector<float> rows_near_the_center(const approxsvm::ModelView& model, std::size_t n_rows) {
+    std::vector<float> rows;
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        for (std::size_t j = 0; j < model.n_features; ++j) {
+            rows.push_back(model.center[j] + static_cast<float>(i) / 1000.0f);
+        }
+    }
+    return rows;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     if (argc != 2) {
@@ -15,30 +31,33 @@ int main(int argc, char** argv) {
         return 1;
     }
     const approxsvm::ModelView& model = mapped.model();
-    std::vector<unsigned char> workspace(approxsvm::workspace_bytes(model.n_features));
+    const std::size_t n_rows = 100;
+    const std::vector<float> storage = rows_near_the_center(model, n_rows);
+    const std::ptrdiff_t row_stride = static_cast<std::ptrdiff_t>(model.n_features);
+    const approxsvm::DenseRows<float> row{storage.data(), 1, row_stride, 1};
+    const approxsvm::DenseRows<float> batch{storage.data(), n_rows, row_stride, 1};
 
-    // One row: the center itself.
-    const std::vector<float> row(model.center, model.center + model.n_features);
+    // The expansion alone: a small workspace, nothing else.
+    std::vector<unsigned char> workspace(approxsvm::workspace_bytes(model.n_features));
     double value = 0.0;
-    approxsvm::Status status =
-        approxsvm::decision_function(model, approxsvm::DenseRows<float>{row.data(), 1, 0, 1}, &value, workspace.data());
-    if (status != approxsvm::Status::ok) return 1;
-    std::printf("row: decision value %.6f", value);
+    if (approxsvm::decision_function(model, row, &value, workspace.data()) != approxsvm::Status::ok) return 1;
+    std::printf("expansion: %.4f", value);
     if (model.label_kind == approxsvm::LabelKind::int64 || model.task == approxsvm::Task::one_class) {
         std::printf(", label %lld", static_cast<long long>(approxsvm::integer_label(model, value)));
     }
     std::printf("\n");
 
-    // A batch, row after row in one array: row i is the center moved by i / 1000 in every feature.
-    const std::size_t n_rows = 100;
-    std::vector<float> batch;
-    for (std::size_t i = 0; i < n_rows; ++i) {
-        for (const float x : row) batch.push_back(x + static_cast<float>(i) / 1000.0f);
-    }
-    std::vector<double> values(n_rows);
-    const approxsvm::DenseRows<float> rows{batch.data(), n_rows, static_cast<std::ptrdiff_t>(model.n_features), 1};
-    status = approxsvm::decision_function(model, rows, values.data(), workspace.data());
-    if (status != approxsvm::Status::ok) return 1;
-    std::printf("batch: %zu rows, first decision value %.6f, last %.6f\n", n_rows, values.front(), values.back());
+    // Certified: every label equals the exact model's, every value has a bound.
+    std::vector<unsigned char> memory(approxsvm::prepared_bytes(model));
+    const approxsvm::PreparedModel& prepared = approxsvm::prepare(model, memory.data());
+    workspace.resize(approxsvm::evaluation_workspace_bytes(model.n_features));
+    std::vector<double> values(n_rows), bounds(n_rows);
+    std::vector<std::uint8_t> stages(n_rows);
+    const approxsvm::Evaluation out{values.data(), bounds.data(), stages.data()};
+    if (approxsvm::evaluate(prepared, batch, out, workspace.data()) != approxsvm::Status::ok) return 1;
+    std::size_t n_certified = 0;
+    for (const std::uint8_t stage : stages) n_certified += stage <= approxsvm::by_direction;
+    std::printf("certified: first %.4f, last %.4f, %zu of %zu rows without the exact model\n", values.front(),
+                values.back(), n_certified, n_rows);
     return 0;
 }

@@ -7,10 +7,20 @@
 //
 //     approxsvm::ModelView model;
 //     if (approxsvm::open_artifact(bytes, n_bytes, model) != approxsvm::Status::ok) ...
+//
+// An approximate artifact needs nothing else:
+//
 //     std::vector<unsigned char> workspace(approxsvm::workspace_bytes(model.n_features));
 //     double value;
-//     approxsvm::decision_function(model, approxsvm::DenseRows<float>{row, 1, 0, 1}, &value,
-//     workspace.data()); std::int64_t label = approxsvm::integer_label(model, value);
+//     approxsvm::decision_function(model, approxsvm::DenseRows<float>{row, 1, 0, 1}, &value, workspace.data());
+//     std::int64_t label = approxsvm::integer_label(model, value);
+//
+// Labels that equal the exact model's, or values with a bound, need memory for the support vectors as well:
+//
+//     std::vector<unsigned char> memory(approxsvm::prepared_bytes(model));
+//     const approxsvm::PreparedModel& prepared = approxsvm::prepare(model, memory.data());
+//     std::vector<unsigned char> workspace(approxsvm::evaluation_workspace_bytes(model.n_features));
+//     approxsvm::evaluate(prepared, rows, {values, bounds, nullptr}, workspace.data());
 //
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once

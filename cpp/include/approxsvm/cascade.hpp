@@ -497,6 +497,22 @@ inline Status evaluate(const PreparedModel& prepared, const Source& source, bool
     return status;
 }
 
+// The same for rows as callers have them.
+template <class Real>
+inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& rows, const Evaluation& out,
+                       void* workspace) {
+    std::uint64_t counts[n_stages] = {};
+    const DenseSource<Real> source(rows, prepared.view->n_features);
+    return evaluate(prepared, source, rows.n_rows <= max_single_rows, out, counts, workspace);
+}
+template <class Real, class Index>
+inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
+                       void* workspace) {
+    std::uint64_t counts[n_stages] = {};
+    const CsrSource<Real, Index> source(rows, prepared.view->n_features);
+    return evaluate(prepared, source, rows.n_rows <= max_single_rows, out, counts, workspace);
+}
+
 // f(z) of one row by the exact engine in float64.
 inline double exact_value(const PreparedModel& prepared, const float* row, void* workspace) {
     const ModelView& model = *prepared.view;
