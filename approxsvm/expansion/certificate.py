@@ -18,15 +18,22 @@ v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v): a bound that knows the
 one more quadratic form. The table of the predictor uses the eigenvalue; rows that it leaves open get the form, k = 3.
 
 Every number is rounded up. u64 = 2^-53; a sum of products whose longest path has n operations errs by at most n u64
-(1 + small) times the sum of moduli:
+(1 + small) times the sum of moduli. A double sum over the blocks of a Gram matrix has a path P of two blocks and the
+number of pairs of blocks.
 
-* N_k^2 and G_k from Gram products: the inner product (n_features operations) and its power, the weights (exp of a sum
-  of squares: the argument's error is (n_features + 4) u64 gamma ||xt||^2, which exp turns into a relative one), the
-  double sum. Together kappa = (n_sv + (2 k + 2) (n_features + 4) max(1, gamma R^2) + 60) u64, R = max ||xt_i||, times
-  the sum of moduli, which is at most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!.
-* W^2: kappa_W = (n_sv + (n_features + 4) max(1, 4 gamma R^2) + 60) u64 times sum_ij |a_i a_j| K_ij.
+* Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
+  an argument of 745 exp is 0, and the true w_i, even times ||xt_i||^8, below what can matter: with g = max(1, min(750,
+  gamma R^2)), R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every gamma.
+* N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, the double sum:
+  kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
+  ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!.
+* W^2: a kernel value comes from the cancelled distance; its argument errs by e = (n_features + 4) max(1, 4 gamma R^2)
+  u64. Up to e = 2^-10 the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that nothing is known
+  of it (two equal support vectors may get K = 0) and A1 = sum |a_i| >= W takes its place.
 * T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, never below 0.
-* The coefficients themselves carry float64 errors: kappa A1 with A1 = sum |a_i| (degree 2) is added to every bound.
+* The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv, k = 2) relative to each support
+  vector's part, and the parts of degree 0 to 2 of one support vector are together at most |a_i| in modulus, because
+  exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2) <= exp(-(sqrt r - sqrt s)^2 / 2): kappa A1 is added to every bound.
 """
 
 from __future__ import annotations
@@ -105,7 +112,7 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
     Certificate
     """
     gamma, n_sv, d = model.gamma, model.n_sv, model.n_features
-    radius_sq = gamma * expansion.max_sv_norm**2
+    radius_sq = gamma * expansion.max_sv_norm * expansion.max_sv_norm
     coef = model.coefficients(0)
     # Squares of coefficients must not overflow: a power of two is taken out of them, and put back at the end.
     unit = float(np.ldexp(1.0, int(np.frexp(np.abs(coef).max(initial=0.0))[1])))
@@ -113,11 +120,10 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
     sum_moduli = float(np.abs(coef).sum()) * (1 + n_sv * U64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         sums = _gram_sums(model, coef, expansion, progress)
-        total_sq = sums.total_sq + (n_sv + (d + 4) * max(1.0, 4 * radius_sq) + 60) * U64 * sums.moduli_sq
-        total = min(_root(total_sq), sum_moduli * (1 + 1e-12))
+        total = _total_norm(sums, _sum_path(n_sv), (d + 4) * max(1.0, 4 * radius_sq) * U64, sum_moduli)
         norms, kept = [], 0.0
         for k in range(LAST_DEGREE + 1):
-            slack = _kappa(k, n_sv, d, radius_sq) * sums.degree_moduli_sq[k]
+            slack = _kappa(k, _sum_path(n_sv), d, radius_sq) * sums.degree_moduli_sq[k]
             norm = _root(sums.degree_sq[k] + slack)
             lower = sums.degree_sq[k] - slack
             kept += lower if lower > 0.0 and math.isfinite(norm) else 0.0
@@ -126,15 +132,18 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
             norms.append(min(norm, total))
         remainder = min(_root(max(total**2 * (1 + 1e-12) - kept, 0.0)), total)
         direction = sums.spectra[3] * unit * unit if 3 in sums.spectra else np.full((1, 1), np.inf)
+        direction_error = _kappa(3, _sum_path(n_sv), d, radius_sq) * float(sums.degree_moduli_sq[3]) * unit * unit
+        known = np.isfinite(direction).all() and math.isfinite(direction_error)
+        value_range = float(np.ptp(sums.values)) * unit if n_sv else 0.0
         return Certificate(
             norms=tuple(norm * unit for norm in norms),
             remainder=remainder * unit,
             total=total * unit,
             sum_moduli=sum_moduli * unit,
             coefficient_error=_kappa(2, n_sv, d, radius_sq) * sum_moduli * unit,
-            direction=direction if np.isfinite(direction).all() else None,
-            direction_error=_kappa(3, n_sv, d, radius_sq) * float(sums.degree_moduli_sq[3]) * unit * unit,
-            value_range=float(np.ptp(sums.values)) * unit if n_sv else 0.0,
+            direction=direction if known else None,
+            direction_error=direction_error if known else 0.0,
+            value_range=value_range if math.isfinite(value_range) else 0.0,
         )
 
 
@@ -145,9 +154,24 @@ def least_tolerance(model: KernelModel) -> float:
     return 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max()) + 2.0**-1000
 
 
-def _kappa(degree: int, n_sv: int, n_features: int, radius_sq: float) -> float:
-    """Relative rounding error of a double sum of Gram powers: the longest path of operations times u64."""
-    return (n_sv + (2 * degree + 2) * (n_features + 4) * max(1.0, radius_sq) + 60) * U64
+def _sum_path(n_sv: int) -> int:
+    """Longest path of additions of a double sum over the Gram matrix: two blocks, then all pairs of blocks."""
+    n_blocks = -(-n_sv // _BLOCK)
+    return 2 * min(n_sv, _BLOCK) + n_blocks * (n_blocks + 1) // 2
+
+
+def _kappa(degree: int, path: int, n_features: int, radius_sq: float) -> float:
+    """Relative rounding error of a sum of weighted powers of inner products, the sum itself having that path."""
+    weight_growth = max(1.0, min(radius_sq, 750.0))
+    return (path + (2 * degree + 2 * weight_growth) * (n_features + 4) + 60) * U64
+
+
+def _total_norm(sums: _GramSums, path: int, argument_error: float, sum_moduli: float) -> float:
+    """W; A1 where the distances between support vectors drown in rounding."""
+    upper = sum_moduli * (1 + 1e-12)
+    if not argument_error <= 2.0**-10:
+        return upper
+    return min(_root(sums.total_sq + ((path + 60) * U64 + 1.001 * argument_error) * sums.moduli_sq), upper)
 
 
 def _root(x: float) -> float:
