@@ -1,10 +1,11 @@
-"""The command approxsvm-predict: the answers are Python's, the manners svm-predict's.
+"""The command approxsvm-predict: the answers are Python's or, of a LIBSVM model, svm-predict's; so are the manners.
 
 APPROXSVM_PREDICT names another build of the command to test, for example one with sanitizers.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -12,9 +13,9 @@ import stat
 import subprocess
 import sysconfig
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,9 @@ from approxsvm import KernelModel, _native
 TOOL = Path(os.environ.get("APPROXSVM_PREDICT", Path(sysconfig.get_path("scripts")) / "approxsvm-predict"))
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason=f"{TOOL} was not built")
 
+Mode = Literal["approximate", "certified", "exact"]
+MODES: tuple[Mode, ...] = ("approximate", "certified", "exact")
+EVERY_MODE = pytest.mark.parametrize("mode", MODES)
 N_FEATURES = 9
 ERROR = "approxsvm-predict: "
 
@@ -123,19 +127,19 @@ class Files:
     def arguments(self) -> tuple[Path, Path, Path]:
         return self.data, self.model, self.output
 
-    def save(self, model: KernelModel, text: str | bytes) -> Any:
+    def save(self, model: KernelModel, text: str | bytes, mode: Mode = "certified") -> Any:
         self.data.write_bytes(text if isinstance(text, bytes) else text.encode())
-        fast = approxsvm.compile(model)
+        fast = approxsvm.compile(model, mode=mode)
         fast.save(self.model)
         return fast
 
-    def save_rows(self, n_rows: int = 50, **model: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
+    def save_rows(self, n_rows: int = 50, mode: Mode = "certified", **model: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """A model, rows and their targets, which are the predictions except for the first quarter."""
         rows = random_rows(n_rows)
-        fast = approxsvm.compile(kernel_model(**model))
+        fast = approxsvm.compile(kernel_model(**model), mode=mode)
         targets = fast.predict(rows)
         targets[: n_rows // 4] = targets[0]
-        self.save(kernel_model(**model), libsvm_text(targets.tolist(), rows))
+        self.save(kernel_model(**model), libsvm_text(targets.tolist(), rows), mode)
         return fast, rows, targets
 
     def names(self) -> set[str]:
@@ -150,9 +154,10 @@ def files(tmp_path: Path) -> Files:
 # --- answers
 
 
+@EVERY_MODE
 @pytest.mark.parametrize("labels", [(1, -1), (-1, 1), (0, 1), (7, 3)])
-def test_integer_labels_are_those_of_python(files: Files, labels: tuple[int, int]) -> None:
-    fast, rows, targets = files.save_rows(labels=labels)
+def test_integer_labels_are_those_of_python(files: Files, labels: tuple[int, int], mode: Mode) -> None:
+    fast, rows, targets = files.save_rows(mode=mode, labels=labels)
     predicted = fast.predict(rows)
     assert predict(*files.arguments) == accuracy_line(predicted, targets)
     assert files.output.read_text() == "".join(f"{label}\n" for label in predicted.tolist())
@@ -173,33 +178,37 @@ def test_text_labels_are_written_as_they_are_and_not_compared(files: Files) -> N
     assert files.output.read_text(encoding="utf-8").splitlines() == fast.predict(rows).tolist()
 
 
-def test_one_class_models_answer_plus_or_minus_one(files: Files) -> None:
-    fast, rows, targets = files.save_rows(task="one_class")
+@EVERY_MODE
+def test_one_class_models_answer_plus_or_minus_one(files: Files, mode: Mode) -> None:
+    fast, rows, targets = files.save_rows(mode=mode, task="one_class")
     predicted = fast.predict(rows)
     assert predict(*files.arguments) == accuracy_line(predicted, targets)
     assert files.output.read_text() == "".join(f"{label}\n" for label in predicted)
     assert set(predicted) == {1, -1}
 
 
-def test_regression_values_have_all_digits_and_its_two_closing_lines(files: Files) -> None:
-    fast, rows, targets = files.save_rows(task="regression")
+@EVERY_MODE
+def test_regression_values_have_all_digits_and_its_two_closing_lines(files: Files, mode: Mode) -> None:
+    fast, rows, targets = files.save_rows(mode=mode, task="regression")
     predicted = fast.predict(rows)
     assert predict(*files.arguments) == regression_lines(predicted.tolist(), targets.tolist())
     assert files.output.read_text() == "".join(shown(value) + "\n" for value in predicted)
 
 
+@EVERY_MODE
 @pytest.mark.parametrize("target", _native.runnable_targets())
-def test_every_target_gives_the_digits_of_the_same_target_in_python(files: Files, target: str) -> None:
-    fast, rows, _ = files.save_rows(300, task="regression")
+def test_every_target_gives_the_digits_of_the_same_target_in_python(files: Files, target: str, mode: Mode) -> None:
+    fast, rows, _ = files.save_rows(300, mode, task="regression")
     predict("-q", *files.arguments, APPROXSVM_TARGET=target)
     values = _native.Predictor(fast.artifact.data, target).csr(rows.indptr, rows.indices, rows.data, 1)
     assert files.output.read_text() == "".join(shown(value) + "\n" for value in values)
 
 
+@EVERY_MODE
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_output_and_closing_lines_do_not_depend_on_the_number_of_threads(files: Files, task: str) -> None:
-    fast, rows, _ = files.save_rows(6000, task=task)
-    assert files.data.stat().st_size > 5 << 16  # several chunks
+def test_output_and_closing_lines_do_not_depend_on_the_number_of_threads(files: Files, task: str, mode: Mode) -> None:
+    fast, rows, _ = files.save_rows(9000, mode, task=task)
+    assert files.data.stat().st_size > 3 << 18  # several chunks
     seen = {(predict("-j", n, *files.arguments), files.output.read_bytes()) for n in (1, 2, 7)}
     assert len(seen) == 1
     predicted = [shown(value) + "\n" for value in fast.predict(rows)]
@@ -220,20 +229,22 @@ def test_long_rows_share_a_chunk(files: Files) -> None:
 # --- columns
 
 
-def test_features_the_model_has_never_seen_count_in_the_norm(files: Files) -> None:
+@EVERY_MODE
+def test_features_the_model_has_never_seen_count_in_the_norm(files: Files, mode: Mode) -> None:
     model = kernel_model(task="regression")
-    fast = files.save(model, "0 1:0.5\n0 1:0.5 10:3 2147483646:4\n0 0:3 1:0.5 77:4\n0 1:0.5 10:1e200\n")
+    text = "0 1:0.5\n0 1:0.5 10:3 2147483646:4\n0 0:3 1:0.5 77:4\n0 1:0.5 10:1e200\n"
+    fast = files.save(model, text, mode)
     predict("-q", *files.arguments)
     plain, beyond, before, far = map(float, files.output.read_text().split())
     near = fast.predict(csr_array(np.eye(1, N_FEATURES) * 0.5))[0]
-    assert plain == near
+    assert plain == pytest.approx(near, rel=1e-12)  # few rows are summed in another order by Python
     assert beyond == before
     assert beyond != plain
     wide = np.zeros((1, N_FEATURES + 2))
     wide[0, [0, 9, 10]] = 0.5, 3.0, 4.0
     wider_vectors = np.pad(np.asarray(model.support_vectors), ((0, 0), (0, 2)))
-    wider = approxsvm.compile(kernel_model(task="regression", support_vectors=wider_vectors))
-    assert beyond == pytest.approx(wider.predict(wide)[0], rel=1e-5)
+    wider = approxsvm.compile(kernel_model(task="regression", support_vectors=wider_vectors), mode=mode)
+    assert beyond == pytest.approx(wider.predict(wide)[0], abs=1e-3 if mode == "certified" else 1e-5)
     assert far == fast.artifact.header["intercept"]
 
 
@@ -269,51 +280,216 @@ def test_a_data_file_without_rows_gives_an_empty_output(files: Files) -> None:
     assert predict(*files.arguments).count("nan (regression)\n") == 2
 
 
-# --- the original beside it
+# --- LIBSVM model files, with the original beside it
 
 
-SvmPredict = Callable[[Any, str], str]
+class Libsvm:
+    """LIBSVM's own commands: what they say about the same files."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.programs = [shutil.which(name) for name in ("svm-train", "svm-predict")]
+
+    def run(self, program: int, *arguments: object) -> str:
+        command = self.programs[program]
+        if command is None:
+            pytest.skip("svm-train and svm-predict are not on PATH")
+        return subprocess.run(
+            [command, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+
+    def train(self, options: str, text: str) -> Path:
+        path, model = self.files.folder / "train", self.files.folder / "m.model"
+        path.write_text(text)
+        self.run(0, "-q", "-t", "2", *options.split(), path, model)
+        return model
+
+    def check(self, model: Path, compiled: Path | None = None, **environment: str) -> bytes:
+        """The command says and writes what svm-predict does, for any number of threads; returns what is written."""
+        theirs = self.files.folder / "theirs"
+        expected = self.run(1, self.files.data, model, theirs), theirs.read_bytes()
+        for n_threads in (1, 2, 5):
+            said = predict("-j", n_threads, self.files.data, compiled or model, self.files.output, **environment)
+            assert (said, self.files.output.read_bytes()) == expected
+        return expected[1]
 
 
 @pytest.fixture
-def svm_predict(files: Files) -> SvmPredict:
-    """Train with LIBSVM, predict the same rows with svm-predict into the file "theirs"; returns what that prints."""
-    program = shutil.which("svm-predict")
-    if program is None:
-        pytest.skip("svm-predict is not on PATH")
-    svmutil = pytest.importorskip("libsvm.svmutil", reason="libsvm-official is not installed")
-
-    def train_and_predict(targets: npt.NDArray[Any], options: str) -> str:
-        rows = np.random.default_rng(3).normal(size=(len(targets), N_FEATURES))
-        model_path = files.folder / "m.model"
-        svmutil.svm_save_model(str(model_path), svmutil.svm_train(targets, rows, options))
-        approxsvm.compile(model_path, n_features=N_FEATURES).save(files.model)
-        files.data.write_text(libsvm_text(targets.tolist(), csr_array(rows)))
-        command = [program, files.data, model_path, files.folder / "theirs"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-
-    return train_and_predict
+def libsvm(files: Files) -> Libsvm:
+    return Libsvm(files)
 
 
-@pytest.mark.parametrize("labels", [(1, -1), (0, 1), (3, 7)])
-@pytest.mark.parametrize("svm_type", [0, 2])
-def test_classifiers_say_what_svm_predict_says(
-    files: Files, svm_predict: SvmPredict, labels: tuple[int, int], svm_type: int
+def training_text(labels: tuple[int, ...] | None, first_index: int = 1, n_rows: int = 120) -> str:
+    rng = np.random.default_rng(4)
+    targets = rng.normal(size=n_rows) if labels is None else rng.choice(labels, size=n_rows)
+    return libsvm_text(targets.tolist(), random_rows(n_rows, seed=3), first_index)
+
+
+def hard_text(labels: tuple[int, ...], n_rows: int = 700) -> str:
+    """Rows from empty to dense, with several features that no model has seen, in front and behind."""
+    rng = np.random.default_rng(6)
+    rows, targets = random_rows(n_rows, seed=8), rng.choice(labels, size=n_rows).tolist()
+    lines = libsvm_text(targets, rows).splitlines()
+    for i in range(0, n_rows, 3):
+        label, *pairs = lines[i].split(" ")
+        before = ["0:0.3"] if i % 2 else []
+        behind = [f"{index}:{rng.normal():.5g}" for index in (15, 16, 77, 2_000_000_001)]
+        lines[i] = " ".join([label, *before, *pairs, *behind])
+    lines[5:5] = [str(targets[0]), f"{targets[0]} 3:0 4:-0", f"{targets[0]} 2:1e200", f"{targets[0]} 9:1e-300"]
+    return "\n".join(lines) + "\n"
+
+
+CLASSIFIERS = [
+    (f"-s {s} -g {g} -c 10 -n 0.3", labels) for s in (0, 1) for g, labels in ((0.3, (1, -1)), (0.02, (3, 7)))
+]
+REGRESSIONS = [(f"-s {s} -g {g} -c 10", None) for s in (3, 4) for g in (0.3, 0.02)]
+ONE_CLASS = [("-s 2 -g 0.3 -n 0.3", (1,)), ("-s 2 -g 0.02 -n 0.5", (1,))]
+
+
+@pytest.mark.parametrize(("options", "labels"), [*CLASSIFIERS, *REGRESSIONS, *ONE_CLASS])
+def test_model_files_give_the_bytes_of_svm_predict(
+    files: Files, libsvm: Libsvm, options: str, labels: tuple[int, ...] | None
 ) -> None:
-    targets = np.random.default_rng(4).choice(labels, size=120)
-    theirs = svm_predict(targets, f"-s {svm_type} -t 2 -g 0.002 -c 100 -n 0.3 -q")
-    assert predict(*files.arguments) == theirs
-    assert files.output.read_bytes() == (files.folder / "theirs").read_bytes()
+    model = libsvm.train(options, training_text(labels))
+    files.data.write_text(hard_text(labels or (0, 1, 2)))
+    for target in _native.runnable_targets():
+        assert len(set(libsvm.check(model, APPROXSVM_TARGET=target).split())) > 1
 
 
-def test_regression_says_what_svm_predict_says(files: Files, svm_predict: SvmPredict) -> None:
-    theirs = svm_predict(np.random.default_rng(4).normal(size=120), "-s 3 -t 2 -g 0.0005 -c 10 -q")
-    ours = predict(*files.arguments)
-    number = r"= (\S+) "
-    assert re.sub(number, "", ours) == re.sub(number, "", theirs)
-    ours_theirs = [np.array(re.findall(number, text), dtype=float) for text in (ours, theirs)]
-    np.testing.assert_allclose(*ours_theirs, rtol=1e-3)
-    np.testing.assert_allclose(np.loadtxt(files.output), np.loadtxt(files.folder / "theirs"), atol=1e-4)
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+@pytest.mark.parametrize(("options", "labels"), [*CLASSIFIERS, *ONE_CLASS])
+def test_certified_and_exact_artifacts_give_the_bytes_of_svm_predict(
+    files: Files, libsvm: Libsvm, options: str, labels: tuple[int, ...], mode: Mode
+) -> None:
+    model = libsvm.train(options, training_text(labels))
+    approxsvm.compile(model, n_features=N_FEATURES, mode=mode).save(files.model)
+    files.data.write_text(hard_text(labels))
+    for target in _native.runnable_targets():
+        libsvm.check(model, files.model, APPROXSVM_TARGET=target)
+
+
+def test_regression_artifacts_are_within_their_tolerance_of_svm_predict(files: Files, libsvm: Libsvm) -> None:
+    model = libsvm.train("-s 3 -g 0.02 -c 10", training_text(None))
+    approxsvm.compile(model, n_features=N_FEATURES, tolerance=1e-6).save(files.model)
+    files.data.write_text(hard_text((0, 1)))
+    libsvm.run(1, files.data, model, files.folder / "theirs")
+    predict(*files.arguments)
+    np.testing.assert_allclose(np.loadtxt(files.output), np.loadtxt(files.folder / "theirs"), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", ["-s 0 -g 0.1", "-s 2 -g 0.1", "-s 3 -g 0.1"])
+def test_model_files_whose_indices_start_at_0(files: Files, libsvm: Libsvm, options: str) -> None:
+    model = libsvm.train(options, training_text((1, -1), first_index=0))
+    assert " 0:" in model.read_text()
+    files.data.write_text(hard_text((1, -1)))
+    libsvm.check(model)
+
+
+@pytest.mark.parametrize("options", ["-s 0 -g 3", "-s 2 -g 3 -n 0.9", "-s 3 -g 3"])
+def test_model_files_far_from_the_origin(files: Files, libsvm: Libsvm, options: str) -> None:
+    """Features of a small range around a large number: the engine has to work around their mean."""
+    rng = np.random.default_rng(1)
+    rows = csr_array(1000 + rng.random((300, N_FEATURES)))
+    text = libsvm_text(np.where(rng.random(300) < 0.5, 1, -1).tolist(), rows)
+    model = libsvm.train(options, text)
+    files.data.write_text(text)
+    libsvm.check(model)
+
+
+MODEL_TEXT = """svm_type c_svc
+kernel_type rbf
+gamma 0.5
+nr_class 2
+total_sv 4
+rho 0
+label 3 5
+nr_sv 2 2
+SV
+1 1:0.1
+0.5 2:0.3 3:0.7
+-1 2:0.1
+-0.5 1:0.3 3:0.7
+"""
+SVR_TEXT = MODEL_TEXT.replace("c_svc", "nu_svr").replace("label 3 5\nnr_sv 2 2\n", "")
+
+
+def test_ties_go_where_the_rounding_of_svm_predict_sends_them(files: Files, libsvm: Libsvm) -> None:
+    """f is 0 on all these rows, up to rounding."""
+    rng = np.random.default_rng(2)
+    lines = [
+        " ".join(["3", f"1:{x!r}", f"2:{x!r}", *(f"{j}:{rng.normal()!r}" for j in (3, 4, 6, 9))])
+        for x in rng.normal(size=500).tolist()
+    ]
+    files.data.write_text("\n".join(lines))
+    model = files.folder / "m.model"
+    model.write_text(MODEL_TEXT)
+    assert set(libsvm.check(model).split()) == {b"3", b"5"}
+
+
+@pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("gamma 0.5", "gamma 0"),
+        ("gamma 0.5", "gamma 1e-70"),
+        ("gamma 0.5", "gamma 1e70"),
+        ("3:0.7", "2000000000:0.7"),
+        ("3:0.7", "3:1e200"),
+        ("3:0.7", "3:1e-200"),
+        ("3:0.7", ""),
+        ("0.5 2", "1e305 2"),
+        ("\n", "\r\n"),
+    ],
+)
+def test_model_files_at_the_limits(files: Files, libsvm: Libsvm, text: str, old: str, new: str) -> None:
+    model = files.folder / "m.model"
+    model.write_text(text.replace(old, new), newline="")
+    files.data.write_text(hard_text((3, 5)))
+    libsvm.check(model)
+
+
+def test_a_model_file_of_one_class_says_that_class(files: Files, libsvm: Libsvm) -> None:
+    model = files.folder / "m.model"
+    for kernel in ("rbf", "linear"):
+        model.write_text(
+            f"svm_type c_svc\nkernel_type {kernel}\ngamma 0.5\nnr_class 1\ntotal_sv 0\nrho\nlabel -4\nnr_sv 0\nSV\n"
+        )
+        files.data.write_text("-4 1:1\n1\n-4 1:1e300 9:1\n")
+        assert predict(files.data, model, files.output) == "Accuracy = 66.6667% (2/3) (classification)\n"
+        assert files.output.read_text() == "-4\n" * 3
+        libsvm.check(model)
+
+
+def test_a_model_file_without_support_vectors_says_minus_rho(files: Files, libsvm: Libsvm) -> None:
+    model = files.folder / "m.model"
+    model.write_text("svm_type nu_svr\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 0\nrho -0.1\nSV\n")
+    files.data.write_text(hard_text((1, 2)))
+    assert set(libsvm.check(model).split()) == {b"0.10000000000000001"}
+
+
+def test_regression_repeats_the_sums_of_libsvm(files: Files) -> None:
+    """The same sums in Python, for machines without LIBSVM."""
+    model = files.folder / "m.model"
+    model.write_text(SVR_TEXT)
+    files.data.write_text(hard_text((1, 2)))
+    predict("-q", files.data, model, files.output)
+
+    def features(text: str) -> tuple[float, dict[int, float]]:
+        first, *pairs = text.split()
+        return float(first), {int(index): float(value) for index, value in (pair.split(":") for pair in pairs)}
+
+    vectors = [features(line) for line in SVR_TEXT.partition("SV\n")[2].splitlines()]
+    expected = []
+    for _, row in map(features, files.data.read_text().splitlines()):
+        total = 0.0
+        for coefficient, vector in vectors:
+            sq_distance = 0.0
+            for index in sorted(row.keys() | vector.keys()):
+                difference = row.get(index, 0.0) - vector.get(index, 0.0)
+                sq_distance += difference * difference
+            total += coefficient * math.exp(-0.5 * sq_distance)
+        expected.append(shown(total) + "\n")
+    assert files.output.read_text() == "".join(expected)
 
 
 # --- options
@@ -366,13 +542,48 @@ def test_a_target_that_cannot_run_is_an_error(files: Files, name: str) -> None:
     assert f"APPROXSVM_TARGET asks for target '{name}', which" in failure(*files.arguments, APPROXSVM_TARGET=name)
 
 
-@pytest.mark.parametrize("content", ["svm_type c_svc\nkernel_type rbf\n", "x", ""])
-def test_other_model_files_are_to_be_converted_first(files: Files, content: str) -> None:
+@pytest.mark.parametrize("content", ["x", "", "1 1:0.5 2:1\n", "\x00" * 500])
+def test_files_that_are_no_models_are_refused(files: Files, content: str) -> None:
     files.save_rows()
     files.model.write_text(content)
-    why = failure(*files.arguments)
-    assert why.startswith(f"{files.model}: not an approxsvm artifact")
-    assert "'approxsvm convert-model'" in why
+    assert failure(*files.arguments) == f"{files.model}: neither an approxsvm artifact nor a LIBSVM model"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("rho 0\n", "rho zero\n", ", line 6: rho has 'zero' for a number"),
+        ("gamma 0.5\n", "", ", line 8: the header has no gamma, which kernel_type rbf needs"),
+        ("-1 2:0.1\n", "-1 2:x\n", ", line 12: support vector 3: "),
+        ("-0.5 1:0.3 3:0.7\n", "", ", line 12: total_sv is 4, but there are 3 rows of support vectors"),
+        ("rbf", "sigmoid\ncoef0 0", ": the kernel is sigmoid, and only rbf is supported"),
+        ("rbf", "linear", ": the kernel is linear, and only rbf is supported"),
+        ("rbf", "precomputed", ": the kernel is precomputed, and only rbf is supported"),
+    ],
+)
+def test_model_files_that_are_wrong_or_not_supported(files: Files, old: str, new: str, why: str) -> None:
+    files.save_rows()
+    files.model.write_text(MODEL_TEXT.replace(old, new))
+    assert failure(*files.arguments).startswith(f"{files.model}{why}")
+    assert not files.output.exists()
+
+
+def test_model_files_of_more_than_two_classes_are_not_supported_yet(files: Files) -> None:
+    files.save_rows()
+    files.model.write_text(
+        "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 3\ntotal_sv 3\nrho 0 0 0\nlabel 1 2 3\n"
+        "nr_sv 1 1 1\nSV\n1 1 1:1\n1 -1 1:2\n-1 -1 1:3\n"
+    )
+    why = "models of more than two classes are not supported yet, and this one has 3"
+    assert failure(*files.arguments) == f"{files.model}: {why}"
+
+
+@pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT])
+def test_probabilities_of_model_files_are_not_supported_yet(files: Files, text: str) -> None:
+    files.save_rows()
+    files.model.write_text(text)
+    assert failure("-b", 1, *files.arguments) == f"{files.model}: -b 1, probabilities, is not supported yet"
+    assert not files.output.exists()
 
 
 @pytest.mark.parametrize(("change", "why"), [("cut", "file_bytes"), ("flip", "checksum"), ("head", "ends inside")])
@@ -417,9 +628,11 @@ def test_the_first_bad_line_is_named_and_no_output_is_left(files: Files, line: s
         lines[i] = "1 1:nan" if i % 2 else "bad"
     lines[line_number - 1] = line
     files.save(kernel_model(), "\n".join(lines) + "\n")
+    (files.folder / "c_svc").write_text(MODEL_TEXT)
+    (files.folder / "nu_svr").write_text(SVR_TEXT)
     before = files.names()
-    for n_threads in (1, 2, 5):
-        message = failure("-j", n_threads, *files.arguments)
+    for n_threads, model in ((1, "m.asvm"), (2, "m.asvm"), (5, "m.asvm"), (2, "c_svc"), (2, "nu_svr")):
+        message = failure("-j", n_threads, files.data, files.folder / model, files.output)
         assert message.startswith(f"{files.data}, line {line_number}: {why}")
     assert files.names() == before
 

@@ -1,10 +1,11 @@
-// approxsvm-predict: svm-predict for compiled models. Same arguments, same output file, same closing lines;
-// the process as a whole is hundreds of times faster, which is why nothing here may be slow to start.
+// approxsvm-predict: svm-predict, faster: tens of times with the same model file and the same output file, byte for
+// byte; hundreds of times with a compiled model, which is why nothing here may be slow to start.
 #include <charconv>
 #include <cstdio>
 #include <new>
 #include <optional>
 
+#include "loaded_model.hpp"
 #include "mapped_file.hpp"
 #include "output_file.hpp"
 #include "predict_text.hpp"
@@ -16,11 +17,13 @@ constexpr char usage[] =
     "Usage: approxsvm-predict [options] test_file model_file output_file\n"
     "options:\n"
     "-b probability_estimates : whether to predict probability estimates, 0 or 1 (default 0);\n"
-    "    artifacts hold no probabilities yet, so only 0 is possible\n"
+    "    only 0 is supported yet\n"
     "-q : quiet mode (no closing lines)\n"
     "-j threads : number of threads (default: as many as the machine runs at once)\n"
     "--version, --help : say so and exit\n"
-    "test_file is LIBSVM text, model_file an artifact (.asvm), output_file gets one prediction a line.\n"
+    "test_file is LIBSVM text, output_file gets one prediction a line. model_file is what svm-train wrote (RBF "
+    "kernel;\n"
+    "two classes, one-class or regression) and gives svm-predict's answers, or an artifact (.asvm), which is faster.\n"
     "The environment variable APPROXSVM_TARGET forces an instruction set.\n";
 
 /// What is wrong with the arguments: shown with the usage.
@@ -79,18 +82,6 @@ Arguments parse_arguments(int argc, char** argv) {
     return arguments;
 }
 
-dispatch::Predictor open_model(const std::string& path, std::string_view bytes) {
-    const dispatch::Kernels& kernels = dispatch::selected_target();
-    try {
-        return dispatch::Predictor(bytes.data(), bytes.size(), kernels);
-    } catch (const dispatch::ArtifactError& error) {
-        if (error.status != Status::bad_magic) throw std::runtime_error(path + ": " + error.what());
-        throw std::runtime_error(path +
-                                 ": not an approxsvm artifact; a LIBSVM model has to be converted first, "
-                                 "with 'approxsvm convert-model'");
-    }
-}
-
 std::size_t default_threads() {
     return std::max(1u, std::thread::hardware_concurrency());  // 0 when the system does not tell
 }
@@ -142,20 +133,24 @@ std::string summary(const ModelView& model, const std::vector<ChunkResult>& resu
     return model.label_kind == LabelKind::text ? std::string() : classification_summary(results);
 }
 
+const char* no_probabilities(const LoadedModel& model) {
+    return model.is_artifact() ? "-b 1 needs probabilities, and artifacts hold none yet"
+                               : "-b 1, probabilities, is not supported yet";
+}
+
 void predict(const Arguments& arguments) {
-    const text::MappedFile artifact(arguments.model_path);
-    const dispatch::Predictor predictor = open_model(arguments.model_path, artifact.bytes());
+    const LoadedModel model(arguments.model_path);
     if (arguments.probabilities) {
-        throw std::runtime_error(arguments.model_path + ": -b 1 needs probabilities, and artifacts hold none yet");
+        throw std::runtime_error(arguments.model_path + ": " + no_probabilities(model));
     }
 
     const text::MappedFile data(arguments.test_path);
     std::vector<ChunkResult> results;
     try {
         const std::size_t n_threads = arguments.n_threads ? *arguments.n_threads : default_threads();
-        results = predict_text(predictor, data.bytes(), n_threads);
+        results = predict_text(model, data.bytes(), n_threads);
     } catch (const text::TextError& error) {
-        throw std::runtime_error(arguments.test_path + ", line " + std::to_string(error.line) + ": " + error.what());
+        throw text_error(arguments.test_path, error);
     }
 
     // Only now, when nothing can be wrong with the input any more and all of it has been read.
@@ -163,7 +158,7 @@ void predict(const Arguments& arguments) {
     for (const ChunkResult& result : results) output.write(result.lines);
     output.commit();
     if (!arguments.quiet) {
-        write_all(STDOUT_FILENO, summary(predictor.model(), results), "standard output");
+        write_all(STDOUT_FILENO, summary(model.view(), results), "standard output");
     }
 }
 

@@ -23,12 +23,16 @@
 #include <vector>
 
 #include "libsvm_data.hpp"
-#include "predictor.hpp"
+#include "loaded_model.hpp"
 
 namespace approxsvm::tools {
 
-/// A chunk costs some 100 microseconds: enough to hide the start of a thread, little enough to stay in cache.
-inline constexpr std::size_t min_chunk_bytes = std::size_t{1} << 16;
+/// The least bytes of a chunk. With the expansion alone it costs some 100 microseconds: enough to hide the start of a
+/// thread, little enough to stay in cache. Certified rows that need a later stage fill its blocks better when chunks
+/// are larger. With the exact engine a row costs hundreds of times as much, and the threads should finish together.
+constexpr std::size_t min_chunk_bytes(Mode mode) {
+    return std::size_t{1} << (mode == Mode::approximate ? 16 : mode == Mode::certified ? 18 : 14);
+}
 /// Long rows get larger chunks, so that nearly dense ones still fill the kernel's blocks ...
 inline constexpr std::size_t rows_per_chunk = 192;
 /// ... up to here, where a thread's buffers would become a burden.
@@ -175,30 +179,27 @@ class ParsedRows {
 /// Everything that one thread needs to turn chunks into results.
 class ChunkPredictor {
   public:
-    ChunkPredictor(const dispatch::Predictor& predictor, const Formatter& formatter)
-        : predictor_(predictor), formatter_(formatter), workspace_(predictor.make_workspace()) {}
+    ChunkPredictor(const LoadedModel& model, const Formatter& formatter)
+        : first_index_(model.view().first_index), formatter_(formatter), decider_(model) {}
 
     void predict(std::string_view text, ChunkResult& result) {
-        rows_.parse(text, predictor_.model().first_index);
-        values_.resize(rows_.targets().size());
-        const Status status = predictor_.kernels().csr_f64_i32(predictor_.model(), predictor_.folded(), rows_.matrix(),
-                                                               values_.data(), workspace_.data());
-        if (status != Status::ok) throw std::runtime_error(message(status));
+        rows_.parse(text, first_index_);
+        decider_.decide(rows_.matrix(), values_);
         formatter_.format(values_, rows_.targets(), result);
     }
 
   private:
-    const dispatch::Predictor& predictor_;
+    const std::uint32_t first_index_;
     const Formatter& formatter_;
-    dispatch::Workspace workspace_;
+    Decider decider_;
     ParsedRows rows_;
     std::vector<double> values_;
 };
 
-inline std::vector<std::string_view> cut_into_chunks(std::string_view text) {
+inline std::vector<std::string_view> cut_into_chunks(std::string_view text, Mode mode) {
     const std::size_t first_row_bytes = std::min(text.find('\n'), text.size());
     const std::size_t wanted = std::min(max_chunk_bytes / rows_per_chunk, first_row_bytes) * rows_per_chunk;
-    return text::split_at_lines(text, text.size() / std::max(wanted, min_chunk_bytes) + 1);
+    return text::split_at_lines(text, text.size() / std::max(wanted, min_chunk_bytes(mode)) + 1);
 }
 
 /// Calls work() on up to n_threads threads, this one included, and returns when all of them are done. When
@@ -232,17 +233,16 @@ inline void throw_first_bad_line(std::string_view text) {
 
 /// Predicts every row of the text on up to n_threads threads. The results, in order, do not depend on
 /// n_threads. Throws the TextError of the first bad line, if there is one.
-inline std::vector<ChunkResult> predict_text(const dispatch::Predictor& predictor, std::string_view text,
-                                             std::size_t n_threads) {
-    const std::vector<std::string_view> chunks = cut_into_chunks(text);
+inline std::vector<ChunkResult> predict_text(const LoadedModel& model, std::string_view text, std::size_t n_threads) {
+    const std::vector<std::string_view> chunks = cut_into_chunks(text, model.view().mode);
     std::vector<ChunkResult> results(chunks.size());
-    const Formatter formatter(predictor.model());
+    const Formatter formatter(model.view());
     std::atomic<std::size_t> next{0};
     std::mutex failure_mutex;
     std::exception_ptr failure;
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
         try {
-            ChunkPredictor worker(predictor, formatter);
+            ChunkPredictor worker(model, formatter);
             for (std::size_t i = next++; i < chunks.size(); i = next++) worker.predict(chunks[i], results[i]);
         } catch (...) {
             const std::lock_guard<std::mutex> lock(failure_mutex);

@@ -1,0 +1,154 @@
+// A LIBSVM model file, ready to predict without being compiled: the exact engine's view of it, made in memory.
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/approxsvm.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libsvm_model.hpp"
+
+namespace approxsvm::tools {
+
+/// A model that svm-predict could use and that we cannot, or not yet.
+struct UnsupportedModel : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// The engine lays the support vectors out densely, in float32 and float64, and needs some rows of the same width per
+/// thread. Wider models, which are very sparse ones, are left to LibsvmSums.
+inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
+inline constexpr std::size_t max_engine_features = std::size_t{1} << 16;
+
+class ExactModel {
+  public:
+    explicit ExactModel(text::LibsvmModel&& model) : model_(std::move(model)) {
+        check_supported();
+        describe();
+        has_engine_ = view_.task != Task::regression && engine_can_hold() && place_center();
+    }
+    ExactModel(const ExactModel&) = delete;
+    ExactModel& operator=(const ExactModel&) = delete;
+
+    /// Mode, task and labels; with has_engine(), all that the exact engine needs.
+    const ModelView& view() const { return view_; }
+    /// Whether labels can be had from the exact engine. Values never: svm-predict prints all their digits, and those
+    /// depend on the order of its sums.
+    bool has_engine() const { return has_engine_; }
+    /// The support vectors; indices are columns, which count from view().first_index.
+    const text::LibsvmModel& libsvm() const { return model_; }
+
+  private:
+    bool is_classifier() const {
+        return model_.svm_type == text::SvmType::c_svc || model_.svm_type == text::SvmType::nu_svc;
+    }
+    bool is_constant() const { return model_.n_classes == 1; }
+
+    void check_supported() const {
+        if (is_constant()) return;
+        if (model_.n_classes > 2) {
+            throw UnsupportedModel("models of more than two classes are not supported yet, and this one has " +
+                                   std::to_string(model_.n_classes));
+        }
+        if (model_.kernel_type != text::KernelType::rbf) {
+            throw UnsupportedModel("the kernel is " + std::string(name_of(model_.kernel_type)) +
+                                   ", and only rbf is supported");
+        }
+    }
+
+    void describe() {
+        view_.mode = Mode::exact;
+        view_.task = is_classifier()                               ? Task::classification
+                     : model_.svm_type == text::SvmType::one_class ? Task::one_class
+                                                                   : Task::regression;
+        labels_.assign(model_.labels.begin(), model_.labels.end());
+        labels_.resize(2, labels_.empty() ? 0 : labels_[0]);  // of one class only: the same answer twice
+        view_.label_kind = is_classifier() ? LabelKind::int64 : LabelKind::none;
+        view_.n_labels = is_classifier() ? 2 : 0;
+        view_.labels = bytes_of(labels_);
+        view_.first_index = model_.min_index == 0 ? 0 : 1;
+        for (std::int32_t& index : model_.indices) index -= static_cast<std::int32_t>(view_.first_index);
+        const std::int64_t n_features = std::int64_t{model_.max_index} + 1 - view_.first_index;
+        view_.n_features = static_cast<std::size_t>(std::max<std::int64_t>(n_features, 1));
+        view_.gamma = is_constant() ? 0.0 : *model_.gamma;
+        view_.intercept = is_constant() ? 1.0 : -model_.rho[0];
+        view_.n_sv = static_cast<std::size_t>(model_.n_sv);
+        view_.dual_coef = model_.coef.data();
+        for (const double a : model_.coef) view_.sum_moduli += std::fabs(a);
+        view_.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
+        view_.tolerance = std::numeric_limits<double>::infinity();
+        counts_.reserve(view_.n_sv);
+        for (std::size_t i = 0; i < view_.n_sv; ++i) {
+            counts_.push_back(static_cast<std::uint32_t>(model_.indptr[i + 1] - model_.indptr[i]));
+        }
+        view_.packed.compressed = true;
+        view_.packed.value_kind = 0;
+        view_.packed.index_bytes = 4;
+        view_.packed.counts = bytes_of(counts_);
+        view_.packed.columns = bytes_of(model_.indices);
+        view_.packed.values = bytes_of(model_.values);
+    }
+
+    /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact.py.
+    bool engine_can_hold() {
+        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200 && view_.sum_moduli < max_output_scale)) return false;
+        if (view_.n_features > max_engine_features) return false;
+        constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
+        if (view_.n_sv > max_engine_bytes / entry_bytes / view_.n_features) return false;
+        int exponent;
+        std::frexp(view_.gamma, &exponent);
+        view_.input_scale = std::ldexp(1.0, (exponent - (exponent & 1)) / 2);
+        view_.output_scale = 1.0;
+        view_.half_theta = static_cast<float>(view_.gamma / view_.input_scale / view_.input_scale);
+        return true;
+    }
+
+    /// The center is the mean of the support vectors; false when it or the norms are beyond float32 and float64.
+    bool place_center() {
+        std::vector<double> vector(view_.n_features);
+        for (std::size_t k = 0; k < model_.values.size(); ++k) {
+            vector[static_cast<std::size_t>(model_.indices[k])] += model_.values[k];
+        }
+        const double n_sv = std::max(1.0, static_cast<double>(view_.n_sv));
+        for (const double sum : vector) {
+            if (!(std::fabs(sum / n_sv) <= double{std::numeric_limits<float>::max()})) return false;
+            center_.push_back(static_cast<float>(sum / n_sv));
+        }
+        view_.center = center_.data();
+        double max_sq_norm = 0.0, max_sq_norm_origin = 0.0;
+        SupportVectorReader reader(view_);
+        for (std::size_t i = 0; i < view_.n_sv; ++i) {
+            reader.next(vector.data());
+            double sq_norm = 0.0, sq_norm_origin = 0.0;
+            for (std::size_t j = 0; j < vector.size(); ++j) {
+                const double from_center = vector[j] - static_cast<double>(center_[j]);
+                sq_norm += from_center * from_center;
+                sq_norm_origin += vector[j] * vector[j];
+            }
+            max_sq_norm = std::max(max_sq_norm, sq_norm);
+            max_sq_norm_origin = std::max(max_sq_norm_origin, sq_norm_origin);
+        }
+        view_.max_sv_norm = std::sqrt(max_sq_norm) * (1.0 + 0x1p-20);
+        view_.max_sv_norm_origin = std::sqrt(max_sq_norm_origin) * (1.0 + 0x1p-20);
+        return std::isfinite(max_sq_norm) && std::isfinite(max_sq_norm_origin);
+    }
+
+    template <class Numbers>
+    static const unsigned char* bytes_of(const Numbers& numbers) {
+        return reinterpret_cast<const unsigned char*>(numbers.data());
+    }
+
+    text::LibsvmModel model_;
+    ModelView view_{};
+    std::vector<std::int64_t> labels_;
+    std::vector<std::uint32_t> counts_;
+    std::vector<float> center_;
+    bool has_engine_ = false;
+};
+
+}  // namespace approxsvm::tools
