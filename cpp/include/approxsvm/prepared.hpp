@@ -91,33 +91,6 @@ inline std::size_t prepared_bytes(const ModelView& view) {
     return counter.used(nullptr) + 64;
 }
 
-// Narrows shifted and scaled support vectors into an engine, adding up |a_i| ||narrowed - exact||.
-template <class Real>
-inline void fill_engine(const ModelView& view, const float* center, double* vector, void* memory,
-                        ExactEngine<Real>& engine) {
-    const std::size_t d = view.n_features;
-    const double half_theta = view.gamma / view.input_scale / view.input_scale;
-    KernelExpansionWriter<Real> writer(memory, view.n_sv, d, half_theta);
-    SupportVectorReader reader(view);
-    double error = 0.0;
-    for (std::size_t i = 0; i < view.n_sv; ++i) {
-        reader.next(vector);
-        double sq_error = 0.0, sq_norm = 0.0;
-        for (std::size_t j = 0; j < d; ++j) {
-            vector[j] = (vector[j] - static_cast<double>(center[j])) * view.input_scale;
-            const double lost = vector[j] - static_cast<double>(static_cast<Real>(vector[j]));
-            sq_error += lost * lost;
-            sq_norm += vector[j] * vector[j];
-        }
-        const double a = view.dual_coef[i];
-        error += std::fabs(a) * (std::sqrt(sq_error) + 2.0 * unit64 * std::sqrt(sq_norm));
-        writer.add_support_vector(vector, a);
-    }
-    engine.expansion = writer.expansion();
-    // exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
-    engine.narrowing_error = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045) * error;
-}
-
 // --- the bound of an engine
 
 constexpr double infinity = __builtin_huge_val();
@@ -142,22 +115,52 @@ inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engin
            0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept);
 }
 
-// The bound of the engine in float32 for a row at the center as far from the engine's center as the support vectors
-// are.
-inline double typical_bound(const ModelView& view, const PreparedModel& model, double* vector) {
-    SupportVectorReader reader(view);
-    double moduli = 0.0, half_sq_norm = 0.0;
-    for (std::size_t i = 0; i < view.n_sv; ++i) {
-        reader.next(vector);
-        double sq_distance = 0.0;
-        for (std::size_t j = 0; j < view.n_features; ++j) {
-            const double x = vector[j] - static_cast<double>(view.center[j]);
-            sq_distance += x * x;
-        }
-        moduli += std::fabs(view.dual_coef[i]) * std::exp(-view.gamma * sq_distance);
-        half_sq_norm += static_cast<double>(model.exact32.expansion.half_sq_norms[i]) / static_cast<double>(view.n_sv);
+// --- filling
+
+// What rounding to Real loses of a shifted and scaled support vector, as a distance.
+template <class Real>
+APPROXSVM_INLINE double lost_by_rounding(const double* vector, std::size_t n_features) {
+    double sq_error = 0.0;
+    for (std::size_t j = 0; j < n_features; ++j) {
+        const double lost = vector[j] - static_cast<double>(static_cast<Real>(vector[j]));
+        sq_error += lost * lost;
     }
-    return exact_bound(view, model.exact32, moduli, half_sq_norm);
+    return std::sqrt(sq_error);
+}
+
+// Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
+// the bound of the engine in float32 is for a row at the center, as far from the engine's center as the support vectors
+// are.
+inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+    const std::size_t d = view.n_features;
+    const double half_theta = view.gamma / view.input_scale / view.input_scale;
+    KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta);
+    KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta);
+    SupportVectorReader reader(view);
+    double* x = pieces.vector;
+    double error32 = 0.0, error64 = 0.0, moduli = 0.0, half_sq_norm = 0.0;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        reader.next(x);
+        double sq_distance = 0.0, sq_norm = 0.0;
+        for (std::size_t j = 0; j < d; ++j) {
+            const double from_center = x[j] - static_cast<double>(view.center[j]);
+            sq_distance += from_center * from_center;
+            x[j] = (x[j] - static_cast<double>(model.engine_center[j])) * view.input_scale;
+            sq_norm += x[j] * x[j];
+        }
+        const double a = view.dual_coef[i], modulus = std::fabs(a), rounded = 2.0 * unit64 * std::sqrt(sq_norm);
+        error32 += modulus * (lost_by_rounding<float>(x, d) + rounded);
+        error64 += modulus * rounded;
+        moduli += modulus * std::exp(-view.gamma * sq_distance);
+        half_sq_norm += half_theta * sq_norm / static_cast<double>(view.n_sv);
+        writer32.add_support_vector(x, a);
+        writer64.add_support_vector(x, a);
+    }
+    // exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
+    const double slope = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
+    model.exact32 = {writer32.expansion(), slope * error32};
+    model.exact64 = {writer64.expansion(), slope * error64};
+    model.typical_float32_bound = exact_bound(view, model.exact32, moduli, half_sq_norm);
 }
 
 // Fills the memory; `view` must outlive the result.
@@ -176,11 +179,7 @@ inline const PreparedModel& prepare(const ModelView& view, void* memory) {
         model.direction_table = pieces.tables + n_cells;
         model.folded = fold_center(view, pieces.folded);
     }
-    if (has_engines(view)) {
-        fill_engine(view, model.engine_center, pieces.vector, pieces.exact32, model.exact32);
-        fill_engine(view, model.engine_center, pieces.vector, pieces.exact64, model.exact64);
-        model.typical_float32_bound = typical_bound(view, model, pieces.vector);
-    }
+    if (has_engines(view)) fill_engines(view, pieces, model);
     return model;
 }
 
