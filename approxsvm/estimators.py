@@ -208,15 +208,13 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
 
 class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled two-class support vector classifier.
+    """Compiled two-class support vector classifier; parameters as in CompiledModel.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         Class labels, sorted, with the dtype of the source model.
     """
-
-    __doc__ += CompiledModel.__doc__.split("\n\n", 1)[1] if CompiledModel.__doc__ else ""
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -284,7 +282,7 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled support vector regressor."""
+    """Compiled support vector regressor; parameters as in CompiledModel."""
 
     def predict(self, X: Any) -> FloatArray:
         """Regression values.
@@ -310,7 +308,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled one-class support vector machine.
+    """Compiled one-class support vector machine; parameters as in CompiledModel.
 
     Attributes
     ----------
