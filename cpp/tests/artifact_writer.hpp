@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,14 +30,40 @@ class ExactCopy {
     std::unique_ptr<unsigned char[]> data_;
 };
 
+enum ModeNumber : std::uint32_t { approximate = 0, certified = 1, exact = 2 };
+
+/// Identifiers of sections.
+enum SectionNumber : std::uint32_t {
+    center = 1,
+    linear,
+    quadratic,
+    labels,
+    check_rows,
+    feature_names,
+    bound,
+    direction,
+    dual_coef,
+    support_vectors,
+    exact_check_rows
+};
+
 struct Model {
-    std::uint32_t task = 0, label_kind = 1, n_labels = 2, first_index = 1, center_kind = 1;
+    std::uint32_t task = 0, mode = approximate, label_kind = 1, n_labels = 2, first_index = 1, center_kind = 1;
     double gamma = 0.5, intercept = 0.25, constant = 0.5, input_scale = 1.0, output_scale = 1.0;
+    double max_sv_norm = 1.5, max_sv_norm_origin = 2.5, tolerance = std::numeric_limits<double>::infinity();
     std::vector<float> center, linear;
     std::vector<float> triangle;  // d x d by rows; only j >= i is used, off-diagonal entries already doubled
     Bytes labels;
     std::vector<double> check_rows;  // amplitude, value, tolerance
     std::vector<std::string> feature_names;
+    std::vector<double> bound = std::vector<double>(16, 1.0);
+
+    // Certified and exact models; `direction` is like `triangle` and may be empty.
+    std::vector<float> direction;
+    std::vector<double> dual_coef;
+    std::vector<std::vector<double>> support_vectors;
+    std::uint32_t storage = 0, value_kind = 0;  // of the packed support vectors
+    std::vector<double> exact_check_rows;
 
     std::size_t n_features() const { return center.size(); }
 };
@@ -75,13 +103,12 @@ inline Bytes text_list(const std::vector<std::string>& texts) {
 
 /// Storage order of the triangle, as the format says it: eight matrix rows at a time, first their own triangle
 /// by columns, then their entries of every later column.
-inline std::vector<float> packed(const Model& model) {
-    const std::size_t d = model.n_features();
+inline std::vector<float> packed(const std::vector<float>& triangle, std::size_t d) {
     std::vector<float> result;
     for (std::size_t p = 0; p < d; p += 8) {
         for (std::size_t column = p; column < d; ++column) {
             for (std::size_t row = p; row < p + 8 && row <= column; ++row) {
-                result.push_back(model.triangle[row * d + column]);
+                result.push_back(triangle[row * d + column]);
             }
         }
     }
@@ -104,42 +131,122 @@ inline void seal(Bytes& bytes) {
     put(bytes, 24, checksum_of(bytes));
 }
 
+/// The section support_vectors, field by field, so that a test can make any of them wrong.
+struct Packing {
+    std::uint32_t storage = 0, value_kind = 0, index_bytes = 0, n_dictionary = 0;
+    std::uint64_t n_values = 0;
+    std::vector<double> dictionary, values;      // codes are values too
+    std::vector<std::uint64_t> counts, columns;  // of storage 1
+
+    Bytes bytes() const {
+        Bytes result;
+        for (const std::uint32_t number : {storage, value_kind, index_bytes, n_dictionary}) append(result, number);
+        append(result, n_values);
+        append_padded(result, bytes_of(dictionary));
+        append_padded(result, narrowed(counts, index_bytes));
+        append_padded(result, narrowed(columns, index_bytes));
+        if (n_dictionary == 1) return result;
+        if (value_kind == 0) append_padded(result, bytes_of(values));
+        if (value_kind == 1) append_padded(result, bytes_of(std::vector<float>(floats())));
+        if (value_kind >= 2) append_padded(result, narrowed({values.begin(), values.end()}, value_kind == 2 ? 1 : 2));
+        return result;
+    }
+
+  private:
+    std::vector<float> floats() const {
+        std::vector<float> result;
+        for (const double value : values) result.push_back(static_cast<float>(value));
+        return result;
+    }
+    static void append_padded(Bytes& bytes, const Bytes& array) {
+        bytes.insert(bytes.end(), array.begin(), array.end());
+        bytes.resize((bytes.size() + 7) / 8 * 8);
+    }
+    /// The lowest bytes of each number.
+    static Bytes narrowed(const std::vector<std::uint64_t>& numbers, std::uint32_t width) {
+        Bytes result;
+        for (const std::uint64_t number : numbers) {
+            for (std::uint32_t k = 0; k < width; ++k) result.push_back(static_cast<unsigned char>(number >> 8 * k));
+        }
+        return result;
+    }
+};
+
+inline Packing pack(const std::vector<std::vector<double>>& vectors, std::size_t d, std::uint32_t storage,
+                    std::uint32_t value_kind) {
+    Packing packed;
+    packed.storage = storage;
+    packed.value_kind = value_kind;
+    if (storage == 1) packed.index_bytes = d < 256 ? 1 : d < 65536 ? 2 : 4;
+    for (const std::vector<double>& vector : vectors) {
+        std::uint64_t count = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            if (storage == 1 && vector[j] == 0) continue;
+            packed.values.push_back(vector[j]);
+            if (storage == 1) packed.columns.push_back(j);
+            ++count;
+        }
+        if (storage == 1) packed.counts.push_back(count);
+    }
+    packed.n_values = packed.values.size();
+    if (value_kind < 2) return packed;
+    packed.dictionary = packed.values;
+    std::sort(packed.dictionary.begin(), packed.dictionary.end());
+    packed.dictionary.erase(std::unique(packed.dictionary.begin(), packed.dictionary.end()), packed.dictionary.end());
+    packed.n_dictionary = static_cast<std::uint32_t>(packed.dictionary.size());
+    for (double& value : packed.values) {
+        const auto found = std::lower_bound(packed.dictionary.begin(), packed.dictionary.end(), value);
+        value = static_cast<double>(found - packed.dictionary.begin());
+    }
+    return packed;
+}
+
 struct Section {
     std::uint32_t identifier;
     Bytes content;
 };
 
 inline std::vector<Section> sections_of(const Model& model) {
-    std::vector<Section> sections = {
-        {1, bytes_of(model.center)}, {2, bytes_of(model.linear)}, {3, bytes_of(packed(model))}};
-    if (!model.labels.empty()) sections.push_back({4, model.labels});
-    sections.push_back({5, bytes_of(model.check_rows)});
-    if (!model.feature_names.empty()) sections.push_back({6, text_list(model.feature_names)});
+    const std::size_t d = model.n_features();
+    const bool expanded = model.mode != exact, has_vectors = model.mode != approximate;
+    std::vector<Section> sections = {{center, bytes_of(model.center)}};
+    if (expanded) sections.push_back({linear, bytes_of(model.linear)});
+    if (expanded) sections.push_back({quadratic, bytes_of(packed(model.triangle, d))});
+    if (!model.labels.empty()) sections.push_back({labels, model.labels});
+    if (expanded) sections.push_back({check_rows, bytes_of(model.check_rows)});
+    if (!model.feature_names.empty()) sections.push_back({feature_names, text_list(model.feature_names)});
+    sections.push_back({bound, bytes_of(model.bound)});
+    if (!model.direction.empty()) sections.push_back({direction, bytes_of(packed(model.direction, d))});
+    if (!has_vectors) return sections;
+    sections.push_back({dual_coef, bytes_of(model.dual_coef)});
+    sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
+    sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
     return sections;
 }
 
 inline Bytes header_of(const Model& model, std::size_t n_sections) {
     Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
-    append(bytes, std::uint32_t{1});
+    append(bytes, std::uint32_t{2});
     append(bytes, static_cast<std::uint32_t>(n_sections));
     append(bytes, std::uint64_t{0});  // file_bytes
     append(bytes, std::uint32_t{0});  // checksum
     append(bytes, model.task);
-    append(bytes, std::uint32_t{0});  // mode
-    append(bytes, std::uint32_t{2});  // degree
+    append(bytes, model.mode);
+    append(bytes, model.mode == exact ? 0u : 2u);  // degree
     append(bytes, std::uint64_t{model.n_features()});
-    append(bytes, std::uint64_t{3});  // n_support_vectors
+    append(bytes, std::uint64_t{3});  // n_support_vectors, which nobody reads
     append(bytes, model.first_index);
     append(bytes, model.n_labels);
     for (const double number : {model.gamma, model.intercept, model.constant, model.input_scale, model.output_scale}) {
         append(bytes, number);
     }
-    append(bytes, 1.5);  // max_sv_norm
-    append(bytes, 2.5);  // max_sv_norm_origin
+    append(bytes, model.max_sv_norm);
+    append(bytes, model.max_sv_norm_origin);
     append(bytes, model.label_kind);
     bytes.resize(176);  // label_dtype, reserved, source
     append(bytes, model.center_kind);
-    bytes.resize(192);
+    bytes.resize(184);
+    append(bytes, model.tolerance);
     return bytes;
 }
 
@@ -219,6 +326,36 @@ inline std::vector<float> synthetic_row(const Model& model, double amplitude, st
         row[j] = model.center[j] + static_cast<float>(step * (amplitude / 128 / model.input_scale));
     }
     return row;
+}
+
+/// The exact decision value, in long double.
+template <class Real>
+long double exact_value(const Model& model, const Real* row) {
+    long double sum = model.intercept;
+    for (std::size_t i = 0; i < model.dual_coef.size(); ++i) {
+        long double sq_distance = 0;
+        for (std::size_t j = 0; j < model.n_features(); ++j) {
+            const long double difference = static_cast<long double>(model.support_vectors[i][j]) - row[j];
+            sq_distance += difference * difference;
+        }
+        sum += model.dual_coef[i] * std::exp(-model.gamma * sq_distance);
+    }
+    return sum;
+}
+
+/// Check rows of the exact model: roundings of float64, with room for cancellation in the distances.
+inline void add_exact_check_rows(Model& model, std::size_t n_rows) {
+    const double d = static_cast<double>(model.n_features()), amplitude = 1.0 / std::sqrt(d);
+    double sum_moduli = 0;
+    for (const double a : model.dual_coef) sum_moduli += std::fabs(a);
+    model.exact_check_rows.clear();
+    for (std::size_t k = 0; k < n_rows; ++k) {
+        const long double value = exact_value(model, synthetic_row(model, amplitude, k).data());
+        const double tolerance = (4 * d + 64) * 0x1p-44 * sum_moduli + 0x1p-48 * std::fabs(model.intercept);
+        for (const double number : {amplitude, static_cast<double>(value), tolerance}) {
+            model.exact_check_rows.push_back(number);
+        }
+    }
 }
 
 /// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli.

@@ -28,7 +28,7 @@ using artifact_writer::Terms;
 using artifact_writer::terms_of;
 using dispatch::Kernels;
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float infinite = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>

@@ -145,7 +145,7 @@ TEST(exp_where_reduction_turns) {
 
 TEST(exp_beyond_its_range) {
     const std::vector<float> arguments = {-87.34f,  -88.0f,        -103.0f,          -104.0f, -1e3f, -1e10f,
-                                          -FLT_MAX, -infinity,     not_a_number,     -0.0f,   0.0f,  -FLT_TRUE_MIN,
+                                          -FLT_MAX, -infinite,     not_a_number,     -0.0f,   0.0f,  -FLT_TRUE_MIN,
                                           -FLT_MIN, -not_a_number, exp_min_argument, -1.0f};
     CHECK_EQ(arguments.size() % 16, std::size_t{0});
     for (const Kernels* kernels : dispatch::runnable_targets()) {
@@ -372,7 +372,7 @@ TEST(dense_nan_infinity_and_overflow) {
         for (const std::size_t d : std::vector<std::size_t>{1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 33, 40}) {
             artifact_writer::Model model = random_model(d, random);
             const Opened opened(model);
-            for (const float odd : {infinity, -infinity, not_a_number, -not_a_number}) {
+            for (const float odd : {infinite, -infinite, not_a_number, -not_a_number}) {
                 check_odd_number<float>(*kernels, model, opened.view, odd, Status::not_finite);
                 check_odd_number<double>(*kernels, model, opened.view, static_cast<double>(odd), Status::not_finite);
             }
@@ -417,7 +417,7 @@ TEST(dense_without_gamma) {
     std::fill(model.triangle.begin(), model.triangle.end(), 0.0f);
     const Opened opened(model);
     for (const Kernels* kernels : dispatch::runnable_targets()) {
-        for (const double z : {0.0, 1.0, 1e20, 3e38, 1e300, -DBL_MAX, static_cast<double>(infinity),
+        for (const double z : {0.0, 1.0, 1e20, 3e38, 1e300, -DBL_MAX, static_cast<double>(infinite),
                                static_cast<double>(not_a_number)}) {
             for (const std::size_t n : {std::size_t{1}, std::size_t{7}}) {
                 const Matrix<double> matrix(Rows(n, std::vector<double>(9, z)), n, layouts_of(n, 9)[1]);

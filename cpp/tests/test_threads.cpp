@@ -1,14 +1,16 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "artifact_models.hpp"
 #include "check.hpp"
 #include "kernel_models.hpp"
 #include "predictor.hpp"
 
-// Rows spread over threads: the numbers of one thread, bit for bit.
+// Rows spread over threads: the numbers of one thread, bit for bit, and bounds that hold.
 
 using namespace kernel_models;
 
@@ -51,6 +53,106 @@ TEST(threads_do_not_change_a_bit) {
     }
 }
 
+namespace {
+
+/// What evaluate() says about each row.
+struct Answers {
+    std::vector<double> values, bounds;
+    std::vector<std::uint8_t> stages;
+    dispatch::StageCounts counts{};
+
+    explicit Answers(std::size_t n) : values(n, -1.0), bounds(n, -1.0), stages(n, 255) {}
+    Evaluation out() { return {values.data(), bounds.data(), stages.data()}; }
+    bool operator==(const Answers& other) const {
+        return same_bits(values, other.values.data()) && same_bits(bounds, other.bounds.data()) &&
+               stages == other.stages && counts == other.counts;
+    }
+};
+
+template <class Rows>
+void expect_same_answers(const dispatch::Predictor& predictor, const Rows& rows, const std::string& where) {
+    Answers one_thread(rows.n_rows);
+    CHECK_EQ(predictor.evaluate(rows, one_thread.out(), one_thread.counts, 1), Status::ok);
+    std::uint64_t n_answered = 0;
+    for (const std::uint64_t count : one_thread.counts) n_answered += count;
+    expect(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
+    for (const int n_threads : {2, 3, 0, -1, 1000}) {
+        Answers again(rows.n_rows);
+        CHECK_EQ(predictor.evaluate(rows, again.out(), again.counts, n_threads), Status::ok);
+        expect(again == one_thread, predictor.kernels(), where + ", " + std::to_string(n_threads) + " threads");
+    }
+    dispatch::StageCounts counts{};  // nothing is written where nothing is wanted
+    CHECK_EQ(predictor.evaluate(rows, {nullptr, nullptr, nullptr}, counts, 3), Status::ok);
+    expect(counts == one_thread.counts, predictor.kernels(), where + ", without output");
+}
+
+}  // namespace
+
+TEST(threads_do_not_change_an_answer_of_any_mode) {
+    Random random(14);
+    for (const std::uint32_t mode : artifact_models::all_modes) {
+        for (const std::size_t d : std::vector<std::size_t>{3, 130}) {
+            artifact_writer::Model model = mode == artifact_writer::approximate
+                                               ? random_model(d, random)
+                                               : artifact_models::true_model(mode, d, 40, d);
+            artifact_writer::add_check_rows(model, mode == artifact_writer::exact ? 0 : 2);
+            model.storage = 1;
+            const Bytes bytes = artifact_writer::written(model);
+            const ExactCopy memory(bytes);
+            for (const std::size_t n : std::vector<std::size_t>{0, 1, 4, 5, 1001}) {
+                const Rows rows = random_rows(model, std::max<std::size_t>(n, 1), random);
+                const Matrix<float> narrow(rows, rows.size(), layouts_of(rows.size(), d)[5]);
+                const Matrix<double> wide(rows, rows.size(), layouts_of(rows.size(), d)[1]);
+                DenseRows<float> narrow_rows = narrow.view();
+                DenseRows<double> wide_rows = wide.view();
+                narrow_rows.n_rows = wide_rows.n_rows = n;
+                Sparse<float, std::int64_t> sparse;
+                for (std::size_t i = 0; i < n; ++i) {
+                    sparse.start_row(d);
+                    for (std::size_t j = i % 3; j < d; j += 1 + i % 4) {
+                        sparse.add(static_cast<std::int64_t>(j), static_cast<float>(rows[i][j]));
+                    }
+                }
+                const CsrRows<float, std::int64_t> csr{sparse.values.data(), sparse.columns.data(),
+                                                       sparse.row_starts.data(), n};
+                for (const Kernels* kernels : dispatch::runnable_targets()) {
+                    const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
+                    const std::string where = "mode " + std::to_string(mode) + ", " + std::to_string(n) + " rows of " +
+                                              std::to_string(d) + " features";
+                    expect_same_answers(predictor, narrow_rows, where + ", float32");
+                    expect_same_answers(predictor, wide_rows, where + ", float64");
+                    expect_same_answers(predictor, csr, where + ", sparse");
+                }
+            }
+        }
+    }
+}
+
+TEST(bounds_hold_in_every_mode_that_knows_the_exact_value) {
+    Random random(15);
+    for (const std::uint32_t mode : {artifact_writer::certified, artifact_writer::exact}) {
+        for (const std::size_t d : std::vector<std::size_t>{1, 3, 20}) {
+            artifact_writer::Model model = artifact_models::true_model(mode, d, 12, d);
+            const Bytes bytes = artifact_writer::written(model);
+            const ExactCopy memory(bytes);
+            const Rows rows = random_rows(model, 301, random);
+            const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), d)[0]);
+            for (const Kernels* kernels : dispatch::runnable_targets()) {
+                const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
+                Answers answers(rows.size());
+                CHECK_EQ(predictor.evaluate(matrix.view(), answers.out(), answers.counts, 1), Status::ok);
+                for (std::size_t i = 0; i < rows.size(); ++i) {
+                    const long double exact = artifact_writer::exact_value(model, rows[i].data());
+                    const double error = static_cast<double>(std::fabs(answers.values[i] - exact));
+                    expect(error <= answers.bounds[i], *kernels,
+                           "mode " + std::to_string(mode) + ", row " + std::to_string(i) + " is off by " +
+                               check::show(error) + ", bound " + check::show(answers.bounds[i]));
+                }
+            }
+        }
+    }
+}
+
 TEST(threads_report_a_bad_row) {
     Random random(11);
     artifact_writer::Model model = random_model(257, random);
@@ -63,6 +165,9 @@ TEST(threads_report_a_bad_row) {
             const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), 257)[0]);
             std::vector<double> values(rows.size());
             CHECK_EQ(predictor.decision_function(matrix.view(), values.data(), 3), Status::not_finite);
+            dispatch::StageCounts counts{};
+            CHECK_EQ(predictor.evaluate(matrix.view(), {values.data(), nullptr, nullptr}, counts, 3),
+                     Status::not_finite);
         }
     }
 }

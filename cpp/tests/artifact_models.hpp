@@ -1,0 +1,246 @@
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/approxsvm.hpp>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "artifact_writer.hpp"
+
+// Small artifacts of every mode, and what a reader says after one change to them.
+
+namespace artifact_models {
+
+using namespace approxsvm;
+using artifact_writer::Bytes;
+using artifact_writer::bytes_of;
+using artifact_writer::ExactCopy;
+using artifact_writer::get;
+using artifact_writer::put;
+using artifact_writer::seal;
+using Sections = std::vector<artifact_writer::Section>;
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double nan64 = std::numeric_limits<double>::quiet_NaN();
+
+/// An expansion whose coefficients lie at their limits, of nothing in particular.
+inline artifact_writer::Model approximate_model(std::size_t d = 3) {
+    artifact_writer::Model model;
+    for (std::size_t j = 0; j < d; ++j) {
+        model.center.push_back(0.25f * static_cast<float>(j));
+        model.linear.push_back(j % 2 == 0 ? 1.0f : -0.75f);
+        model.feature_names.push_back("x\xC3\xA9" + std::to_string(j));
+    }
+    for (std::size_t k = 0; k < d * d; ++k) model.triangle.push_back(k % 3 == 0 ? 2.0f : -0.5f);
+    model.labels = bytes_of(std::vector<std::int64_t>{3, -4});
+    artifact_writer::add_check_rows(model, 2);
+    return model;
+}
+
+inline void drop_labels(artifact_writer::Model& model, std::uint32_t task) {
+    model.task = task;
+    model.n_labels = model.label_kind = 0;
+    model.labels.clear();
+}
+
+inline artifact_writer::Model regression_model() {
+    artifact_writer::Model model = approximate_model();
+    drop_labels(model, 1);
+    return model;
+}
+
+/// Coefficients of the expansion of degree 2 about the center, and the matrix of the degree 3 for the direction.
+inline void expand(artifact_writer::Model& model) {
+    const std::size_t d = model.n_features(), n_sv = model.dual_coef.size();
+    const double theta = 2 * model.gamma / model.input_scale / model.input_scale;
+    std::vector<double> linear(d), quadratic(d * d), direction(d * d), weights(n_sv);
+    std::vector<std::vector<double>> u(n_sv, std::vector<double>(d));
+    model.constant = 0;
+    for (std::size_t i = 0; i < n_sv; ++i) {
+        double sq_norm = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            const double center = static_cast<double>(model.center[j]);
+            u[i][j] = (model.support_vectors[i][j] - center) * model.input_scale;
+            sq_norm += u[i][j] * u[i][j];
+        }
+        weights[i] = model.dual_coef[i] * std::exp(-theta / 2 * sq_norm);
+        model.constant += weights[i];
+        for (std::size_t j = 0; j < d; ++j) {
+            linear[j] += weights[i] * theta * u[i][j];
+            for (std::size_t k = 0; k < d; ++k)
+                quadratic[j * d + k] += weights[i] * theta * theta / 2 * u[i][j] * u[i][k];
+        }
+    }
+    for (std::size_t i = 0; i < n_sv; ++i) {
+        for (std::size_t l = 0; l < n_sv; ++l) {
+            double product = 0;
+            for (std::size_t j = 0; j < d; ++j) product += u[i][j] * u[l][j];
+            const double factor = theta * theta * theta / 6 * weights[i] * weights[l] * product * product;
+            for (std::size_t j = 0; j < d; ++j) {
+                for (std::size_t k = 0; k < d; ++k) direction[j * d + k] += factor * u[i][j] * u[l][k];
+            }
+        }
+    }
+    const auto power_of_two_above = [](double largest, const std::vector<double>& numbers) {
+        for (const double number : numbers) largest = std::max(largest, std::fabs(number));
+        return largest > 0 ? std::ldexp(1.0, std::ilogb(largest) + 1) : 1.0;
+    };
+    const auto triangle = [d](const std::vector<double>& matrix, double scale) {
+        std::vector<float> result(d * d);
+        for (std::size_t j = 0; j < d; ++j) {
+            for (std::size_t k = j; k < d; ++k) {
+                result[j * d + k] = static_cast<float>(matrix[j * d + k] / scale * (j == k ? 1 : 2));
+            }
+        }
+        return result;
+    };
+    model.output_scale =
+        std::max(power_of_two_above(std::fabs(model.constant), linear), power_of_two_above(0, quadratic));
+    model.constant /= model.output_scale;
+    model.linear.clear();
+    for (const double number : linear) model.linear.push_back(static_cast<float>(number / model.output_scale));
+    model.triangle = triangle(quadratic, model.output_scale);
+    const double direction_scale = power_of_two_above(0, direction);
+    model.direction = triangle(direction, direction_scale);
+    double trace = 0;
+    for (std::size_t j = 0; j < d; ++j) trace += direction[j * d + j];
+    model.bound[12] = 1e-12 * model.bound[11];
+    model.bound[13] = direction_scale;
+    model.bound[14] = trace * (1 + 1e-9);
+    model.bound[15] = 1e-9 * trace;
+}
+
+/// A certified or exact model whose sections say the truth about its support vectors; a third of their values are zero
+/// and all are multiples of 1/4.
+inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, std::size_t n_sv = 5,
+                                         std::uint64_t seed = 0) {
+    std::mt19937_64 random(seed);
+    artifact_writer::Model model;
+    model.mode = mode;
+    model.labels = bytes_of(std::vector<std::int64_t>{3, -4});
+    const double width = std::sqrt(static_cast<double>(d));  // keeps gamma ||x - z||^2 about 1
+    model.input_scale = std::ldexp(1.0, -std::ilogb(width));
+    model.gamma = 0.75 * model.input_scale * model.input_scale;
+    for (std::size_t j = 0; j < d; ++j) {
+        model.center.push_back(0.125f * static_cast<float>(random() % 5));
+        model.feature_names.push_back("x" + std::to_string(j));
+    }
+    double sum_moduli = 0, sq_norm = 0, sq_norm_origin = 0;
+    for (std::size_t i = 0; i < n_sv; ++i) {
+        model.dual_coef.push_back((i % 2 == 0 ? 1 : -1) * (0.5 + static_cast<double>(random() % 100) / 64));
+        sum_moduli += std::fabs(model.dual_coef[i]);
+        std::vector<double> vector;
+        double from_center = 0, from_origin = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            vector.push_back(random() % 3 == 0 ? 0 : (static_cast<double>(random() % 9) - 4) / 4);
+            from_center += std::pow(vector[j] - static_cast<double>(model.center[j]), 2);
+            from_origin += vector[j] * vector[j];
+        }
+        sq_norm = std::max(sq_norm, from_center);
+        sq_norm_origin = std::max(sq_norm_origin, from_origin);
+        model.support_vectors.push_back(vector);
+    }
+    model.max_sv_norm = std::sqrt(sq_norm) * (1 + 1e-12);
+    model.max_sv_norm_origin = std::sqrt(sq_norm_origin) * (1 + 1e-12);
+    // Every part of the function, and the whole, has a norm of at most sum |a_i|.
+    std::fill(model.bound.begin(), model.bound.end(), 0.0);
+    if (mode == artifact_writer::certified) {
+        std::fill(model.bound.begin(), model.bound.begin() + 11, sum_moduli * (1 + 1e-12));
+    }
+    model.bound[11] = sum_moduli * (1 + 1e-12);
+    if (mode == artifact_writer::certified) {
+        expand(model);
+        artifact_writer::add_check_rows(model, 2);
+    }
+    artifact_writer::add_exact_check_rows(model, 2);
+    return model;
+}
+
+/// One small model of every mode.
+inline artifact_writer::Model small_model(std::uint32_t mode) {
+    return mode == artifact_writer::approximate ? approximate_model() : true_model(mode);
+}
+
+constexpr std::uint32_t all_modes[] = {artifact_writer::approximate, artifact_writer::certified,
+                                       artifact_writer::exact};
+
+// --- what a reader says ---
+
+inline Status opened(const Bytes& bytes, ModelView& model) {
+    const ExactCopy copy(bytes);
+    return open_artifact(copy.data(), bytes.size(), model);
+}
+inline Status opened(const Bytes& bytes) {
+    ModelView model;
+    return opened(bytes, model);
+}
+
+/// Where a section has its entry in the table, by its identifier.
+inline std::size_t entry_of(const Bytes& bytes, std::uint32_t identifier) {
+    std::size_t entry = 192;
+    while (get<std::uint32_t>(bytes, entry) != identifier) entry += 24;
+    return entry;
+}
+inline std::size_t content_of(const Bytes& bytes, std::uint32_t identifier) {
+    return static_cast<std::size_t>(get<std::uint64_t>(bytes, entry_of(bytes, identifier) + 8));
+}
+
+/// Status after one change to a valid artifact, with the checksum made right again.
+template <class T>
+Status with(std::size_t offset, T value, Bytes bytes = artifact_writer::written(approximate_model())) {
+    put(bytes, offset, value);
+    seal(bytes);
+    return opened(bytes);
+}
+
+/// The same, for number `position` of a section.
+template <class T>
+Status with_number(const artifact_writer::Model& model, std::uint32_t identifier, std::size_t position, T value) {
+    const Bytes bytes = artifact_writer::written(model);
+    return with(content_of(bytes, identifier) + sizeof value * position, value, bytes);
+}
+
+/// Status after a change to the sections of a model, laid out as the format wants them.
+inline Status with_sections(const artifact_writer::Model& model, const std::function<void(Sections&)>& change) {
+    Sections sections = artifact_writer::sections_of(model);
+    change(sections);
+    return opened(artifact_writer::laid_out(model, sections));
+}
+
+/// The section of that identifier; there must be one.
+inline Sections::iterator find(Sections& sections, std::uint32_t identifier) {
+    return std::find_if(sections.begin(), sections.end(),
+                        [=](const artifact_writer::Section& section) { return section.identifier == identifier; });
+}
+
+inline Status with_content(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content) {
+    return with_sections(model, [&](Sections& sections) { find(sections, identifier)->content = content; });
+}
+
+/// A section more, in its place.
+inline Status with_section(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content) {
+    return with_sections(model, [&](Sections& sections) {
+        const auto place = std::find_if(sections.begin(), sections.end(), [=](const artifact_writer::Section& section) {
+            return section.identifier > identifier;
+        });
+        sections.insert(place, {identifier, content});
+    });
+}
+
+inline Status without_section(const artifact_writer::Model& model, std::uint32_t identifier) {
+    return with_sections(model, [&](Sections& sections) { sections.erase(find(sections, identifier)); });
+}
+
+inline Status with_labels(std::uint32_t kind, const Bytes& content) {
+    artifact_writer::Model model = approximate_model();
+    model.label_kind = kind;
+    model.labels = content;
+    return opened(artifact_writer::written(model));
+}
+
+}  // namespace artifact_models

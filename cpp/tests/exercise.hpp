@@ -1,0 +1,132 @@
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/approxsvm.hpp>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels.hpp"
+
+// Uses everything that an artifact offers once it has opened, whatever it may hold: a sanitizer sees every read and
+// write outside the memory that was asked for.
+
+namespace exercise {
+
+using namespace approxsvm;
+
+/// Memory of exactly that size, at an address that suits nothing.
+class OddMemory {
+  public:
+    explicit OddMemory(std::size_t n_bytes) : bytes_(new unsigned char[n_bytes + 1]) {}
+    void* data() const { return bytes_.get() + 1; }
+
+  private:
+    std::unique_ptr<unsigned char[]> bytes_;
+};
+
+/// Support vectors are unpacked for the engine; a hostile file may stand for more of them than a test can hold.
+constexpr std::size_t most_prepared_bytes = std::size_t{1} << 28;
+
+/// What is wrong with the answers, or an empty text.
+inline std::string complaint_about_answers(const ModelView& model, Status status, const std::vector<double>& values,
+                                           const std::vector<double>& bounds, const std::vector<std::uint8_t>& stages,
+                                           const std::uint64_t* counts) {
+    if (status != Status::ok) return message(status);
+    std::uint64_t counted[n_stages] = {};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (stages[i] >= n_stages) return "row " + std::to_string(i) + " was not answered";
+        ++counted[stages[i]];
+        if (bounds[i] < 0) return "a bound is negative";
+        if (model.mode == Mode::approximate && stages[i] != by_expansion) return "an approximate artifact fell back";
+        if (model.mode == Mode::approximate || stages[i] == by_definition) continue;
+        if (!(bounds[i] <= model.tolerance)) return "a bound is beyond the tolerance";
+        if (model.task != Task::regression && !(std::fabs(values[i]) > bounds[i])) return "a label is in doubt";
+    }
+    return std::equal(counted, counted + n_stages, counts) ? "" : "rows were not counted as they were answered";
+}
+
+template <class Rows>
+std::string evaluated(const ModelView& model, const void* prepared, dispatch::EvaluateFunction<Rows> function,
+                      const Rows& rows, bool one_by_one, const OddMemory& workspace) {
+    std::vector<double> values(rows.n_rows), bounds(rows.n_rows);
+    std::vector<std::uint8_t> stages(rows.n_rows, 255);
+    std::uint64_t counts[n_stages] = {};
+    const Status status =
+        function(prepared, rows, one_by_one, {values.data(), bounds.data(), stages.data()}, counts, workspace.data());
+    return complaint_about_answers(model, status, values, bounds, stages, counts);
+}
+
+/// Rows near and far through every stage, dense and sparse.
+inline std::string complaint_about_evaluation(const ModelView& model, const dispatch::Kernels& kernels) {
+    const std::size_t d = model.n_features;
+    if (kernels.prepared_bytes(model) > most_prepared_bytes) return "";
+    const OddMemory memory(kernels.prepared_bytes(model));
+    const void* const prepared = kernels.prepare(model, memory.data());
+    const OddMemory workspace(kernels.evaluation_workspace_bytes(d));
+    if (model.mode != Mode::approximate) {
+        const OddMemory replay(kernels.exact_replay_bytes(d));
+        kernels.replay_exact_check_rows(prepared, replay.data());
+    }
+    const std::vector<float> near(model.center, model.center + d);
+    const std::vector<double> far(d, 3e38);
+    const float values[] = {1.0f, 0.5f, -2.0f};
+    const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
+    const std::int32_t row_starts[] = {0, 3, 3, 3, 3, 3, 3};
+    for (const std::size_t n : {std::size_t{1}, std::size_t{6}, kernels.block_rows + 1}) {
+        std::string complaint = evaluated(model, prepared, kernels.evaluate_dense_f32,
+                                          DenseRows<float>{near.data(), n, 0, 1}, n == 1, workspace);
+        if (!complaint.empty()) return complaint;
+        complaint = evaluated(model, prepared, kernels.evaluate_dense_f64, DenseRows<double>{far.data(), n, 0, 1},
+                              n == 1, workspace);
+        if (!complaint.empty()) return complaint;
+        if (n > 6) break;
+        complaint = evaluated(model, prepared, kernels.evaluate_csr_f32_i32,
+                              CsrRows<float, std::int32_t>{values, columns, row_starts, n}, n == 1, workspace);
+        if (!complaint.empty()) return complaint;
+    }
+    return "";
+}
+
+/// The expansion alone: every sum must be a number.
+inline std::string complaint_about_expansion(const ModelView& model, const dispatch::Kernels& kernels) {
+    const std::size_t d = model.n_features;
+    const std::unique_ptr<double[]> memory(new double[folded_doubles(d)]);
+    const FoldedModel terms = fold_center(model, memory.get());
+    const dispatch::Folded folded{terms.constant, terms.center_sq_norm, terms.half_theta, terms.linear};
+    const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
+    const float values[] = {1.0f, 0.5f, -2.0f};
+    const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
+    const std::int32_t row_starts[] = {0, 3, 3};
+    const OddMemory replay(kernels.replay_bytes(d)), workspace(kernels.workspace_bytes(d));
+    kernels.replay_check_rows(model, replay.data());
+    double decided[7];
+    if (kernels.dense_f32(model, {near.data(), 1, 0, 1}, decided, workspace.data()) != Status::ok) return "one row";
+    if (std::isnan(decided[0])) return "the center has no value";
+    if (kernels.dense_f32(model, {near.data(), 7, 0, 1}, decided, workspace.data()) != Status::ok) return "seven rows";
+    if (decided[0] != decided[6]) return "equal rows differ";
+    if (kernels.dense_f32(model, {far.data(), 1, 0, 1}, decided, workspace.data()) != Status::ok) return "a far row";
+    if (kernels.csr_f32_i32(model, folded, {values, columns, row_starts, 2}, decided, workspace.data()) != Status::ok) {
+        return "sparse rows";
+    }
+    const bool numbers = !std::isnan(decided[0]) && !std::isnan(decided[1]);
+    return model.gamma == 0.0 || numbers ? "" : "a sparse row has no value";
+}
+
+/// What goes wrong when an opened artifact is used on any target, or an empty text.
+inline std::string complaint_about(const ModelView& model) {
+    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        std::string complaint = model.mode == Mode::exact ? "" : complaint_about_expansion(model, *kernels);
+        if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
+        if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
+    }
+    if (model.task == Task::classification && model.label_kind == LabelKind::int64 &&
+        integer_label(model, 1.0) == integer_label(model, 0.0)) {
+        return "the labels are the same";
+    }
+    return "";
+}
+
+}  // namespace exercise
