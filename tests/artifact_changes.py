@@ -1,0 +1,118 @@
+"""Artifacts to break: small ones of every mode, one change at a time, and both readers' answer."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import random_model
+
+from approxsvm import Artifact, ArtifactError, _native
+from approxsvm.compiler import compile as compile_model
+
+# Offsets of header fields, from the table in models/FORMAT.md.
+VERSION, N_SECTIONS, FILE_BYTES, CHECKSUM, TASK, MODE, DEGREE, N_FEATURES = 8, 12, 16, 24, 28, 32, 36, 40
+FIRST_INDEX, N_LABELS, GAMMA, INTERCEPT, CONSTANT, INPUT_SCALE, OUTPUT_SCALE = 56, 60, 64, 72, 80, 88, 96
+MAX_SV_NORM, MAX_SV_NORM_ORIGIN, LABEL_KIND, LABEL_DTYPE, CENTER_KIND, TOLERANCE = 104, 112, 120, 124, 176, 184
+CENTER, LINEAR, QUADRATIC, LABELS, CHECK_ROWS, FEATURE_NAMES = range(1, 7)
+BOUND, DIRECTION, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS = range(7, 12)
+NAN, INF = float("nan"), float("inf")
+MODES = ("approximate", "certified", "exact")
+
+Change = Callable[[bytearray], Any]
+
+
+def classifier(mode: Any = "certified", **changes: Any) -> Artifact:
+    """Three features with names and labels 1 and -1; gamma 0.6 gives input_scale 1, 2 gamma / 1^2 = 1.2."""
+    arguments: dict[str, Any] = {"n_features": 3, "n_sv": 6, "gamma": 0.6, "feature_names": ("länge", "b", "")}
+    return compile_model(random_model(5, **(arguments | changes)), mode=mode).artifact
+
+
+def regressor(mode: Any = "certified") -> Artifact:
+    return compile_model(random_model(5, n_features=3, n_sv=6, gamma=0.6, task="regression"), mode=mode).artifact
+
+
+def sealed(data: bytearray) -> bytes:
+    """Make file_bytes and checksum true again, so that a reader meets the change itself."""
+    struct.pack_into("<Q", data, FILE_BYTES, len(data))
+    struct.pack_into("<I", data, CHECKSUM, 0)
+    struct.pack_into("<I", data, CHECKSUM, zlib.crc32(data))
+    return bytes(data)
+
+
+def entries(data: bytes | bytearray) -> dict[int, tuple[int, int, int]]:
+    """Where each section's table entry is, where it starts, and how long it is, by identifier."""
+    result = {}
+    for k in range(struct.unpack_from("<I", data, N_SECTIONS)[0]):
+        identifier, _, offset, size = struct.unpack_from("<IIQQ", data, 192 + 24 * k)
+        result[identifier] = (192 + 24 * k, offset, size)
+    return result
+
+
+def field(offset: int, code: str, value: Any) -> Change:
+    return lambda data: struct.pack_into("<" + code, data, offset, value)
+
+
+def entry(identifier: int, offset: int, code: str, value: int) -> Change:
+    return lambda data: struct.pack_into("<" + code, data, entries(data)[identifier][0] + offset, value)
+
+
+def number(identifier: int, position: int, code: str, value: float) -> Change:
+    size = struct.calcsize(code)
+    return lambda data: struct.pack_into("<" + code, data, entries(data)[identifier][1] + size * position, value)
+
+
+def content(changes: dict[int, bytes | None]) -> Change:
+    """Other contents for some sections, None for no section; laid out as the format wants it."""
+
+    def change(data: bytearray) -> None:
+        parts: dict[int, bytes | None] = {
+            i: bytes(data[offset : offset + size]) for i, (_, offset, size) in entries(data).items()
+        }
+        sections = {i: part for i, part in sorted({**parts, **changes}.items()) if part is not None}
+        offset, table, body = 192 + 24 * len(sections), b"", b""
+        for identifier, part in sections.items():
+            start = -(-offset // 64) * 64
+            table += struct.pack("<IIQQ", identifier, 0, start, len(part))
+            body += bytes(start - offset) + part
+            offset = start + len(part)
+        struct.pack_into("<I", data, N_SECTIONS, len(sections))
+        data[192:] = table + body + bytes(-offset % 64)
+
+    return change
+
+
+def texts(*parts: bytes) -> bytes:
+    return struct.pack(f"<{len(parts)}I", *map(len, parts)) + b"".join(parts)
+
+
+def section(artifact: Artifact, identifier: int) -> bytes:
+    _, offset, size = entries(artifact.data)[identifier]
+    return artifact.data[offset : offset + size]
+
+
+def changed(change: Change, artifact: Artifact | None = None) -> bytes:
+    data = bytearray((artifact or classifier()).data)
+    change(data)
+    return sealed(data)
+
+
+def refused(data: bytes, message: str) -> None:
+    """Both readers refuse the bytes; Python says which field is wrong."""
+    with pytest.raises(ArtifactError, match=message):
+        Artifact(data)
+    with pytest.raises(ArtifactError):
+        _native.Predictor(data)
+    assert not is_read_natively(data)
+
+
+def is_read_natively(data: bytes) -> bool:
+    """Whether the native reader takes the bytes; check rows may still give other values."""
+    try:
+        _native.Predictor(data)
+    except ArtifactError as error:
+        return "check row" in str(error)
+    return True

@@ -1,0 +1,328 @@
+"""Writing .asvm files and what comes back from them: labels, names, packed matrices, numbers at their limits."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from artifact_changes import INF, MODES, classifier, regressor
+from conftest import random_model
+
+import approxsvm
+from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native, reference
+from approxsvm import artifact as artifacts
+from approxsvm.compiler import compile as compile_model
+from approxsvm.expansion import taylor
+from approxsvm.expansion.certificate import certify
+
+# --- round trips ---
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, -4], np.int8),
+        np.array([2**62 + 1, -(2**63)], np.int64),
+        np.array([0, 255], np.uint8),
+        np.array([2**63 - 1, 0], np.uint64),
+        np.array([True, False]),
+        np.array([0.1, -1e30], np.float32),
+        np.array([0.1, -1e300], np.float64),
+        np.array([0.5, 2], np.float16),
+        np.array([1, 2], ">i4"),
+        np.array(["größer", ""], "<U9"),
+        np.array(["a", "b" * 300]),
+        np.array(["日本", "a\0"], dtype=object),
+    ],
+    ids=lambda labels: labels.dtype.str,
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_labels_survive(mode: str, labels: npt.NDArray[Any], tmp_path: Path) -> None:
+    artifact = classifier(mode, labels=labels)
+    artifact.write(tmp_path / "model.asvm")
+    back = Artifact.read(tmp_path / "model.asvm").labels
+    assert back.dtype == labels.dtype
+    assert back.tolist() == labels.tolist()
+    assert [type(label) for label in back.tolist()] == [type(label) for label in labels.tolist()]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**63, 0], np.uint64),
+        np.array([1j, 2]),
+        np.array([b"a", b"b"]),
+        np.array([1, "a"], dtype=object),
+        np.array([0.5, INF]),
+        np.array(["\ud800", "b"]),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_that_cannot_be_stored(labels: npt.NDArray[Any]) -> None:
+    with pytest.raises(UnsupportedModelError, match="labels"):
+        classifier(labels=labels)
+
+
+@pytest.mark.parametrize("names", [("größe", "日本語", "\U0001f600"), ("", "", ""), ("a" * 5000, "same", "same"), None])
+def test_feature_names_survive(names: tuple[str, ...] | None, tmp_path: Path) -> None:
+    artifact = classifier(feature_names=names)
+    artifact.write(tmp_path / "model.asvm")
+    assert Artifact.read(tmp_path / "model.asvm").feature_names == names
+
+
+def test_source_is_cut_between_characters() -> None:
+    assert classifier(source="libsvm c_svc").source == "libsvm c_svc"
+    assert classifier(source="a" * 31 + "é").source == "a" * 31
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_copies_are_equal(mode: str) -> None:
+    artifact = classifier(mode)
+    for twin in (
+        pickle.loads(pickle.dumps(artifact)),
+        copy.copy(artifact),
+        copy.deepcopy(artifact),
+        Artifact(artifact.data),
+    ):
+        assert twin == artifact
+        assert hash(twin) == hash(artifact)
+        assert twin.labels.tolist() == artifact.labels.tolist()
+    assert artifact != regressor(mode)
+    assert artifact != artifact.data
+
+
+def test_a_pickle_is_validated() -> None:
+    stream = bytearray(pickle.dumps(classifier()))
+    stream[stream.index(b"\x89ASVM") + 90] ^= 1
+    with pytest.raises(ArtifactError, match="checksum"):
+        pickle.loads(bytes(stream))
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "not a model.asvm"
+    path.write_bytes(b"svm_type c_svc\n")
+    with pytest.raises(ArtifactError, match=r"not a model\.asvm: not an approxsvm artifact"):
+        Artifact.read(path)
+    with pytest.raises(FileNotFoundError, match="missing"):
+        approxsvm.load(tmp_path / "missing.asvm")
+
+
+# --- writing ---
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace", "chmod"])
+def test_a_failing_write_leaves_no_trace(broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.asvm"
+    path.write_bytes(b"before")
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, broken, fail)
+    with pytest.raises(OSError, match="No space"):
+        classifier().write(path)
+    monkeypatch.undo()
+    assert path.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["model.asvm"]
+
+
+def test_write_replaces_and_cannot_replace_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "model.asvm"
+    path.write_bytes(b"before")
+    artifact = classifier()
+    artifact.write(path)
+    assert path.read_bytes() == artifact.data
+    (tmp_path / "folder.asvm").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        artifact.write(tmp_path / "folder.asvm")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        artifact.write(tmp_path / "nowhere" / "model.asvm")
+    assert sorted(os.listdir(tmp_path)) == ["folder.asvm", "model.asvm"]
+
+
+def test_write_obeys_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        classifier().write(tmp_path / "model.asvm")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "model.asvm").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_write_into_a_read_only_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "model.asvm").write_bytes(b"before")
+    folder.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError):
+            classifier().write(folder / "model.asvm")
+        assert os.listdir(folder) == ["model.asvm"]
+        assert (folder / "model.asvm").read_bytes() == b"before"
+    finally:
+        folder.chmod(0o700)
+
+
+# --- contents ---
+
+
+@pytest.mark.parametrize("d", [*range(1, 26), 63, 64, 65, 130])
+def test_unpack_triangle_undoes_packing(d: int) -> None:
+    matrix = np.random.default_rng(d).integers(-100, 100, (d, d)).astype(np.float64)
+    matrix = matrix + matrix.T
+    packed = artifacts._pack_triangle(matrix)
+    assert packed.shape == (d * (d + 1) // 2,)
+    assert (artifacts.unpack_triangle(packed.astype(np.float32), d) == matrix).all()
+    position = 0  # the order as the format says it, entry by entry
+    for first in range(0, d, 8):
+        for column in range(first, d):
+            for row in range(first, min(first + 8, column + 1)):
+                assert packed[position] == matrix[row, column] * (1 if row == column else 2)
+                position += 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
+@pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 17, 130])
+def test_what_was_compiled_comes_back(d: int, task: str, mode: Any) -> None:
+    model = random_model(4, n_features=d, gamma=0.5 / d, task=task)
+    artifact = compile_model(model, mode=mode).artifact
+    assert (artifact.mode, artifact.task, artifact.n_features) == (mode, task, d)
+    assert artifact.header["degree"] == (0 if mode == "exact" else 2)
+    assert artifact.header["n_support_vectors"] == 40
+    assert artifact.bound_numbers().shape == (16,)
+    assert artifact.bound_numbers()[11] >= np.abs(model.dual_coef).sum()
+    assert len(artifact.check_rows()) == (0 if mode == "exact" else 2)
+    assert len(artifact.check_rows("exact_check_rows")) == (0 if mode == "approximate" else 2)
+    if mode == "approximate":
+        assert artifact.dual_coef().size == artifact.support_vectors().size == 0
+        assert artifact.header["tolerance"] == INF
+    else:
+        assert (artifact.dual_coef() == model.dual_coef[0]).all()
+        assert (artifact.support_vectors() == model.support_vectors).all()
+    assert len(artifact.coefficients("direction")) == (d * (d + 1) // 2 if mode == "certified" else 0)
+    if mode == "exact":
+        assert (artifact.bound_numbers()[np.arange(16) != 11] == 0.0).all()
+
+
+def test_center_and_tolerance_are_written() -> None:
+    model = random_model(6)
+    for mode in ("certified", "exact"):
+        assert compile_model(model, mode=mode).artifact.header["tolerance"] == INF
+        assert compile_model(model, mode=mode, tolerance=1e-3).artifact.header["tolerance"] == 1e-3
+        origin = compile_model(model, mode=mode, center="origin").artifact
+        assert (origin.center == 0.0).all()
+        assert (origin.header["center_kind"], compile_model(model, mode=mode).artifact.header["center_kind"]) == (0, 1)
+
+
+def test_the_builders_take_any_center() -> None:
+    model = random_model(7, labels=np.array(["ja", "nein"]))
+    center = np.full(7, 0.25, np.float32)
+    norms = (float(np.linalg.norm(model.support_vectors - center, axis=1).max()), 9.0)
+    exact = artifacts.build_exact(model, center, norms, 0.5)
+    assert (exact.center == center).all()
+    assert (exact.header["max_sv_norm"], exact.header["max_sv_norm_origin"], exact.header["tolerance"]) == (*norms, 0.5)
+    expansion = taylor.expand(model, "origin")
+    certificate = certify(model, expansion)
+    for mode in ("approximate", "certified"):
+        artifact = artifacts.build_expansion(model, expansion, certificate, mode, 0.25)
+        assert (artifact.header["tolerance"], artifact.header["center_kind"]) == (0.25, 0)
+        assert (artifact.bound_numbers()[:9] == certificate.norms).all()
+        numbers = (certificate.remainder, certificate.total, certificate.sum_moduli, certificate.coefficient_error)
+        assert tuple(artifact.bound_numbers()[9:13]) == numbers
+        _native.Predictor(artifact.data)
+    scaled = artifacts.unpack_triangle(artifact.coefficients("direction"), 7) * artifact.bound_numbers()[13]
+    assert np.abs(scaled - certificate.direction).max() <= 1e-6 * np.abs(certificate.direction).max()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 9, 16, 20, 257])
+def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
+    """The same synthetic rows, bit for bit: otherwise the values would be far apart."""
+    for seed, (gamma, scale, shift) in enumerate([(0.5 / d, 1.0, 0.0), (1e-6, 100.0, 1e4), (50.0, 0.05, -3.0)]):
+        model = random_model(seed, n_features=d, gamma=gamma, task=task)
+        vectors = np.asarray(model.support_vectors) * scale + shift
+        artifact = compile_model(
+            random_model(seed, n_features=d, gamma=gamma, task=task, support_vectors=vectors), mode=mode
+        ).artifact
+        assert _native.Predictor(artifact.data).target == target
+
+
+def error_and_promise(model: KernelModel, mode: Any, rows: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """The largest error over some rows, and the most it may be: the promise, or a share of the coefficients."""
+    compiled = compile_model(model, mode=mode)
+    error = np.abs(compiled.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()
+    promise = compiled.artifact.header["tolerance"]
+    share = 1e-3 * np.abs(model.dual_coef).sum()
+    # The reference rounds like float64 sums do.
+    return float(error), float(promise + 1e-12 * share if mode != "approximate" else share)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("exponent", [-200, -199, -100, -1, 0, 1, 100, 199, 200])
+def test_extreme_gamma(exponent: int, mode: Any, target: str) -> None:
+    gamma = 2.0**exponent
+    vectors = np.random.default_rng(1).normal(size=(40, 7)) * 0.05 / np.sqrt(gamma)
+    model = random_model(1, gamma=gamma, support_vectors=vectors, task="regression")
+    assert 1.0 <= 2.0 * gamma / compile_model(model, mode=mode).artifact.header["input_scale"] ** 2 < 4.0
+    error, promise = error_and_promise(model, mode, vectors)
+    assert error <= promise
+
+
+@pytest.mark.parametrize("gamma", [5e-324, 1e-300, 2.0**-202, 2.0**202, 1e100, 1e154, 1e200, 1.7e308])
+@pytest.mark.parametrize("scale", [1.0, 1e-30])
+def test_gamma_beyond_the_format(gamma: float, scale: float) -> None:
+    vectors = np.random.default_rng(1).normal(size=(40, 7)) * scale
+    for mode in MODES:
+        with pytest.raises(UnsupportedModelError, match="gamma is"):
+            compile_model(random_model(1, gamma=gamma, support_vectors=vectors), mode=mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gamma_zero_is_a_constant(mode: Any, target: str) -> None:
+    compiled = compile_model(random_model(1, gamma=0.0, task="regression"), mode=mode)
+    rows = np.array([[0.0] * 7, [1e30] * 7, [1e300] * 7, [-1.0] * 7])
+    model = random_model(1, gamma=0.0, task="regression")
+    np.testing.assert_allclose(compiled.predict(rows), model.dual_coef.sum() + model.intercept[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("size", "gamma"),
+    [
+        *((size, 0.1) for size in (1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300)),
+        *((size, gamma) for size in (1e-200, 1e-100, 1e100, 1e150) for gamma in (2.0**-200, 2.0**200)),
+    ],
+)
+def test_extreme_coefficients(size: float, gamma: float, mode: Any) -> None:
+    if mode == "exact":
+        size = min(size, 1e299)  # there the moduli of the coefficients must add up to 2^1000 at most
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(40, 7)) * 0.05 / np.sqrt(gamma)
+    changes = {"support_vectors": vectors, "dual_coef": rng.normal(size=(1, 40)) * size, "intercept": np.zeros(1)}
+    model = random_model(2, gamma=gamma, task="regression", **changes)
+    error, promise = error_and_promise(model, mode, vectors)
+    assert error <= promise
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("size", [2.0**1000, 1e302, 1e305])
+def test_coefficients_beyond_the_format(size: float, mode: Any) -> None:
+    with pytest.raises(UnsupportedModelError, match=r"the limit is 2\^1000"):
+        compile_model(random_model(3, task="regression", dual_coef=np.full((1, 40), size)), mode=mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_support_vectors_is_a_constant(mode: Any, target: str) -> None:
+    changes = {"support_vectors": np.empty((0, 7)), "dual_coef": np.empty((1, 0)), "intercept": np.array([1.5])}
+    compiled = compile_model(random_model(3, task="regression", **changes), mode=mode)
+    assert (compiled.predict(np.ones((3, 7))) == 1.5).all()
+    assert compiled.artifact.support_vectors().shape == (0, 7)

@@ -1,0 +1,316 @@
+"""Packed support vectors: every number comes back, in few bytes, and both readers refuse whatever breaks a rule."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from artifact_changes import (
+    DUAL_COEF,
+    EXACT_CHECK_ROWS,
+    INF,
+    NAN,
+    SUPPORT_VECTORS,
+    changed,
+    content,
+    is_read_natively,
+)
+from conftest import random_model
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_array
+
+from approxsvm import ArtifactError, KernelModel, packing, reference
+from approxsvm.compiler import compile as compile_model
+
+DENSE, CSR = range(2)
+FLOAT64, FLOAT32, CODES8, CODES16 = range(4)
+CODE_TYPES = ("<f8", "<f4", "<u1", "<u2")
+HEADER = struct.Struct("<IIIIQ")
+
+
+def model_of(vectors: Any) -> KernelModel:
+    n_sv = vectors.shape[0]
+    return random_model(0, n_sv=n_sv, task="regression", support_vectors=vectors, dual_coef=np.ones((1, n_sv)))
+
+
+def packed(vectors: Any) -> bytes:
+    return packing.pack(model_of(vectors))
+
+
+def kind_of(data: bytes) -> tuple[int, int]:
+    """Storage and value kind."""
+    return struct.unpack_from("<II", data)
+
+
+def readable(data: bytes, n_sv: int, n_features: int) -> bool:
+    """Whether the native reader takes a section of that content inside an exact artifact."""
+    artifact = artifact_of_width(n_features)
+    coefficients = {DUAL_COEF: bytes(8 * n_sv), EXACT_CHECK_ROWS: struct.pack("<3d", 0.0, 0.0, 1e300)}
+    return is_read_natively(changed(content({SUPPORT_VECTORS: data, **coefficients}), artifact))
+
+
+def artifact_of_width(n_features: int, cache: dict[int, Any] = {}) -> Any:  # noqa: B006
+    if n_features not in cache:
+        vectors = csr_array(np.eye(2, n_features))
+        cache[n_features] = compile_model(model_of(vectors), mode="exact").artifact
+    return cache[n_features]
+
+
+def check_round_trip(vectors: npt.NDArray[np.float64]) -> None:
+    n_sv, d = vectors.shape
+    for form in (vectors, csr_array(vectors)):
+        data = packed(form)
+        back = packing.unpack(data, n_sv, d)
+        assert back.dtype == np.float64
+        assert back.shape == vectors.shape
+        assert (back == vectors).all()  # -0.0 equals 0.0
+        assert len(data) <= HEADER.size + 8 * vectors.size
+        assert len(data) % 8 == 0
+        assert readable(data, n_sv, d)
+
+
+# --- what comes back ---
+
+LIMITS = [0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e308, -1.7976931348623157e308, 1.0, 2.0**-149, 3.4e38]
+NUMBERS = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(LIMITS), st.just(0.0))
+SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(vectors=hnp.arrays(np.float64, SHAPES, elements=NUMBERS, fill=st.just(0.0)))
+@example(vectors=np.array([LIMITS]))
+@example(vectors=np.array([LIMITS]).T)
+def test_any_numbers_come_back(vectors: npt.NDArray[np.float64]) -> None:
+    check_round_trip(vectors)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    vectors=hnp.arrays(np.float64, SHAPES, elements=st.floats(allow_nan=False, allow_infinity=False, width=32)),
+    n_distinct=st.integers(1, 5),
+)
+def test_narrow_numbers_come_back(vectors: npt.NDArray[np.float64], n_distinct: int) -> None:
+    check_round_trip(vectors)
+    few = vectors.ravel()[:n_distinct]
+    check_round_trip(np.resize(few, vectors.shape))
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 8, 255, 256, 257, 65535, 65536])
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.5, 1.0])
+def test_any_number_of_columns(d: int, density: float) -> None:
+    rng = np.random.default_rng(d)
+    n_sv = 9 if d < 1000 else 3
+    for numbers in (rng.normal(size=(n_sv, d)), rng.integers(-3, 4, (n_sv, d)).astype(float)):
+        numbers[rng.random((n_sv, d)) >= density] = 0.0
+        numbers[-1, -1] = 1.0  # the last column is used
+        check_round_trip(numbers)
+        check_round_trip(np.vstack((numbers, np.ones(d))))  # a row with as many values as columns
+
+
+@pytest.mark.parametrize("d", [1, 255, 256, 65536])
+def test_no_support_vectors(d: int) -> None:
+    check_round_trip(np.empty((0, d)))
+
+
+def test_unsorted_and_repeated_columns_are_put_in_order() -> None:
+    # Column 3 comes before 1, and 1 twice; a stored zero is none.
+    untidy = csr_array((np.array([4.0, 1.0, 2.0, 0.0]), np.array([3, 1, 1, 0]), np.array([0, 3, 4])), shape=(2, 900))
+    expected = np.zeros((2, 900))
+    expected[0, [1, 3]] = 3.0, 4.0
+    data = packed(untidy)
+    assert (packing.unpack(data, 2, 900) == expected).all()
+    assert struct.unpack_from("<Q", data, 16) == (2,)
+    assert untidy.indices.tolist() == [3, 1, 1, 0]  # the model is as it was
+
+
+def test_numbers_that_leave_room_become_narrow() -> None:
+    """Each encoding where it is the shortest, and the decision values of the native engine behind it."""
+    rng = np.random.default_rng(1)
+    shape = (120, 90)
+    wide = rng.normal(size=shape)
+    choices = {
+        FLOAT64: wide,
+        FLOAT32: wide.astype(np.float32).astype(np.float64),
+        CODES8: rng.choice(rng.normal(size=200), shape),
+        CODES16: rng.choice(rng.normal(size=700), shape),
+    }
+    for kind, numbers in choices.items():
+        for storage, vectors in ((DENSE, numbers), (CSR, np.where(rng.random(shape) < 0.3, numbers, 0.0))):
+            expected = FLOAT64 if (storage, kind) == (CSR, FLOAT64) else kind
+            data = packed(vectors)
+            assert kind_of(data) == (storage, expected)
+            check_round_trip(vectors)
+            model = random_model(2, n_sv=120, n_features=90, gamma=0.01, task="regression", support_vectors=vectors)
+            compiled = compile_model(model, mode="exact")
+            rows = rng.normal(size=(50, 90))
+            error = np.abs(compiled.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()
+            assert error <= 2.0 * compiled.artifact.header["tolerance"]
+
+
+def test_one_number_takes_no_bytes() -> None:
+    assert packed(np.full((50, 40), 0.1)) == HEADER.pack(DENSE, CODES8, 0, 1, 2000) + struct.pack("<d", 0.1)
+    ones = np.zeros((50, 300))
+    ones[np.arange(50), np.arange(50)] = 1.0
+    header = HEADER.pack(CSR, CODES8, 2, 1, 50) + struct.pack("<d", 1.0)
+    assert len(packed(ones)) == len(header) + 104 + 104  # 50 counts and 50 columns of two bytes, padded
+
+
+def test_as_many_codes_as_there_are() -> None:
+    for n, kind in ((256, CODES8), (257, CODES16), (65536, CODES16)):
+        distinct = np.random.default_rng(n).permutation(n) + 0.1  # not float32
+        vectors = np.tile(distinct, 4).reshape(4, n)
+        assert kind_of(packed(vectors)) == (DENSE, kind)
+        check_round_trip(vectors)
+    many = np.arange(65537.0).repeat(4).reshape(4, 65537) + 0.1
+    assert kind_of(packed(many)) == (DENSE, FLOAT64)
+    check_round_trip(many)
+
+
+# --- what is refused ---
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The section, field by field: four vectors of five features."""
+
+    storage: int
+    kind: int
+    index_bytes: int = 0
+    n_values: int = 20
+    dictionary: list[float] = field(default_factory=list)
+    n_dictionary: int = -1
+    counts: list[int] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def encoded(self) -> bytes:
+        n_dictionary = len(self.dictionary) if self.n_dictionary < 0 else self.n_dictionary
+        parts = [np.array(self.dictionary, "<f8").tobytes()]
+        if self.storage == CSR:
+            parts += [np.array(self.counts, np.uint8).tobytes(), np.array(self.columns, np.uint8).tobytes()]
+        if n_dictionary != 1:
+            parts.append(np.array(self.values).astype(CODE_TYPES[self.kind]).tobytes())
+        header = HEADER.pack(self.storage, self.kind, self.index_bytes, n_dictionary, self.n_values)
+        return header + b"".join(part + bytes(-len(part) % 8) for part in parts)
+
+
+def valid(storage: int, kind: int) -> Packing:
+    dictionary = [0.5, -1.25, 3.0] if kind >= CODES8 else []
+    if storage == DENSE:
+        values = [float(k % 3) for k in range(20)]
+        return Packing(DENSE, kind, values=values, dictionary=dictionary)
+    columns = [0, 4, 1, 2, 3, 0]
+    values = [0.0, 2.0, 1.0, 1.0, 2.0, 0.0]
+    return Packing(CSR, kind, 1, 6, dictionary, counts=[2, 0, 3, 1], columns=columns, values=values)
+
+
+ALL_KINDS = [(storage, kind) for storage in (DENSE, CSR) for kind in range(4)]
+
+
+def refused(data: bytes) -> None:
+    with pytest.raises(ArtifactError, match="support_vectors"):
+        packing.unpack(data, 4, 5)
+    assert not readable(data, 4, 5)
+
+
+@pytest.mark.parametrize(("storage", "kind"), ALL_KINDS)
+def test_the_valid_one_is_valid(storage: int, kind: int) -> None:
+    data = valid(storage, kind).encoded()
+    expected = np.zeros((4, 5))
+    names = valid(storage, kind).dictionary or [0.0, 1.0, 2.0]
+    values = [names[int(value)] for value in valid(storage, kind).values]
+    if storage == DENSE:
+        expected.flat[:] = values
+    else:
+        expected[[0, 0, 2, 2, 2, 3], valid(storage, kind).columns] = values
+    assert (packing.unpack(data, 4, 5) == expected).all()
+    assert readable(data, 4, 5)
+    for n_sv in (3, 5) if storage == DENSE else (3, 9):  # counts are padded, and an empty vector has a count of zero
+        with pytest.raises(ArtifactError):
+            packing.unpack(data, n_sv, 5)
+        assert not readable(data, n_sv, 5)
+
+
+@pytest.mark.parametrize(("storage", "kind"), ALL_KINDS)
+def test_header_of_the_section(storage: int, kind: int) -> None:
+    right = valid(storage, kind)
+    data = right.encoded()
+    for offset, wrong in ((0, 2), (0, 2**32 - 1), (0, 1 - storage), (4, 4), (4, 2**32 - 1), (8, 3), (8, 8), (8, 2**31)):
+        refused(data[:offset] + struct.pack("<I", wrong) + data[offset + 4 :])
+    for width in {0, 1, 2, 4} - {right.index_bytes}:
+        refused(replace(right, index_bytes=width).encoded())
+    for n in {0, 1, 2, 4, 65536, 65537, 2**32 - 1} - {len(right.dictionary)}:
+        refused(replace(right, n_dictionary=n).encoded())
+    n_values = right.n_values
+    for n in (0, n_values - 1, n_values + 1, n_values + 2**61, n_values + 2**62, n_values + 2**63, 2**64 - 1, 2**40):
+        refused(replace(right, n_values=n).encoded())
+        if kind >= CODES8:
+            refused(replace(right, n_values=n, dictionary=[0.5]).encoded())
+
+
+@pytest.mark.parametrize(("storage", "kind"), ALL_KINDS)
+def test_every_length_but_the_right_one(storage: int, kind: int) -> None:
+    data = valid(storage, kind).encoded()
+    for n in range(len(data)):
+        refused(data[:n])
+    for n in (1, 7, 8, 16, 64):
+        refused(data + bytes(n))
+
+
+@pytest.mark.parametrize(("storage", "kind"), ALL_KINDS)
+def test_numbers_and_codes_of_the_section(storage: int, kind: int) -> None:
+    right = valid(storage, kind)
+    for bad in (NAN, INF, -INF):
+        for k in (0, -1):
+            numbers = list(right.dictionary if kind >= CODES8 else right.values)
+            numbers[k] = bad
+            refused(replace(right, **{"dictionary" if kind >= CODES8 else "values": numbers}).encoded())
+    if kind >= CODES8:
+        for code in (3, 4, 255):
+            for k in (0, 7 % len(right.values), -1):
+                codes = list(right.values)
+                codes[k] = code
+                refused(replace(right, values=codes).encoded())
+        refused(replace(right, dictionary=[1.0] * 65537).encoded())
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_counts_and_columns_of_the_section(kind: int) -> None:
+    right = valid(CSR, kind)
+    for counts in ([2, 0, 3, 0], [2, 0, 3, 2], [6, 0, 0, 0], [0, 0, 0, 6], [255, 255, 255, 1], [0, 0, 0, 0]):
+        refused(replace(right, counts=counts).encoded())
+    for columns in (
+        [4, 0, 1, 2, 3, 0],
+        [0, 0, 1, 2, 3, 0],
+        [0, 4, 1, 1, 3, 0],
+        [0, 4, 2, 1, 3, 0],
+        [0, 5, 1, 2, 3, 0],
+        [0, 4, 1, 2, 3, 255],
+    ):
+        refused(replace(right, columns=columns).encoded())
+    packing.unpack(replace(right, counts=[0, 2, 3, 1]).encoded(), 4, 5)
+
+
+@pytest.mark.parametrize(("storage", "kind"), ALL_KINDS)
+def test_every_corrupt_byte_is_judged_alike(storage: int, kind: int) -> None:
+    """Whatever one reader takes, the other takes; the padding is among the bytes that neither does."""
+    data = valid(storage, kind).encoded()
+    n_refused = 0
+    for i in range(len(data)):
+        for change in (1, 0x80, 0xFF):
+            mutated = bytearray(data)
+            mutated[i] ^= change
+            try:
+                packing.unpack(bytes(mutated), 4, 5)
+            except ArtifactError:
+                n_refused += 1
+                assert not readable(bytes(mutated), 4, 5)
+            else:
+                assert readable(bytes(mutated), 4, 5)
+    assert n_refused > 3 * 24 - 8
