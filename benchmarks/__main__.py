@@ -13,11 +13,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-import approxsvm
-from benchmarks import accuracy, in_memory, processes, sizes, tables
+from benchmarks import accuracy, exact_labels, in_memory, processes, sizes, tables
 from benchmarks.accuracy import Accuracy
 from benchmarks.answers import WrongAnswerError, answers_for
 from benchmarks.cases import SPECS, Case, Library
+from benchmarks.compiled import compile_all
+from benchmarks.exact_labels import ExactTime
 from benchmarks.in_memory import Latency, RowTime
 from benchmarks.machine import Machine, describe
 from benchmarks.peak import find_peak
@@ -27,7 +28,7 @@ from benchmarks.sizes import ImportTime, Size
 from benchmarks.timing import FULL, NORMAL, QUICK, Effort
 
 _DEFAULT_DATA = Path(__file__).resolve().parent.parent.parent / "shared"
-_PIPE_WIDTH = 160  # columns when the output is not a terminal
+_PIPE_WIDTH = 176  # columns when the output is not a terminal
 
 
 @dataclass
@@ -42,17 +43,24 @@ class Figures:
     batches: list[RowTime] = field(default_factory=list)
     single_rows: list[Latency] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
+    exact_labels: list[ExactTime] = field(default_factory=list)
     imports: list[ImportTime] = field(default_factory=list)
 
 
 @click.command()
-@click.option(
-    "--quick", "effort", flag_value=QUICK, type=click.UNPROCESSED, help="Few rows and rounds: under a minute."
-)
+@click.option("--quick", "effort", flag_value=QUICK, type=click.UNPROCESSED, help="Few rows and rounds: a few minutes.")
 @click.option("--full", "effort", flag_value=FULL, type=click.UNPROCESSED, help="Every row for slow predictors too.")
 @click.option("--only", default="", help="Measure the models whose name contains this, such as a9a or 'a9a 0.01'.")
+@click.option(
+    "--threads",
+    "all_threads",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    show_default="all processors",
+    help="What to call all threads.",
+)
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
-def main(effort: Effort | None, only: str, json_path: Path | None) -> None:
+def main(effort: Effort | None, only: str, all_threads: int, json_path: Path | None) -> None:
     """Measure accuracy, time and size against LIBSVM, scikit-learn and NumPy.
 
     Data are found through APPROXSVM_DATA, a folder with data/ and models/; by default ../shared, seen from the
@@ -63,7 +71,7 @@ def main(effort: Effort | None, only: str, json_path: Path | None) -> None:
         click.echo(f"nothing measured: {root} has no data/ and models/; APPROXSVM_DATA names the folder that has")
         return
     console = Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
-    figures = Figures(describe(), effort or NORMAL)
+    figures = Figures(describe(all_threads), effort or NORMAL)
     try:
         with tempfile.TemporaryDirectory(prefix="approxsvm-benchmarks-") as scratch:
             _measure_all(figures, root, Path(scratch), only)
@@ -94,15 +102,18 @@ def _measure_all(figures: Figures, root: Path, scratch: Path, only: str) -> None
 
 def _measure_case(figures: Figures, case: Case, scratch: Path, peak: Callable[[], float] | None) -> None:
     effort = figures.effort
+    all_threads = figures.machine.all_threads
     answers = answers_for(case)
-    fast = approxsvm.compile(case.model)
+    compiled = compile_all(case, effort)
+    models, fast = compiled.models, compiled.models["approximate"]
     figures.accuracy.append(accuracy.measure(case, answers, fast))
-    batches = in_memory.measure_batches(case, answers, fast, peak, effort)
+    batches = in_memory.measure_batches(case, answers, models, peak, effort, all_threads)
     libsvm = next(time.seconds_per_row for time in batches if time.peer == Libsvm.name)
     figures.batches += batches
     figures.single_rows += in_memory.measure_single_rows(case, answers, fast, libsvm, effort)
-    figures.processes.append(processes.measure(case, answers, fast, scratch, effort))
-    figures.sizes.append(sizes.measure(case, answers, libsvm, effort))
+    figures.exact_labels += exact_labels.measure(case, answers, models, effort, all_threads)
+    figures.processes += processes.measure(case, answers, models, scratch, effort, all_threads)
+    figures.sizes.append(sizes.measure(case, compiled, libsvm))
 
 
 def _recorded(peak: Callable[[], float], record: list[float]) -> Callable[[], float]:
@@ -123,6 +134,7 @@ def _print(figures: Figures, console: Console) -> None:
         tables.batch_table(figures.batches),
         tables.latency_table(figures.single_rows),
         tables.size_table(figures.sizes),
+        tables.exact_table(figures.exact_labels),
         tables.import_table(figures.imports),
     ):
         console.print(table)

@@ -32,7 +32,7 @@ def measure(case: Case, answers: Answers, fast: approxsvm.CompiledSVC) -> Accura
     """Check decision values about both centers, then compare their labels with the exact model's."""
     data = case.data
     exact = answers.exact_labels()
-    about_origin = approxsvm.compile(case.model, center="origin")
+    about_origin = approxsvm.compile(case.model, mode="approximate", center="origin")
     check_decision_values(case, fast, "mean")
     check_decision_values(case, about_origin, "origin")
     mean, origin = fast.predict(data.X_test), about_origin.predict(data.X_test)

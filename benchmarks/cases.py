@@ -58,6 +58,7 @@ SPECS = (
     Spec("a9a", "0.02", "a9a_g0.02.model.xz"),
     Spec("a9a", "0.1", "a9a_g0.1.model.xz"),
     Spec("ijcnn1", "0.05", "ijcnn1_g0.05.model.xz", Prior(differ=0.0051, speedup=8.25 / 0.34)),
+    Spec("ijcnn1", "2", "ijcnn1_g2.model.xz"),
     Spec("mnist", "1e-4", "mnist1_g1e-4.model.xz", Prior(differ=0.0, speedup=25.6 / 0.5)),
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,8 +12,10 @@ from threadpoolctl import threadpool_limits
 import approxsvm
 from benchmarks.answers import Answers
 from benchmarks.cases import Case
-from benchmarks.peers import IN_MEMORY, Answer, Libsvm, Peer, Sample, svc_from
-from benchmarks.timing import Effort, latency, medians, seconds, spread, warm_seconds
+from benchmarks.compiled import Models
+from benchmarks.contenders import Contender, contenders_for, libsvm_baselines
+from benchmarks.peers import IN_MEMORY, svc_from
+from benchmarks.timing import Effort, latency, medians, seconds, warm_seconds
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class RowTime:
     Attributes
     ----------
     speedup : float
-        LIBSVM's time per row over this one's.
+        LIBSVM's time per row, on as many threads or on one if that is faster, over this one's.
     peak_share : float
         Of the float32 multiply-adds that the core can do, counting d (d + 1) / 2 per row and nothing else,
         although the time holds everything.
@@ -53,51 +54,37 @@ class Latency:
 def measure_batches(
     case: Case,
     answers: Answers,
-    fast: approxsvm.CompiledSVC,
+    models: Models,
     peak: Callable[[], float] | None,
     effort: Effort,
+    all_threads: int,
 ) -> list[RowTime]:
-    """Check all contenders, then time them: the exact ones, then the fast ones in turns with the yardstick.
-
-    Libraries get one thread each: BLAS, and LIBSVM's build on PyPI, which uses OpenMP. Ours is told its number.
-    """
-    samples: dict[Answer, Sample] = {
-        "exact": Sample(case, spread(case.n_rows, effort.slow_rows)),
-        "expansion": Sample(case, spread(case.n_rows, None)),
-    }
-    peers = _installed_peers(case, fast, samples)
+    """Check all contenders, then time them: the exact ones, then the fast ones in turns with the yardstick."""
+    contenders = contenders_for(IN_MEMORY, case, models, effort, all_threads)
+    present = [x for x in contenders if x.peer is not None]
     with threadpool_limits(1):  # entered only now: it reaches the libraries that are loaded
-        for peer in peers.values():
-            check = answers.check_exact if peer.answer == "exact" else answers.check_expansion
-            check(f"{case.name}: {peer.name}", peer.predict(), samples[peer.answer].numbers)
-        slow = {name: partial(seconds, x.predict) for name, x in peers.items() if x.answer == "exact"}
-        quick = {name: partial(warm_seconds, x.predict) for name, x in peers.items() if x.answer == "expansion"}
+        for x in present:
+            x.check(answers)
+        slow = {x: partial(seconds, x.predict) for x in present if x.kind.answer == "exact"}
+        quick = {x: partial(warm_seconds, x.predict) for x in present if x.kind.answer == "expansion"}
         yardstick = {} if peak is None else {"peak": peak}
         times = medians(slow, effort.slow_rounds) | medians(yardstick | quick, effort.rounds)
-    per_row = {name: times[name] / len(samples[peer.answer]) for name, peer in peers.items()}
-    return [_row_time(case, kind, len(samples[kind.answer]), per_row, times.get("peak")) for kind in IN_MEMORY]
+    per_row = {x: times[x] / len(x.sample) for x in present}
+    baselines = libsvm_baselines(per_row)
+    return [_row_time(case, x, per_row.get(x), baselines.get(x.n_threads), times.get("peak")) for x in contenders]
 
 
-def _installed_peers(case: Case, fast: approxsvm.CompiledSVC, samples: dict[Answer, Sample]) -> dict[str, Peer]:
-    peers: dict[str, Peer] = {}
-    for kind in IN_MEMORY:
-        with suppress(ImportError):
-            peers[kind.name] = kind(case, fast, samples[kind.answer])
-    return peers
-
-
-def _row_time(case: Case, kind: type[Peer], n_rows: int, per_row: dict[str, float], peak: float | None) -> RowTime:
-    own, libsvm = per_row.get(kind.name), per_row.get(Libsvm.name)
+def _row_time(case: Case, x: Contender, own: float | None, libsvm: float | None, peak: float | None) -> RowTime:
     multiply_adds = case.n_features * (case.n_features + 1) / 2
     share = None
-    if own is not None and peak is not None and kind.counts_multiply_adds:
+    if own is not None and peak is not None and x.kind.counts_multiply_adds and x.n_threads == 1:
         share = multiply_adds / own / peak
     return RowTime(
         model=case.name,
         n_features=case.n_features,
-        peer=kind.name,
-        n_threads=kind.n_threads,
-        n_rows=n_rows,
+        peer=x.kind.name,
+        n_threads=x.n_threads,
+        n_rows=len(x.sample),
         seconds_per_row=own,
         speedup=None if own is None or libsvm is None else libsvm / own,
         peak_share=share,

@@ -12,7 +12,7 @@ from pathlib import Path
 from approxsvm import _native
 from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, find_tool
 
-_PACKAGES = ("approxsvm", "numpy", "scipy", "scikit-learn", "libsvm-official", "threadpoolctl")
+_PACKAGES = ("approxsvm", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official", "threadpoolctl")
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Machine:
 
     Attributes
     ----------
+    all_threads : int
+        What "all threads" means in the tables.
     target : str
         The build of our microkernels that predicts.
     load_average : float
@@ -30,6 +32,7 @@ class Machine:
     cpu: str
     architecture: str
     n_cpus: int
+    all_threads: int
     target: str
     commit: str
     load_average: float
@@ -38,12 +41,13 @@ class Machine:
     tools: dict[str, str | None]
 
 
-def describe() -> Machine:
+def describe(all_threads: int) -> Machine:
     """Describe this machine, with the microkernels that predictors choose on it."""
     return Machine(
         cpu=_cpu_model(),
         architecture=platform.machine(),
         n_cpus=os.cpu_count() or 1,
+        all_threads=all_threads,
         target=os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0],
         commit=_commit(),
         load_average=os.getloadavg()[0],

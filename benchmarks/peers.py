@@ -1,25 +1,29 @@
 """Everything that predicts in memory: one small class per contender, ours among them.
 
-To add one, write a class with the attributes of `Peer` and put it into `IN_MEMORY`.
+To add one, write a class with the attributes of `Peer` and put it into `IN_MEMORY` or `EXACT`.
 """
 
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.svm import SVC
+from threadpoolctl import ThreadpoolController
 
 import approxsvm
+from approxsvm.artifact import Mode
 from approxsvm.expansion import taylor
 from benchmarks.answers import Labels
 from benchmarks.cases import Case
+from benchmarks.compiled import Models
 
-Answer = Literal["exact", "expansion"]
+Answer = Literal["exact", "nearly exact", "expansion"]
+Rows = Literal["few", "many", "all"]
 
 
 class Sample:
@@ -57,20 +61,26 @@ class Peer(Protocol):
     ----------
     name : str
         As shown in tables.
-    answer : {"exact", "expansion"}
-        Which labels it must give. Exact contenders are slow and get a sample of the rows.
-    n_threads : int
+    answer : {"exact", "nearly exact", "expansion"}
+        Which labels it must give.
+    rows : {"few", "many", "all"}
+        How many rows it gets: the slower it is, the fewer.
+    is_rounded : bool
+        Whether it gets rows in float32, so that exact labels are those of the rounded rows.
+    is_parallel : bool
+        Whether it can use more than one thread.
     counts_multiply_adds : bool
-        Whether it does d (d + 1) / 2 float32 multiply-adds per row on one thread, so that a share of peak
-        makes sense.
+        Whether it does d (d + 1) / 2 float32 multiply-adds per row, so that a share of peak makes sense on one thread.
     """
 
     name: str
     answer: Answer
-    n_threads: int
+    rows: Rows
+    is_rounded: bool
+    is_parallel: bool
     counts_multiply_adds: bool
 
-    def __init__(self, case: Case, fast: approxsvm.CompiledSVC, sample: Sample) -> None: ...
+    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None: ...
 
     def predict(self) -> Labels:
         """Labels of the sample."""
@@ -81,21 +91,25 @@ class Libsvm:
 
     name = "LIBSVM"
     answer: Answer = "exact"
-    n_threads = 1
+    rows: Rows = "few"
+    is_rounded = False
+    is_parallel = True
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, fast: approxsvm.CompiledSVC, sample: Sample) -> None:
+    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
         from libsvm import svm, svmutil
 
         self._model = svmutil.svm_load_model(os.fspath(case.model_path))
         self._problem = svm.svm_problem(np.zeros(len(sample)), csr_matrix(sample.csr))
         self._nodes = [self._problem.x[i] for i in range(len(sample))]
         self._svm_predict = svm.libsvm.svm_predict
+        self._limit = partial(ThreadpoolController().limit, limits=n_threads)  # the build on PyPI uses OpenMP
 
     def predict(self) -> Labels:
         """Call svm_predict row by row; it has no other form."""
         model, svm_predict = self._model, self._svm_predict
-        return np.array([svm_predict(model, nodes) for nodes in self._nodes])
+        with self._limit():
+            return np.array([svm_predict(model, nodes) for nodes in self._nodes])
 
 
 class SklearnSVC:
@@ -103,12 +117,45 @@ class SklearnSVC:
 
     name = "scikit-learn SVC"
     answer: Answer = "exact"
-    n_threads = 1
+    rows: Rows = "few"
+    is_rounded = False
+    is_parallel = False
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, fast: approxsvm.CompiledSVC, sample: Sample) -> None:
+    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
         self._svc = svc_from(case.model)
         self._rows = sample.float64
+
+    def predict(self) -> Labels:
+        """Predict the whole sample at once."""
+        return self._svc.predict(self._rows)
+
+
+class SklearnIntelex:
+    """scikit-learn-intelex's SVC (oneDAL) holding the same support vectors, on dense float32 rows.
+
+    Nothing is trained again: from the public attributes of a fitted SVC it makes oneDAL's model at the first
+    prediction. Its arithmetic is float32 where its rows are, so a few labels differ.
+    """
+
+    name = "scikit-learn-intelex, dense float32"
+    answer: Answer = "nearly exact"
+    rows: Rows = "many"
+    is_rounded = True
+    is_parallel = True
+    counts_multiply_adds = False
+
+    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
+        from sklearnex import svm
+
+        model = case.model
+        svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=n_threads)  # n_jobs limits oneDAL's threads
+        support_vectors = model.dense_support_vectors(0, model.n_sv)
+        svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
+        svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive is the second label
+        svc.intercept_ = -model.intercept.astype(np.float32)
+        _set_shape(svc, model)
+        self._svc, self._rows = svc, sample.float32
 
     def predict(self) -> Labels:
         """Predict the whole sample at once."""
@@ -122,19 +169,23 @@ def svc_from(model: approxsvm.KernelModel) -> SVC:
     sorted: ``predict`` only looks them up.
     """
     svc = SVC(kernel="rbf", gamma=model.gamma)
+    svc._dual_coef_ = np.ascontiguousarray(model.dual_coef)
+    svc._intercept_ = np.ascontiguousarray(model.intercept)
+    svc.support_vectors_ = np.ascontiguousarray(model.dense_support_vectors(0, model.n_sv))
+    _set_shape(svc, model)
+    return svc
+
+
+def _set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
     svc._sparse = False
     svc._gamma = model.gamma
     svc._n_support = np.asarray(model.n_support, dtype=np.int32)
-    svc._dual_coef_ = np.ascontiguousarray(model.dual_coef)
-    svc._intercept_ = np.ascontiguousarray(model.intercept)
     svc._probA = svc._probB = np.empty(0)
     svc.support_ = np.arange(model.n_sv, dtype=np.int32)
-    svc.support_vectors_ = np.ascontiguousarray(model.dense_support_vectors(0, model.n_sv))
     svc.shape_fit_ = svc.support_vectors_.shape
     svc.n_features_in_ = model.n_features
     svc.classes_ = model.labels
     svc.fit_status_ = 0
-    return svc
 
 
 class NumpyBlas:
@@ -146,12 +197,14 @@ class NumpyBlas:
 
     name = "NumPy float32 BLAS"
     answer: Answer = "expansion"
-    n_threads = 1
+    rows: Rows = "all"
+    is_rounded = True
+    is_parallel = False
     counts_multiply_adds = True
 
     _BLOCK_ROWS = 512
 
-    def __init__(self, case: Case, fast: approxsvm.CompiledSVC, sample: Sample) -> None:
+    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
         expansion = taylor.expand(case.model, "mean")
         self._center = expansion.center
         self._quadratic = np.ascontiguousarray(expansion.quadratic, dtype=np.float32)
@@ -174,75 +227,103 @@ class NumpyBlas:
         return np.where(values > 0.0, self._labels[0], self._labels[1])
 
 
-class _Compiled:
-    """Our predictor; subclasses say which rows it gets and how many threads."""
+class CompiledPeer:
+    """Our predictor; subclasses say in which mode, and which form of rows it gets."""
 
+    mode: Mode = "approximate"
     answer: Answer = "expansion"
-    n_threads = 1
+    rows: Rows = "all"
+    is_rounded = True
+    is_parallel = True
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, fast: approxsvm.CompiledSVC, sample: Sample) -> None:
-        self._fast = approxsvm.CompiledSVC(fast.artifact, n_jobs=self.n_threads)
+    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
+        self._fast = approxsvm.CompiledSVC(models[self.mode].artifact, n_jobs=n_threads)
         self._rows = self._rows_of(sample)
 
     def predict(self) -> Labels:
         """Predict the whole sample at once."""
         return self._fast.predict(self._rows)
 
+    @property
+    def rows_per_stage(self) -> dict[str, int]:
+        """How many rows each stage has answered so far."""
+        return self._fast.rows_per_stage
+
     @staticmethod
     def _rows_of(sample: Sample) -> Any:
         return sample.float32
 
 
-class DenseFloat32(_Compiled):
+class DenseFloat32(CompiledPeer):
     """The kernel's own precision and layout."""
 
     name = "approxsvm, dense float32"
     counts_multiply_adds = True
 
 
-class DenseFloat64(_Compiled):
+class DenseFloat64(CompiledPeer):
     """What most users hold: rows are narrowed while they are loaded."""
 
     name = "approxsvm, dense float64"
+    is_rounded = False
+    is_parallel = False  # it can, but two forms of rows on all threads say enough
 
     @staticmethod
     def _rows_of(sample: Sample) -> Any:
         return sample.float64
 
 
-class Csr(_Compiled):
+class Csr(CompiledPeer):
     """Sparse rows as the reader of LIBSVM text returns them."""
 
     name = "approxsvm, CSR float64"
+    is_rounded = False
 
     @staticmethod
     def _rows_of(sample: Sample) -> Any:
         return sample.csr
 
 
-class DenseFloat32AllThreads(DenseFloat32):
-    """Dense rows on every processor."""
+class ExactDense(CompiledPeer):
+    """The exact engine alone, on dense rows."""
 
-    name = "approxsvm, dense float32, all threads"
-    n_threads = os.cpu_count() or 1
-    counts_multiply_adds = False
-
-
-class CsrAllThreads(Csr):
-    """Sparse rows on every processor."""
-
-    name = "approxsvm, CSR float64, all threads"
-    n_threads = os.cpu_count() or 1
+    name = "approxsvm exact, dense float32"
+    mode: Mode = "exact"
+    answer: Answer = "exact"
+    rows: Rows = "many"
 
 
-IN_MEMORY: tuple[type[Peer], ...] = (
+class ExactCsr(Csr):
+    """The exact engine alone, on sparse rows."""
+
+    name = "approxsvm exact, CSR float64"
+    mode: Mode = "exact"
+    answer: Answer = "exact"
+    rows: Rows = "many"
+
+
+class CertifiedDense(ExactDense):
+    """The expansion, with the exact engine behind it, on dense rows."""
+
+    name = "approxsvm certified, dense float32"
+    mode: Mode = "certified"
+
+
+class CertifiedCsr(ExactCsr):
+    """The expansion, with the exact engine behind it, on sparse rows."""
+
+    name = "approxsvm certified, CSR float64"
+    mode: Mode = "certified"
+
+
+IN_MEMORY: tuple[type[Peer], ...] = (Libsvm, SklearnSVC, NumpyBlas, DenseFloat32, DenseFloat64, Csr)
+EXACT: tuple[type[Peer], ...] = (
     Libsvm,
     SklearnSVC,
-    NumpyBlas,
-    DenseFloat32,
-    DenseFloat64,
-    Csr,
-    DenseFloat32AllThreads,
-    CsrAllThreads,
+    SklearnIntelex,
+    ExactDense,
+    ExactCsr,
+    CertifiedDense,
+    CertifiedCsr,
 )

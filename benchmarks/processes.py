@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import subprocess
@@ -13,26 +14,62 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-import approxsvm
 from benchmarks.answers import Answers
 from benchmarks.cases import Case
+from benchmarks.compiled import Models
 from benchmarks.timing import Effort, seconds, spread
 
 LIBSVM_TOOL = "svm-predict"
 OUR_TOOL = "approxsvm-predict"
 
+NOT_INSTALLED = "not installed"
+NOT_SUPPORTED = "not supported"
+
 
 @dataclass(frozen=True)
 class ProcessTime:
-    """Whole-process times on the same file; None where a tool is not installed."""
+    """Our tool with one kind of model against svm-predict, whole processes on the same file.
+
+    Attributes
+    ----------
+    given : str
+        What our tool predicts with: LIBSVM's own model file, or an artifact of the mode named.
+    n_threads : int
+        Of ours; svm-predict has one.
+    libsvm_seconds : float or None
+        None if svm-predict is not installed.
+    our_seconds : float or None
+        None for the reason in ``problem``.
+    same_bytes : bool or None
+        Whether both wrote the same output file.
+    differ : float or None
+        Share of the labels that differ.
+    """
 
     model: str
+    given: str
+    n_threads: int
     n_rows: int
     libsvm_seconds: float | None
     our_seconds: float | None
+    problem: str
     speedup: float | None
     speedup_2014: float | None
+    same_bytes: bool | None
     differ: float | None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a tool took and wrote, or why it did not."""
+
+    seconds: float | None = None
+    output: bytes = b""
+    problem: str = ""
+
+    @property
+    def labels(self) -> npt.NDArray[np.float64]:
+        return np.array(self.output.split(), np.float64)
 
 
 def find_tool(name: str) -> str | None:
@@ -40,32 +77,34 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
-def measure(case: Case, answers: Answers, fast: approxsvm.CompiledSVC, scratch: Path, effort: Effort) -> ProcessTime:
-    """Time svm-predict once and ours `effort.rounds` times, and check the labels in their output."""
+def measure(
+    case: Case, answers: Answers, models: Models, scratch: Path, effort: Effort, all_threads: int
+) -> list[ProcessTime]:
+    """Time svm-predict once and ours `effort.process_rounds` times, and check the labels in their output."""
     rows = spread(case.n_rows, effort.process_rows)
     test = _test_file(case, rows, scratch)
-    artifact = scratch / "model.asvm"
-    fast.save(artifact)
     output = scratch / "labels"
+    libsvm = _run(LIBSVM_TOOL, (test, case.model_path, output), 1)
+    if libsvm.seconds is not None:
+        answers.check_exact(f"{case.name}: {LIBSVM_TOOL}", libsvm.labels, rows)
+    times = []
+    for given, path in _model_files(case, models, scratch).items():
+        check = answers.check_expansion if given == "approximate" else answers.check_exact
+        for n_threads in sorted({1, all_threads}):
+            arguments = ("-q", "-j", str(n_threads), test, path, output)
+            ours = _run(OUR_TOOL, arguments, effort.process_rounds, may_refuse=path == case.model_path)
+            if ours.seconds is not None:
+                check(f"{case.name}: {OUR_TOOL}, {given}", ours.labels, rows)
+            times.append(_process_time(case, given, n_threads, libsvm, ours, len(rows)))
+    return times
 
-    libsvm = _timed(LIBSVM_TOOL, (test, case.model_path), output, 1)
-    libsvm_labels = _labels(output) if libsvm is not None else None
-    if libsvm_labels is not None:
-        answers.check_exact(f"{case.name}: {LIBSVM_TOOL}", libsvm_labels, rows)
-    ours = _timed(OUR_TOOL, (test, artifact), output, effort.rounds)
-    our_labels = _labels(output) if ours is not None else None
-    if our_labels is not None:
-        answers.check_expansion(f"{case.name}: {OUR_TOOL}", our_labels, rows)
-    both = libsvm_labels is not None and our_labels is not None
-    return ProcessTime(
-        model=case.name,
-        n_rows=len(rows),
-        libsvm_seconds=libsvm,
-        our_seconds=ours,
-        speedup=libsvm / ours if libsvm and ours else None,
-        speedup_2014=case.spec.prior.speedup,
-        differ=float(np.mean(libsvm_labels != our_labels)) if both else None,
-    )
+
+def _model_files(case: Case, models: Models, scratch: Path) -> dict[str, Path]:
+    files = {"LIBSVM model": case.model_path}
+    for mode in ("certified", "approximate"):
+        files[mode] = scratch / f"{mode}.asvm"
+        models[mode].save(files[mode])
+    return files
 
 
 def _test_file(case: Case, rows: npt.NDArray[np.intp], scratch: Path) -> Path:
@@ -77,18 +116,38 @@ def _test_file(case: Case, rows: npt.NDArray[np.intp], scratch: Path) -> Path:
     return sample
 
 
-def _timed(tool: str, inputs: Sequence[Path], output: Path, rounds: int) -> float | None:
-    """Median seconds of ``tool inputs output``, or None if the tool is not installed."""
+def _run(tool: str, arguments: Sequence[str | Path], rounds: int, *, may_refuse: bool = False) -> _Run:
+    """Median seconds of ``tool arguments``, the last of which is the output file; one thread for OpenMP."""
     program = find_tool(tool)
     if program is None:
-        return None
+        return _Run(problem=NOT_INSTALLED)
+    output = Path(arguments[-1])
     output.unlink(missing_ok=True)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
 
     def run() -> None:
-        subprocess.run([program, *inputs, output], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([program, *arguments], capture_output=True, check=True, env=environment)
 
-    return statistics.median(seconds(run) for _ in range(rounds))
+    try:
+        return _Run(statistics.median(seconds(run) for _ in range(rounds)), output.read_bytes())
+    except subprocess.CalledProcessError as error:
+        if not may_refuse or error.returncode < 0:  # a crash is not a refusal
+            raise
+        return _Run(problem=NOT_SUPPORTED)
 
 
-def _labels(output: Path) -> npt.NDArray[np.float64]:
-    return np.loadtxt(output, ndmin=1)
+def _process_time(case: Case, given: str, n_threads: int, libsvm: _Run, ours: _Run, n_rows: int) -> ProcessTime:
+    both = libsvm.seconds is not None and ours.seconds is not None
+    return ProcessTime(
+        model=case.name,
+        given=given,
+        n_threads=n_threads,
+        n_rows=n_rows,
+        libsvm_seconds=libsvm.seconds,
+        our_seconds=ours.seconds,
+        problem=ours.problem,
+        speedup=libsvm.seconds / ours.seconds if libsvm.seconds and ours.seconds else None,
+        speedup_2014=case.spec.prior.speedup if given == "approximate" else None,
+        same_bytes=libsvm.output == ours.output if both else None,
+        differ=float(np.mean(libsvm.labels != ours.labels)) if both else None,
+    )

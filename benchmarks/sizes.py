@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
-import approxsvm
-from benchmarks.answers import Answers
 from benchmarks.cases import Case
-from benchmarks.timing import Effort, medians, seconds
+from benchmarks.compiled import Compiled
+from benchmarks.timing import Effort, medians
 
 IMPORTS = (
     "import numpy",
@@ -31,10 +28,15 @@ class Size:
     ----------
     ratio, ratio_2014 : float
         LIBSVM's bytes over the compiled model's, ours and that of the tool of 2014.
-    compile_seconds : float
-        From the model file to a predictor on one thread, in a process that has compiled before.
+    compile_seconds, certified_compile_seconds : float
+        From the model file to a predictor, the certificate included, on every processor.
     compile_rows : float or None
-        Rows that LIBSVM predicts in this time.
+        Rows that LIBSVM predicts in the time that mode "certified" takes to compile.
+    peak_bytes : int or None
+        The most memory that a fresh process has held when it has compiled in mode "certified"; None where the
+        system has no /proc.
+    import_bytes : int or None
+        How much of that it held when everything was imported and nothing read.
     """
 
     model: str
@@ -43,8 +45,12 @@ class Size:
     ratio: float
     bytes_2014: int | None
     ratio_2014: float | None
+    certified_bytes: int
     compile_seconds: float
+    certified_compile_seconds: float
     compile_rows: float | None
+    peak_bytes: int | None
+    import_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -56,18 +62,28 @@ class ImportTime:
     ratio_to_numpy: float
 
 
-def measure(case: Case, answers: Answers, libsvm_seconds: float | None, effort: Effort) -> Size:
-    """Compile from the file, check the result, then compile again for the time."""
+# The kernel's own record of this process: getrusage would begin with that of the process that started it.
+_PEAK_MEMORY = r"""
+import re, sys
+import approxsvm
 
-    def compiled() -> approxsvm.CompiledSVC:
-        return approxsvm.compile(case.model_path, n_features=case.n_features)
+def peak():
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1])
 
-    fast = compiled()
-    answers.check_expansion(f"{case.name}: compiled from its file", fast.predict(case.data.X_test))
-    with threadpool_limits(1):  # as LIBSVM is timed; and threads of BLAS waiting for a busy core take tenfold
-        compile_seconds = statistics.median(seconds(compiled) for _ in range(effort.rounds))
-    model_bytes, artifact_bytes = case.model_path.stat().st_size, len(fast.artifact.data)
+approxsvm.compile, approxsvm.read_model
+imported = peak()
+approxsvm.compile(sys.argv[1], n_features=int(sys.argv[2]))
+print(imported, peak())
+"""
+
+
+def measure(case: Case, compiled: Compiled, libsvm_seconds: float | None) -> Size:
+    """Compare the artifacts with the model file, and compile once more in a process of its own for its memory."""
+    model_bytes = case.model_path.stat().st_size
+    artifact_bytes = len(compiled.models["approximate"].artifact.data)
     before = case.spec.prior.model_bytes
+    certified_seconds = compiled.seconds["certified"]
+    import_bytes, peak_bytes = _peak_memory(case)
     return Size(
         model=case.name,
         model_bytes=model_bytes,
@@ -75,9 +91,21 @@ def measure(case: Case, answers: Answers, libsvm_seconds: float | None, effort: 
         ratio=model_bytes / artifact_bytes,
         bytes_2014=before,
         ratio_2014=None if before is None else model_bytes / before,
-        compile_seconds=compile_seconds,
-        compile_rows=None if libsvm_seconds is None else compile_seconds / libsvm_seconds,
+        certified_bytes=len(compiled.models["certified"].artifact.data),
+        compile_seconds=compiled.seconds["approximate"],
+        certified_compile_seconds=certified_seconds,
+        compile_rows=None if libsvm_seconds is None else certified_seconds / libsvm_seconds,
+        peak_bytes=peak_bytes,
+        import_bytes=import_bytes,
     )
+
+
+def _peak_memory(case: Case) -> tuple[int, int] | tuple[None, None]:
+    if not Path("/proc/self/status").exists():
+        return None, None
+    command = [sys.executable, "-c", _PEAK_MEMORY, str(case.model_path), str(case.n_features)]
+    imported, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return int(imported), int(peak)
 
 
 def measure_imports(effort: Effort) -> list[ImportTime]:

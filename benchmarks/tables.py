@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rich.table import Table
 
+from approxsvm.estimators import STAGES
 from benchmarks.accuracy import Accuracy
+from benchmarks.exact_labels import ExactTime
 from benchmarks.in_memory import Latency, RowTime
 from benchmarks.machine import Machine
-from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, ProcessTime
+from benchmarks.processes import LIBSVM_TOOL, NOT_INSTALLED, OUR_TOOL, ProcessTime
 from benchmarks.sizes import ImportTime, Size
 
 T = TypeVar("T")
 
 _NONE = "-"
-_NOT_INSTALLED = "not installed"
 
 
 def machine_table(machine: Machine, peaks: Sequence[float]) -> Table:
     peak = f"{min(peaks) / 1e9:.1f} to {max(peaks) / 1e9:.1f} G multiply-adds/s" if peaks else "not measured"
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items())
-    tools = ", ".join(f"{name} ({path or _NOT_INSTALLED})" for name, path in machine.tools.items())
+    tools = ", ".join(f"{name} ({path or NOT_INSTALLED})" for name, path in machine.tools.items())
     table = Table(title="Measured on", show_header=False)
     table.add_row("processor", f"{machine.cpu}; {machine.n_cpus} x {machine.architecture}")
+    table.add_row("all threads", str(machine.all_threads))
     table.add_row("target", machine.target)
     table.add_row("float32 peak, one core", peak)
     table.add_row("load when started", f"{machine.load_average:.2f}")
@@ -65,17 +67,32 @@ def accuracy_table(figures: Sequence[Accuracy]) -> Table:
 
 
 def process_table(figures: Sequence[ProcessTime]) -> Table:
-    headings = ("model", "rows", LIBSVM_TOOL, OUR_TOOL, "ratio", "2014 tool's ratio", "labels differ")
-    table = _table("Table 2a: whole processes, text in and labels out", headings)
-    for x in figures:
+    headings = (
+        "model",
+        "ours given",
+        "threads",
+        "rows",
+        LIBSVM_TOOL,
+        OUR_TOOL,
+        "ratio",
+        "2014 tool's ratio",
+        "same bytes",
+        "labels differ",
+    )
+    table = _table("Table 2a: whole processes, text in and labels out", headings, left=(0, 1))
+    for i, x in enumerate(figures):
         table.add_row(
             x.model,
+            x.given,
+            str(x.n_threads),
             f"{x.n_rows:,}",
-            _optional(x.libsvm_seconds, _time, _NOT_INSTALLED),
-            _optional(x.our_seconds, _time, _NOT_INSTALLED),
+            _optional(x.libsvm_seconds, _time, NOT_INSTALLED),
+            _optional(x.our_seconds, _time, x.problem),
             _optional(x.speedup, _ratio),
             _optional(x.speedup_2014, _ratio),
+            _optional(x.same_bytes, lambda same: "yes" if same else "no"),
             _optional(x.differ, lambda share: f"{100 * share:.3f} %"),
+            end_section=_is_last_of_model(figures, i),
         )
     return table
 
@@ -90,10 +107,10 @@ def batch_table(figures: Sequence[RowTime]) -> Table:
             x.peer,
             str(x.n_threads),
             f"{x.n_rows:,}",
-            _optional(x.seconds_per_row, _time, _NOT_INSTALLED),
+            _optional(x.seconds_per_row, _time, NOT_INSTALLED),
             _optional(x.speedup, _ratio),
             _optional(x.peak_share, lambda share: f"{100 * share:.1f} %"),
-            end_section=i + 1 < len(figures) and figures[i + 1].model != x.model,
+            end_section=_is_last_of_model(figures, i),
         )
     return table
 
@@ -101,33 +118,29 @@ def batch_table(figures: Sequence[RowTime]) -> Table:
 def latency_table(figures: Sequence[Latency]) -> Table:
     table = _table("Table 2c: single rows", ("model", "call", "time", "LIBSVM / this"), left=(0, 1))
     for i, x in enumerate(figures):
-        last_of_model = i + 1 < len(figures) and figures[i + 1].model != x.model
-        table.add_row(x.model, x.call, _time(x.seconds), _optional(x.speedup, _ratio), end_section=last_of_model)
+        last = _is_last_of_model(figures, i)
+        table.add_row(x.model, x.call, _time(x.seconds), _optional(x.speedup, _ratio), end_section=last)
     return table
 
 
 def size_table(figures: Sequence[Size]) -> Table:
-    headings = (
-        "model",
-        "LIBSVM bytes",
-        ".asvm bytes",
-        "ratio",
-        "2014 bytes",
-        "ratio",
-        "compile",
-        "in LIBSVM rows",
-    )
-    table = _table("Table 3: size, and what compiling costs", headings)
+    headings = ("model", *["bytes"] * 3, "ratio", "2014 bytes", "ratio", *["compile"] * 3, *["memory"] * 2)
+    below = ("", "LIBSVM", "approx.", "certified", "", "", "", "approx.", "certified", "LIBSVM rows", "peak", "imports")
+    table = _table("Table 3: size, and what compiling costs (memory: of mode certified)", below, headings)
     for x in figures:
         table.add_row(
             x.model,
             f"{x.model_bytes:,}",
             f"{x.artifact_bytes:,}",
+            f"{x.certified_bytes:,}",
             f"{x.ratio:.1f}",
             _optional(x.bytes_2014, lambda size: f"{size:,}"),
             _optional(x.ratio_2014, lambda ratio: f"{ratio:.1f}"),
             _time(x.compile_seconds),
+            _time(x.certified_compile_seconds),
             _optional(x.compile_rows, lambda rows: f"{rows:,.0f}"),
+            _optional(x.peak_bytes, _mebibytes),
+            _optional(x.import_bytes, _mebibytes),
         )
     return table
 
@@ -137,6 +150,49 @@ def import_table(figures: Sequence[ImportTime]) -> Table:
     for x in figures:
         table.add_row(x.statement, _time(x.seconds), f"{x.ratio_to_numpy:.2f}")
     return table
+
+
+def exact_table(figures: Sequence[ExactTime]) -> Table:
+    headings = (
+        "model",
+        "predictor",
+        "threads",
+        "cores",
+        "rows",
+        "per row",
+        "LIBSVM / this",
+        "sklearn / this",
+        "degree 2 %",
+        "rows per stage",
+        "differ",
+    )
+    table = _table("Table 4: the exact model's labels of rows in memory", headings, left=(0, 1))
+    for i, x in enumerate(figures):
+        table.add_row(
+            x.model,
+            x.peer.removeprefix("approxsvm "),
+            str(x.n_threads),
+            _optional(x.cores, lambda cores: f"{cores:.1f}"),
+            f"{x.n_rows:,}",
+            _optional(x.seconds_per_row, _time, NOT_INSTALLED),
+            _optional(x.libsvm_ratio, _ratio),
+            _optional(x.sklearn_ratio, _ratio),
+            _optional(x.first_stage, lambda share: f"{100 * share:.2f}"),
+            _optional(x.rows_per_stage, lambda stages: " ".join(map(str, stages.values()))),
+            _optional(x.differ, str),
+            end_section=_is_last_of_model(figures, i),
+        )
+    table.caption = f"rows per stage: {', '.join(STAGES)}. sklearn has one thread always. differ: ties aside."
+    return table
+
+
+class _OfModel(Protocol):
+    @property
+    def model(self) -> str: ...
+
+
+def _is_last_of_model(figures: Sequence[_OfModel], i: int) -> bool:
+    return i + 1 < len(figures) and figures[i + 1].model != figures[i].model
 
 
 def _table(title: str, headings: Sequence[str], groups: Sequence[str] = (), left: Sequence[int] = (0,)) -> Table:
@@ -156,6 +212,10 @@ def _time(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:.0f} MiB"
 
 
 def _ratio(ratio: float) -> str:

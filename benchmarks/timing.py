@@ -8,11 +8,14 @@ from __future__ import annotations
 import statistics
 import timeit
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from time import perf_counter
+from dataclasses import dataclass, replace
+from time import perf_counter, process_time
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,13 @@ class Effort:
     slow_rounds : int
         Repetitions of exact predictors in memory.
     slow_rows : int or None
-        Test rows, evenly spread, that exact predictors get in memory; None means all.
+        Test rows, evenly spread, that LIBSVM and scikit-learn get in memory; None means all.
+    engine_rows : int or None
+        Test rows, evenly spread, that faster exact predictors get in memory; None means all.
+    compile_rounds : int
+        Repetitions of compiling, in every mode.
+    process_rounds : int
+        Repetitions of our whole processes.
     process_rows : int or None
         Test rows, evenly spread, in the files for whole processes; None means all.
     """
@@ -37,12 +46,33 @@ class Effort:
     import_rounds: int
     slow_rounds: int
     slow_rows: int | None
+    engine_rows: int | None
+    compile_rounds: int
+    process_rounds: int
     process_rows: int | None
 
 
-QUICK = Effort(rounds=5, import_rounds=3, slow_rounds=1, slow_rows=64, process_rows=512)
-NORMAL = Effort(rounds=21, import_rounds=7, slow_rounds=3, slow_rows=512, process_rows=None)
-FULL = Effort(rounds=21, import_rounds=7, slow_rounds=1, slow_rows=None, process_rows=None)
+QUICK = Effort(
+    rounds=5,
+    import_rounds=3,
+    slow_rounds=3,
+    slow_rows=64,
+    engine_rows=2048,
+    compile_rounds=1,
+    process_rounds=3,
+    process_rows=512,
+)
+NORMAL = Effort(
+    rounds=21,
+    import_rounds=7,
+    slow_rounds=5,
+    slow_rows=512,
+    engine_rows=None,
+    compile_rounds=3,
+    process_rounds=5,
+    process_rows=None,
+)
+FULL = replace(NORMAL, slow_rounds=1, slow_rows=None)
 
 
 def spread(n_rows: int, wanted: int | None) -> npt.NDArray[np.intp]:
@@ -63,7 +93,14 @@ def warm_seconds(run: Callable[[], object]) -> float:
     return seconds(run)
 
 
-def medians(contenders: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+def cores_used(run: Callable[[], object]) -> float:
+    """Processor time of one call over its wall-clock time: how many threads really worked."""
+    start = process_time()
+    wall = seconds(run)
+    return (process_time() - start) / wall
+
+
+def medians(contenders: Mapping[Name, Callable[[], float]], rounds: int) -> dict[Name, float]:
     """Let the contenders take turns and return each one's median.
 
     Parameters
@@ -76,7 +113,7 @@ def medians(contenders: Mapping[str, Callable[[], float]], rounds: int) -> dict[
     -------
     dict of name to median
     """
-    figures: dict[str, list[float]] = {name: [] for name in contenders}
+    figures: dict[Name, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, measure in contenders.items():
             figures[name].append(measure())
