@@ -1,0 +1,627 @@
+"""The bound of every stage against arithmetic with more digits: no row breaks it, no certified label is wrong.
+
+`judge` is the one place where anything is compared. The exact value is the real-number f of the float64 parameters and
+of the row as given; extended precision (64 bits) comes close enough, and mpmath checks that on a few rows. A long,
+random version of the same attack is tests/attack_certificate.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from conftest import random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.special import gammainc
+
+import approxsvm
+from approxsvm import KernelModel, _native
+from approxsvm.artifact import Artifact
+from approxsvm.errors import InputError
+from approxsvm.expansion import certificate as certificates
+from approxsvm.expansion import taylor
+
+TARGETS = _native.runnable_targets()
+EXPANSION, DIRECTION, FLOAT32, FLOAT64, DEFINITION = range(5)
+MODES = ("approximate", "certified", "exact")
+Extended = np.longdouble
+
+pytestmark = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long double has no more digits than float64")
+
+# --- the judge -------------------------------------------------------------------------------------------------------
+
+
+def make_model(
+    support_vectors: Any, coef: Any, intercept: float = 0.1, gamma: float = 0.1, **changes: Any
+) -> KernelModel:
+    """Two classes, unless `task` says otherwise."""
+    vectors = support_vectors if isinstance(support_vectors, csr_array) else np.array(support_vectors, float, ndmin=2)
+    coef = np.array(coef, float).reshape(1, -1)
+    return random_model(
+        0,
+        n_sv=vectors.shape[0],
+        support_vectors=vectors,
+        dual_coef=coef,
+        intercept=np.array([intercept], float),
+        gamma=float(gamma),
+        **changes,
+    )
+
+
+# Changes to a model: regression values are promised to the last digits, so that every stage's bound is tried.
+REGRESSION: dict[str, Any] = {"task": "regression", "labels": np.empty(0), "n_support": np.empty(0, np.int64)}
+
+
+def exact_values(model: KernelModel, X: Any, unseen_sq_norm: Any = 0.0) -> Any:
+    """f in extended precision."""
+    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
+    coef = model.coefficients(0).astype(Extended)
+    unseen = np.broadcast_to(np.asarray(unseen_sq_norm, Extended), len(X))
+    values = np.empty(len(X), Extended)
+    with np.errstate(all="ignore"):
+        for i, z in enumerate(np.asarray(X).astype(Extended)):
+            sq_distance = ((vectors - z) ** 2).sum(axis=1) + unseen[i]
+            values[i] = (coef * np.exp(-Extended(model.gamma) * sq_distance)).sum() + Extended(model.intercept[0])
+    return values
+
+
+def sum_moduli(model: KernelModel) -> float:
+    return float(np.abs(model.coefficients(0)).sum())
+
+
+def judge_answers(
+    model: KernelModel, artifact: Artifact, answers: Any, exact: Any, worst: dict[int, float], what: str
+) -> None:
+    """The bound holds, a row that a stage settled has its sign, and every label that is promised is right."""
+    values, bounds, stages = answers
+    n, d = model.n_sv, model.n_features
+    slack = (n + d + 10) * 2.0**-63 * (sum_moduli(model) + abs(float(model.intercept[0])))  # of the judge itself
+    error = np.abs(values - exact)
+    broken = ~(error <= bounds + slack)
+    if broken.any():
+        i = int(np.flatnonzero(broken)[np.argmax((error - bounds)[broken])])
+        raise AssertionError(
+            f"{what}, row {i}, stage {stages[i]}: value {values[i]!r} is {float(error[i])!r} from the exact "
+            f"{exact[i]!r}, but the bound is {bounds[i]!r} ({broken.sum()} rows in all)"
+        )
+    for stage in np.unique(stages):
+        mine = (stages == stage) & (bounds > 0)
+        ratio = np.max((error[mine] - slack).clip(0) / bounds[mine], initial=0.0)
+        worst[int(stage)] = max(worst.get(int(stage), 0.0), float(ratio))
+    tolerance = artifact.header["tolerance"]
+    if artifact.mode == "approximate":
+        certain = np.abs(values) > bounds
+        assert ((values > 0) == (exact > 0))[certain].all(), what
+        return
+    if model.task == "regression":
+        assert (error <= tolerance + slack).all(), what
+        assert (bounds[stages < DEFINITION] <= tolerance).all(), what
+    else:
+        assert (np.abs(values) > bounds)[stages < DEFINITION].all(), what
+        promised = np.abs(exact) > 1e-10 * sum_moduli(model) + 2.0**-1000
+        assert ((values > 0) == (exact > 0))[promised].all(), what
+
+
+def judge(model: KernelModel, X: Any, *, modes: Any = MODES, **options: Any) -> dict[int, float]:
+    """Rows as float64, float32 and CSR, many and one at a time, on every target; the worst error / bound by stage."""
+    X = np.atleast_2d(np.asarray(X, float))
+    with np.errstate(over="ignore"):
+        narrow = X.astype(np.float32)
+    narrow = narrow[np.isfinite(narrow).all(axis=1)]
+    sparse = csr_array(X)
+    sparse32 = csr_array(narrow)
+    exact, exact32 = exact_values(model, X), exact_values(model, narrow)
+    worst: dict[int, float] = {}
+    for mode in modes:
+        choice = {k: v for k, v in options.items() if k != "tolerance" or mode != "approximate"}
+        artifact = approxsvm.compile(model, mode=mode, **choice).artifact
+        for target in TARGETS:
+            predictor = _native.Predictor(artifact.data, target)
+            what = f"{mode}, {target}"
+            for rows, truth in ((X, exact), (narrow, exact32)):
+                kind = f"{what}, dense {rows.dtype}"
+                judge_answers(model, artifact, predictor.dense(rows, 1, True), truth, worst, kind)
+                few = slice(0, 4)
+                judge_answers(model, artifact, predictor.dense(rows[few], 1, True), truth[few], worst, kind + ", few")
+            for rows, truth in ((sparse, exact), (sparse32, exact32)):
+                answers = predictor.csr(rows.indptr, rows.indices, rows.data, 1, True)
+                judge_answers(model, artifact, answers, truth, worst, f"{what}, CSR {rows.dtype}")
+    return worst
+
+
+# --- adversaries -----------------------------------------------------------------------------------------------------
+
+
+def center_of(model: KernelModel, choice: str = "mean") -> Any:
+    return taylor.choose_center(model, choice).astype(float)
+
+
+def extreme_directions(model: KernelModel, choice: str = "mean") -> list[Any]:
+    """Unit vectors where the parts of degree 2, 3 and 4 are as large as they get."""
+    if model.n_sv == 0 or model.n_features > 500:
+        return [np.eye(model.n_features)[0], np.full(model.n_features, model.n_features**-0.5)]
+    with np.errstate(all="ignore"):
+        y = (model.dense_support_vectors(0, model.n_sv) - center_of(model, choice)) * np.sqrt(2 * model.gamma)
+        w = model.coefficients(0) * np.exp(-0.5 * (y * y).sum(axis=1))
+        gram = y @ y.T
+        forms = [y.T @ (w[:, None] * y)]
+        forms += [(w[:, None] * y).T @ gram ** (k - 1) @ (w[:, None] * y) for k in (3, 4)]
+        vectors = [np.linalg.eigh(form)[1] for form in forms if np.isfinite(form).all() and form.any()]
+    return [e[:, k] for e in vectors for k in {0, e.shape[1] - 1}] or [np.eye(model.n_features)[0]]
+
+
+def rows_at(model: KernelModel, directions: Any, s_values: Any, choice: str = "mean") -> Any:
+    """Rows at the given s = 2 gamma ||z - center||^2 along the directions, both ways."""
+    radii = np.sqrt(np.asarray(s_values) / (2 * model.gamma)) if model.gamma > 0 else np.asarray(s_values)
+    steps = np.array([sign * r * v for v in directions for r in radii for sign in (1, -1)])
+    return center_of(model, choice) + steps
+
+
+TIGHT_S = (0.0, 2.0**-60, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 20.0, 60.0, 173.9, 174.66, 175.0, 300.0)
+
+
+def adversarial_rows(model: KernelModel, seed: int, choice: str = "mean") -> Any:
+    rng = np.random.default_rng(seed)
+    vectors = model.dense_support_vectors(0, model.n_sv)
+    directions = [*extreme_directions(model, choice), rng.normal(size=model.n_features) / np.sqrt(model.n_features)]
+    near = vectors[:10] * (1 + 1e-7 * rng.normal(size=(min(10, model.n_sv), 1)))
+    between = center_of(model, choice) + 0.5 * (vectors[-10:] - center_of(model, choice))
+    far = np.outer(10.0 ** rng.uniform(-3, 6, 6), rng.normal(size=model.n_features))
+    return np.concatenate([rows_at(model, directions, TIGHT_S, choice), vectors[:10], near, between, far])
+
+
+def awkward_coefficients(rng: Any, n: int, kind: str) -> Any:
+    coef = rng.normal(size=n)
+    if kind == "ten decades":
+        return coef * 10.0 ** rng.uniform(-10, 0, n)
+    if kind == "300 decades":
+        return coef * 10.0 ** rng.uniform(-300, 0, n)
+    return np.sign(coef) if kind == "at the limit" else coef
+
+
+def awkward_vectors(rng: Any, n: int, d: int, kind: str) -> Any:
+    x = rng.normal(size=(n, d))
+    if kind == "sparse":
+        return x * (rng.random((n, d)) < 0.15)
+    if kind == "integers":
+        return np.round(2 * x)
+    if kind == "constant features":
+        x[:, ::2] = 3.7
+    if kind == "zeros":
+        x[::3] = 0.0
+    if kind == "duplicates":
+        x[n // 2 :] = x[: n - n // 2]
+    if kind == "pairs":
+        x[n // 2 :] = x[: n - n // 2] * (1 + 1e-9 * rng.normal(size=(n - n // 2, 1)))
+    return x
+
+
+# --- everything at random --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_sv=st.integers(1, 70),
+    n_features=st.integers(1, 40),
+    scaled_gamma=st.floats(-6, 1),
+    offset=st.sampled_from([0.0, 0.0, 1.0, 1e4, 1e6]),
+    vectors=st.sampled_from(["normal", "sparse", "integers", "constant features", "zeros", "duplicates", "pairs"]),
+    coefficients=st.sampled_from(["normal", "ten decades", "300 decades", "at the limit"]),
+    balanced=st.booleans(),
+    choice=st.sampled_from(["mean", "mean", "origin"]),
+)
+def test_no_bound_is_broken(seed, n_sv, n_features, scaled_gamma, offset, vectors, coefficients, balanced, choice):
+    rng = np.random.default_rng(seed)
+    x = awkward_vectors(rng, n_sv, n_features, vectors) + offset
+    coef = awkward_coefficients(rng, n_sv, coefficients)
+    if balanced:  # the sums cancel, as those of a trained model do
+        coef[n_sv // 2 :] = -coef[: n_sv - n_sv // 2]
+    model = make_model(x, coef, 0.1 * rng.normal(), 10.0**scaled_gamma / n_features)
+    judge(model, adversarial_rows(model, seed, choice), center=choice)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.02, 0.3, 3.0])
+@pytest.mark.parametrize("task", ["regression", "one_class"])
+def test_values_keep_their_tolerance(task, gamma):
+    rng = np.random.default_rng(3)
+    model = make_model(rng.normal(size=(50, 6)), rng.normal(size=50), -0.3, gamma, **REGRESSION | {"task": task})
+    least = certificates.least_tolerance(model)
+    rows = adversarial_rows(model, 1)
+    for tolerance in (None, least, 1e-12, 1e-6, 1e-2, 10.0):
+        judge(model, rows, tolerance=tolerance)
+    for mode in ("certified", "exact"):
+        for refused in (0.99 * least, 0.0, -1.0, np.nan):
+            with pytest.raises(ValueError, match="float64 cannot promise"):
+                approxsvm.compile(model, mode=mode, tolerance=refused)
+    with pytest.raises(ValueError, match="approximate"):
+        approxsvm.compile(model, mode="approximate", tolerance=1.0)
+
+
+# --- rows where the bound is tight ------------------------------------------------------------------------------------
+
+
+def test_the_bound_is_reached():
+    """A single pair of close support vectors of opposite sign: nothing is given away but the dropped degrees."""
+    x = np.array([[0.4, 0.0], [-0.4, 0.0]])
+    model = make_model(x, [1.0, -1.0], 0.0, 0.5)
+    rows = rows_at(model, [np.array([1.0, 0.0])], (0.5, 1.0, 2.0, 3.0), "origin")
+    worst = judge(model, rows, modes=["approximate"], center="origin")
+    assert 0.9 < worst[EXPANSION] < 1.0
+
+
+@pytest.mark.parametrize("choice", ["mean", "origin"])
+@pytest.mark.parametrize(("gamma", "d"), [(1e-4, 30), (0.01, 5), (0.2, 3), (2.0, 2)])
+def test_rows_along_the_leading_eigenvectors(gamma, d, choice):
+    rng = np.random.default_rng(d)
+    model = make_model(rng.normal(size=(60, d)) + 0.3, rng.normal(size=60), 0.0, gamma)
+    rows = rows_at(model, extreme_directions(model, choice), np.geomspace(1e-9, 250.0, 60), choice)
+    judge(model, rows, center=choice)
+
+
+@pytest.mark.parametrize("d", [1, 9])
+def test_rows_at_the_edges_of_cells(d):
+    """s / 2 a few ULP to either side of where 32 cells per octave begin."""
+    rng = np.random.default_rng(0)
+    model = make_model(rng.normal(size=(30, d)), rng.normal(size=30), 0.0, 0.5)
+    edges = 2.0 * np.concatenate(
+        [2.0**e * (1 + np.array([0, 1, 15, 31]) / 32) for e in (-21, -20, -10, -1, 0, 1, 5, 6)]
+    )
+    edges = np.append(edges, [256.0, 2 * 87.33])
+    rows = rows_at(model, extreme_directions(model)[:2], np.outer(edges, 1 + 2.0**-23 * np.arange(-4, 5)).ravel())
+    judge(model, rows)
+
+
+NORMS = (1e-300, 1e-160, 1e-45, 1e-38, 1e-30, 1e-10, 1.0, 1e5, 1e10, 1e19, 1e20, 1e30, 3e38, 3.5e38, 1e100, 1e153)
+
+
+@pytest.mark.parametrize("gamma", [1e-60, 1e-30, 1e-12, 1e-3, 1.0, 1e6, 1e30, 1e60])
+def test_rows_of_every_norm_under_every_gamma(gamma):
+    rng = np.random.default_rng(4)
+    rows = np.outer((*NORMS, 1e154, 1e200, 1e300), rng.normal(size=5) / 3)
+    scale = min(1 / np.sqrt(gamma), 1e30)
+    for spread in {1.0, scale}:
+        model = make_model(spread * rng.normal(size=(20, 5)), rng.normal(size=20), 0.2, gamma)
+        worst = judge(model, np.concatenate([rows, model.support_vectors, spread * rows[5:7]]), modes=MODES[1:])
+        assert worst
+
+
+def test_bounds_of_approximate_rows_that_overflow():
+    model = random_model(5, n_features=5)
+    judge(model, np.outer(NORMS, np.ones(5)), modes=["approximate"])
+
+
+@pytest.mark.xfail(strict=True, reason="multiples of A1 underflow in the bounds of the exact engine and the definition")
+def test_denormal_rows_coefficients_and_support_vectors():
+    rng = np.random.default_rng(6)
+    tiny = 5e-324 * rng.integers(0, 9, size=(12, 4))
+    for coef_scale, gamma in itertools.product((5e-324, 1e-310, 1e-40, 1.0, 1e200), (1e-60, 1.0, 1e60)):
+        coef = coef_scale * np.round(3 * rng.normal(size=12))
+        judge(make_model(tiny, coef, 0.0, gamma), np.concatenate([tiny, 1e-45 * tiny, np.ones((1, 4))]))
+
+
+# --- near the decision boundary --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [0.003, 0.1, 2.0])
+def test_near_ties_have_the_right_sign_or_go_on(gamma):
+    """The intercept puts one row after the other at a distance of 0, 1e-18 ... and the bound itself from a tie."""
+    rng = np.random.default_rng(7)
+    x, coef = rng.normal(size=(25, 4)), rng.normal(size=25)
+    plain = make_model(x, coef, 0.0, gamma)
+    rows = rows_at(plain, extreme_directions(plain)[-2:], (0.01, 0.7, 3.0))
+    bounds = _native.Predictor(approxsvm.compile(plain, mode="approximate").artifact.data).dense(rows, 1, True)[1]
+    for z, value, bound in zip(rows[::2], exact_values(plain, rows)[::2], bounds[::2], strict=True):
+        for distance in (0.0, 1e-18, 1e-16, 1e-15, 1e-13, 1e-10, 1e-7, 1e-5, 0.999 * bound, bound, 1.001 * bound):
+            sign = rng.choice([1.0, -1.0])
+            model = make_model(x, coef, float(sign * Extended(distance) - value), gamma)
+            judge(model, [z, z], modes=MODES[1:])
+
+
+# --- degenerate models -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vectors", ["constant features", "zeros", "duplicates", "pairs", "sparse"])
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+def test_awkward_support_vectors(vectors, offset):
+    rng = np.random.default_rng(8)
+    x = awkward_vectors(rng, 40, 6, vectors)
+    coef = rng.normal(size=20)
+    model = make_model(x + offset, np.concatenate([coef, -coef]), 0.0, 0.05)
+    judge(model, adversarial_rows(model, 2))
+    held_sparse = make_model(csr_array(x + offset), np.concatenate([coef, -coef]), 0.0, 0.05)
+    judge(held_sparse, adversarial_rows(held_sparse, 3), center="origin")
+
+
+def test_sparse_rows_of_a_wide_model():
+    rng = np.random.default_rng(9)
+    x = awkward_vectors(rng, 30, 300, "sparse")
+    for offset in (0.0, 1.0):
+        model = make_model(csr_array(x + offset * (x != 0)), rng.normal(size=30), 0.0, 0.02)
+        rows = awkward_vectors(rng, 40, 300, "sparse")
+        judge(model, np.concatenate([rows, 10 * rows[:5], np.zeros((1, 300)), x[:5]]))
+
+
+@pytest.mark.parametrize(("n_sv", "d"), [(0, 3), (1, 1), (1, 3), (2, 1), (600, 2), (20, 100)])
+def test_sizes(n_sv, d):
+    rng = np.random.default_rng(n_sv)
+    for gamma in (0.0, 0.3 / d, 30.0 / d):
+        model = make_model(rng.normal(size=(n_sv, d)), rng.normal(size=n_sv), 0.05, gamma)
+        judge(model, adversarial_rows(model, 1))
+
+
+def test_two_thousand_features():
+    rng = np.random.default_rng(0)
+    model = make_model(rng.normal(size=(3, 2000)), rng.normal(size=3), 0.05, 0.5 / 2000)
+    judge(model, adversarial_rows(model, 1)[::3], modes=["certified"])
+    judge(model, adversarial_rows(model, 2)[::3], modes=["exact"])
+
+
+def test_a_row_near_a_support_vector_is_not_far_because_distances_drown_in_rounding():
+    """gamma R^2 = 1e19: two equal support vectors got K = 0, hence W = 0 and a bound of 0 for every far row."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(1, 4)), int(rng.integers(2, 60))
+        model = make_model(1e4 * rng.normal(size=(n, d)), rng.normal(size=n), 0.01, 10.0 ** rng.uniform(0, 16))
+        judge(model, model.support_vectors, modes=["certified"], center="origin")
+
+
+@pytest.mark.xfail(strict=True, reason="the intercept of a model with gamma = 0 is rounded more than once")
+def test_gamma_zero_adds_up_exactly():
+    model = make_model(np.eye(3), [1e16, 1.0, -1e16], 0.0, 0.0, **REGRESSION)
+    judge(model, np.eye(3))
+
+
+# --- columns that the model has never seen ----------------------------------------------------------------------------
+
+
+def judge_unseen(n_unseen: int, value: float, *, at_origin: bool) -> None:
+    rng = np.random.default_rng(n_unseen)
+    d = 3
+    vectors = rng.normal(size=(6, d)) + (0.0 if at_origin else 5.0)
+    model = make_model(vectors, rng.normal(size=6), 0.0, 2.0 / (n_unseen * value**2), **REGRESSION)
+    columns = np.arange(d + n_unseen, dtype=np.int32)
+    rows = np.concatenate([vectors, np.full((6, n_unseen), value)], axis=1)
+    exact = exact_values(model, vectors, Extended(value) * Extended(value) * n_unseen)
+    for mode, target in itertools.product(MODES, TARGETS):
+        artifact = approxsvm.compile(model, mode=mode).artifact
+        predictor = _native.Predictor(artifact.data, target)
+        starts = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(len(columns))
+        answers = predictor.csr(starts, np.tile(columns, len(rows)), rows.ravel(), 1, True)
+        judge_answers(model, artifact, answers, exact, {}, f"{mode}, {target}, {n_unseen} unseen")
+
+
+@pytest.mark.parametrize("at_origin", [True, False])
+@pytest.mark.parametrize("n_unseen", [1, 10])
+def test_unseen_columns(n_unseen, at_origin):
+    judge_unseen(n_unseen, 0.7, at_origin=at_origin)
+
+
+@pytest.mark.xfail(strict=True, reason="squares of unseen columns are added up without a word in the bound")
+def test_many_unseen_columns():
+    judge_unseen(100_000, 0.1, at_origin=True)
+
+
+# --- certified() and the stages ---------------------------------------------------------------------------------------
+
+
+def test_approximate_certificates_are_never_wrong():
+    for seed, gamma in enumerate((0.001, 0.01, 0.1, 1.0)):
+        model = random_model(seed, gamma=gamma, intercept=np.array([0.01]))
+        fast = approxsvm.compile(model, mode="approximate")
+        rows = adversarial_rows(model, seed)
+        exact = exact_values(model, rows)
+        certified = fast.certified(rows)
+        assert ((fast.decision_function(rows) > 0) == (exact > 0))[certified].all()
+        assert (np.abs(fast.decision_function(rows) - exact) <= fast.error_bound(rows)).all()
+
+
+def test_every_stage_answers_some_rows_and_keeps_its_bound():
+    rng = np.random.default_rng(11)
+    seen: dict[int, float] = {}
+    for gamma, spread in ((0.02, 1.0), (0.3, 1.0), (0.05, 1e3)):
+        x, coef = spread * rng.normal(size=(60, 8)), rng.normal(size=60)
+        rows = np.concatenate([rng.normal(size=(400, 8)) * spread, x])
+        middle = float(np.median(exact_values(make_model(x, coef, 0.0, gamma), rows)))
+        model = make_model(x, coef, -middle, gamma)
+        twin = make_model(np.concatenate([x, x]), np.concatenate([coef, -coef]), 0.0, gamma)  # f = 0 everywhere
+        seen |= judge(model, rows) | judge(twin, rows[:50])
+    assert set(seen) == {EXPANSION, DIRECTION, FLOAT32, FLOAT64, DEFINITION}
+    assert max(seen.values()) < 1.0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+def test_the_float32_engine_keeps_its_bound(offset):
+    rng = np.random.default_rng(12)
+    for d, gamma in itertools.product((1, 20, 500), (1e-3, 0.1, 10.0)):
+        x = rng.normal(size=(50, d)) + offset
+        model = make_model(x, np.abs(rng.normal(size=50)), 0.0, gamma / d)
+        rows = np.concatenate([x[:20], x[20:40] + 0.1 * rng.normal(size=(20, d))])
+        for choice in ("mean", "origin"):
+            judge(model, rows, modes=["exact"], center=choice)
+
+
+# --- the traps of the specification -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_trap_1_rows_that_are_not_finite_are_refused(bad):
+    model = random_model(0, n_sv=20)
+    for mode, target, dtype in itertools.product(MODES, TARGETS, (np.float32, np.float64)):
+        predictor = _native.Predictor(approxsvm.compile(model, mode=mode).artifact.data, target)
+        for n_rows, column in itertools.product((1, 4, 5, 70), (0, 6)):
+            rows = np.zeros((n_rows, 7), dtype)
+            rows[-1, column] = bad
+            with pytest.raises(InputError, match=r"NaN|infinity"):
+                predictor.dense(rows, 1, True)
+            sparse = csr_array(rows)
+            for columns in (sparse.indices, sparse.indices + np.int32(7)):  # seen or not
+                with pytest.raises(InputError, match=r"NaN|infinity"):
+                    predictor.csr(sparse.indptr, columns, sparse.data, 1, True)
+        with pytest.raises(InputError, match=r"NaN|infinity"):
+            predictor.one(rows[-1])
+
+
+def test_trap_2_a_bound_that_is_infinite_certifies_nothing():
+    rng = np.random.default_rng(0)
+    model = make_model(rng.normal(size=(9, 3)), 1e200 * rng.normal(size=9), 0.0, 0.1)
+    fast = approxsvm.compile(model, mode="approximate")
+    assert np.isinf(fast.error_bound(model.support_vectors)).all()
+    assert not fast.certified(model.support_vectors).any()
+    stages = _native.Predictor(approxsvm.compile(model).artifact.data).dense(model.support_vectors, 1, True)[2]
+    assert (stages >= FLOAT32).all()
+    judge(model, model.support_vectors)
+
+
+def test_trap_2_fast_math_is_refused_by_the_compiler():
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    header = Path(__file__).parent.parent / "cpp/include/approxsvm/approxsvm.hpp"
+    command = [compiler, "-std=c++17", "-fsyntax-only", "-x", "c++", str(header)]
+    for flag in ("-ffast-math", "-ffinite-math-only"):
+        result = subprocess.run([*command, flag], capture_output=True, text=True, check=False)
+        assert result.returncode != 0
+        assert "IEEE" in result.stderr
+
+
+def test_trap_3_arguments_of_exp_are_clamped():
+    """Distances that cancel to less than nothing, and distances beyond what exp can take."""
+    rng = np.random.default_rng(1)
+    for offset, gamma in itertools.product((0.0, 1e4, 1e6, 1e8), (1.0, 1e4)):
+        model = make_model(rng.normal(size=(20, 5)) + offset, np.ones(20), 0.0, gamma)
+        judge(model, np.concatenate([model.support_vectors, model.support_vectors + 40.0]), center="origin")
+
+
+FAR_SPARSE = pytest.mark.xfail(strict=True, reason="sparse_rounding_bound multiplies 0 by infinity for far rows")
+
+
+@pytest.mark.parametrize(
+    "gamma", [0.0, 1e-60, 1e-45, 1e-38, *(pytest.param(gamma, marks=FAR_SPARSE) for gamma in (1e38, 1e45, 1e60))]
+)
+def test_trap_4_numbers_that_float32_cannot_hold(gamma):
+    model = random_model(3, n_sv=15, n_features=4, gamma=gamma)
+    center = center_of(model)
+    judge(model, np.concatenate([[np.zeros(4), center, np.full(4, 3.5e38), np.full(4, -1e39)], model.support_vectors]))
+
+
+def test_trap_5_a_row_that_overflows_does_not_disturb_its_neighbours():
+    model = random_model(4, n_features=6)
+    rng = np.random.default_rng(0)
+    quiet = rng.normal(size=(48, 6))
+    loud = quiet.copy()
+    overflow = np.arange(48) % 5 == 3
+    quiet[overflow], loud[overflow] = 0.0, 1e300
+    for mode, target in itertools.product(MODES, TARGETS):
+        predictor = _native.Predictor(approxsvm.compile(model, mode=mode).artifact.data, target)
+        values, bounds, _ = predictor.dense(loud, 1, True)
+        plain = predictor.dense(quiet, 1, True)
+        assert (values[overflow] == model.intercept[0]).all()
+        assert (values[~overflow] == plain[0][~overflow]).all()
+        assert (bounds[~overflow] == plain[1][~overflow]).all()
+
+
+def test_trap_6_the_center_is_exact_however_it_is_folded():
+    """Expanded about the center as it is stored, in float32: folding it in must not move it."""
+    rng = np.random.default_rng(5)
+    for offset in (1e-3, 1.0, 1e4, 1e6):
+        vectors = rng.normal(size=(30, 80)) * (rng.random((30, 80)) < 0.2) + offset / 3
+        model = make_model(vectors, rng.normal(size=30), 0.0, 0.01)
+        artifact = approxsvm.compile(model).artifact
+        assert artifact.center.dtype == np.float32
+        assert (artifact.center == taylor.expand(model).center).all()
+        judge(model, vectors * (rng.random((30, 80)) < 0.9))
+
+
+def test_trap_7_an_approximate_artifact_discloses_no_training_row():
+    rng = np.random.default_rng(6)
+    for n_sv, choice in ((30, "mean"), (30, "origin"), (1, "origin")):
+        model = make_model(rng.normal(size=(n_sv, 4)), rng.normal(size=n_sv), 0.0, 0.1)
+        data = approxsvm.compile(model, mode="approximate", center=choice).artifact.data
+        for x in model.support_vectors.ravel():
+            assert x.tobytes() not in data
+            assert np.float32(x).tobytes() not in data
+
+
+# --- the numbers behind the bound -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.2, 2.0])
+def test_the_table_is_no_less_than_the_formula(gamma):
+    """Whatever the cell: norms times square roots of Poisson probabilities, the tail by scipy."""
+    model = random_model(7, n_sv=50, n_features=5, gamma=gamma)
+    artifact = approxsvm.compile(model, mode="approximate").artifact
+    *norms, remainder, total, moduli = artifact.bound_numbers()[:12]
+    s = np.concatenate([np.geomspace(1e-8, 255.0, 3000), np.geomspace(257.0, 1e5, 50)])
+    rows = rows_at(model, [np.full(5, 5**-0.5)], s)[::2]
+    s = 2 * gamma * ((rows - center_of(model)) ** 2).sum(axis=1)  # the rows are rounded
+    phi = [np.exp(0.5 * (k * np.log(s) - s - float(mpmath.log(mpmath.factorial(k))))) for k in range(9)]
+    near = sum(norms[k] * phi[k] for k in range(3, 9)) + remainder * np.sqrt(gammainc(9, s))
+    reach = np.sqrt(s / 2) - np.sqrt(gamma) * artifact.header["max_sv_norm"]
+    far = np.minimum(np.where(reach > 0, moduli * np.exp(-(reach.clip(0) ** 2)), moduli), total)
+    formula = np.minimum(near, far + sum(norms[k] * phi[k] for k in range(3)))
+    formula = np.where(s < 256.0, formula, far)
+    for target in TARGETS:
+        bounds = _native.Predictor(artifact.data, target).dense(rows, 1, True)[1]
+        assert (bounds >= formula).all()
+        truncation = (formula > 1e-3 * total) & (s < 100)  # rather than rounding
+        assert np.median(bounds[truncation] / formula[truncation]) < 1.06  # a cell is 3 % wide
+
+
+@pytest.mark.parametrize("gamma", [0.01, 0.3])
+def test_norms_are_tight_upper_bounds(gamma):
+    """Against mpmath: N_k, W, T and the largest eigenvalues of G_3 and G_4."""
+    model = random_model(8, n_sv=9, n_features=3, gamma=gamma)
+    expansion = taylor.expand(model)
+    certificate = certificates.certify(model, expansion)
+    with mpmath.workdps(60):
+        y = mpmath.matrix(model.support_vectors.tolist())
+        for i, j in itertools.product(range(9), range(3)):
+            y[i, j] -= mpmath.mpf(float(expansion.center[j]))
+        gram = 2 * mpmath.mpf(gamma) * (y * y.T)
+        a = [mpmath.mpf(x) for x in model.coefficients(0)]
+        w = [a[i] * mpmath.exp(-gram[i, i] / 2) for i in range(9)]
+        pairs = list(itertools.product(range(9), range(9)))
+        squares = [
+            sum(w[i] * w[j] * gram[i, j] ** k for i, j in pairs) / mpmath.factorial(k)
+            for k in range(certificates.LAST_DEGREE + 1)
+        ]
+        total_sq = sum(a[i] * a[j] * mpmath.exp(gram[i, j] - (gram[i, i] + gram[j, j]) / 2) for i, j in pairs)
+        expected = [mpmath.sqrt(x) for x in squares]
+        for k in certificates.SHARPENED:
+            form = mpmath.matrix(3, 3)
+            for i, j in pairs:
+                factor = 2 * mpmath.mpf(gamma) * w[i] * w[j] * gram[i, j] ** (k - 1) / mpmath.factorial(k)
+                form += factor * (y[i, :].T * y[j, :])
+            expected[k] = mpmath.sqrt(max(mpmath.eigsy((form + form.T) / 2, eigvals_only=True)))
+        expected += [mpmath.sqrt(total_sq - sum(squares)), mpmath.sqrt(total_sq), sum(abs(x) for x in a)]
+        found = [*certificate.norms, certificate.remainder, certificate.total, certificate.sum_moduli]
+        # Slack in a square, relative to W^2, is a larger share of a small norm.
+        floor = 3e-6 * float(expected[-2])
+        for name, mine, truth in zip([*range(9), "T", "W", "A1"], found, expected, strict=True):
+            assert mpmath.mpf(mine) >= truth, name
+            assert mine <= float(truth) * (1 + 1e-6) + floor, name
+
+
+def test_extended_precision_is_precise_enough():
+    """The judge itself, against 60 digits."""
+    model = random_model(9, n_sv=25, n_features=4, gamma=0.3)
+    rows = adversarial_rows(model, 0)[::9]
+    values = exact_values(model, rows)
+    with mpmath.workdps(60):
+        for z, value in zip(rows.tolist(), values, strict=True):
+            total = mpmath.mpf(float(model.intercept[0]))
+            for x, a in zip(model.support_vectors.tolist(), model.coefficients(0).tolist(), strict=True):
+                sq_distance = sum((mpmath.mpf(p) - mpmath.mpf(q)) ** 2 for p, q in zip(x, z, strict=True))
+                total += mpmath.mpf(a) * mpmath.exp(-mpmath.mpf(model.gamma) * sq_distance)
+            high = float(value)
+            low = float(value - Extended(high))
+            assert abs(total - mpmath.mpf(high) - mpmath.mpf(low)) <= 39 * 2.0**-63 * (sum_moduli(model) + 1)
