@@ -305,7 +305,8 @@ def build_exact(
     UnsupportedModelError
         gamma, the coefficients or the labels are beyond what the format holds.
     """
-    sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
+    with np.errstate(over="ignore"):  # infinity is refused below
+        sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
     if not sum_moduli < MAX_OUTPUT_SCALE:
         raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
     constant = float(model.coefficients(0).sum()) if model.gamma == 0.0 else 0.0
@@ -713,4 +714,5 @@ def _check_numbers(artifact: Artifact) -> None:
             raise ArtifactError(f"section {name} holds NaN, infinity or a negative amplitude or tolerance")
     if not np.isfinite(artifact.dual_coef()).all():
         raise ArtifactError("section dual_coef holds NaN or infinity")
-    artifact.support_vectors()
+    if "support_vectors" in artifact._sections:
+        packing.parse(artifact._sections["support_vectors"], len(artifact.dual_coef()), artifact.n_features)

@@ -50,6 +50,32 @@ def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
     ArtifactError
         The bytes break a rule of models/FORMAT.md.
     """
+    counts, columns, values = parse(content, n_sv, n_features)
+    if counts is None:
+        return values.reshape(n_sv, n_features)
+    result = np.zeros((n_sv, n_features))
+    result[np.repeat(np.arange(n_sv), counts), columns] = values
+    return result
+
+
+def parse(
+    content: bytes, n_sv: int, n_features: int
+) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None, FloatArray]:
+    """Check every rule, in memory proportional to the bytes, not to the numbers they stand for.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_sv,), or None
+        Values of each support vector; None when all values are stored.
+    columns : ndarray of shape (n_values,), or None
+    values : ndarray of shape (n_values,), float64
+        A view of one number where all are the same.
+
+    Raises
+    ------
+    ArtifactError
+        The bytes break a rule of models/FORMAT.md.
+    """
     if len(content) < _HEADER.size:
         raise ArtifactError(f"section support_vectors has {len(content)} bytes, but its header takes {_HEADER.size}")
     storage, kind, index_bytes, n_dictionary, n_values = _HEADER.unpack_from(content)
@@ -64,7 +90,7 @@ def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
             raise ArtifactError(f"section support_vectors has {n_values} values, expected {n_sv * n_features}")
         values = cursor.values(kind, dictionary, n_values)
         cursor.finish()
-        return values.reshape(n_sv, n_features)
+        return None, None, values
     if index_bytes != _index_bytes(n_features):
         raise ArtifactError(
             f"section support_vectors has index_bytes {index_bytes}, expected {_index_bytes(n_features)}"
@@ -80,9 +106,7 @@ def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
     within[starts[counts > 0]] = False
     if (np.diff(columns, prepend=-1)[within] <= 0).any():
         raise ArtifactError("section support_vectors has columns that do not ascend")
-    result = np.zeros((n_sv, n_features))
-    result[np.repeat(np.arange(n_sv), counts), columns] = values
-    return result
+    return counts, columns, values
 
 
 def _index_bytes(n_features: int) -> int:
@@ -144,20 +168,18 @@ class _Cursor:
         return array
 
     def values(self, kind: int, dictionary: FloatArray, count: int) -> FloatArray:
-        if kind < _CODES8:
-            values = self.take(_VALUE_DTYPES[kind], count).astype(np.float64)
-        elif len(dictionary) == 1:
-            values = np.broadcast_to(dictionary, count)
-        else:
-            codes = self.take(_VALUE_DTYPES[kind], count)
-            if (codes >= len(dictionary)).any():
-                raise ArtifactError(
-                    f"section support_vectors has a code beyond its {len(dictionary)} dictionary entries"
-                )
-            values = dictionary[codes]
-        if not np.isfinite(values).all():
+        stored = self.take(_VALUE_DTYPES[kind], count).astype(np.float64) if kind < _CODES8 else dictionary
+        if not np.isfinite(stored).all():
             raise ArtifactError("section support_vectors holds NaN or infinity")
-        return values
+        if kind < _CODES8:
+            return stored
+        if len(dictionary) == 1:
+            return np.broadcast_to(dictionary, count)
+        codes = self.take(_VALUE_DTYPES[kind], count)
+        if (codes >= len(dictionary)).any():
+            raise ArtifactError(f"section support_vectors has a code beyond its {len(dictionary)} dictionary entries")
+        decoded: FloatArray = dictionary[codes]
+        return decoded
 
     def finish(self) -> None:
         if self.offset != len(self.content):

@@ -314,7 +314,7 @@ def test_extreme_coefficients(size: float, gamma: float, mode: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("size", [2.0**1000, 1e302, 1e305])
+@pytest.mark.parametrize("size", [2.0**1000, 1e302, 1e305, 1.7e308])
 def test_coefficients_beyond_the_format(size: float, mode: Any) -> None:
     with pytest.raises(UnsupportedModelError, match=r"the limit is 2\^1000"):
         compile_model(random_model(3, task="regression", dual_coef=np.full((1, 40), size)), mode=mode)

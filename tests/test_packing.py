@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from approxsvm import ArtifactError, KernelModel, packing, reference
+from approxsvm import Artifact, ArtifactError, KernelModel, packing, reference
 from approxsvm.compiler import compile as compile_model
 
 DENSE, CSR = range(2)
@@ -314,3 +314,19 @@ def test_every_corrupt_byte_is_judged_alike(storage: int, kind: int) -> None:
             else:
                 assert readable(bytes(mutated), 4, 5)
     assert n_refused > 3 * 24 - 8
+
+
+@pytest.mark.parametrize("storage", [DENSE, CSR])
+def test_a_small_section_does_not_make_a_large_array(storage: int) -> None:
+    """A reader checks a file without unpacking what it stands for."""
+    resource = pytest.importorskip("resource")
+    n_sv, d = 2**17, 2**16
+    if storage == DENSE:
+        data = HEADER.pack(DENSE, CODES8, 0, 1, n_sv * d) + struct.pack("<d", 0.5)
+    else:
+        data = HEADER.pack(CSR, FLOAT64, 4, 0, 0) + bytes(4 * n_sv)
+    large = changed(content({DUAL_COEF: bytes(8 * n_sv), SUPPORT_VECTORS: data}), artifact_of_width(d))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    artifact = Artifact(large)
+    assert len(artifact.dual_coef()) == n_sv
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB

@@ -115,7 +115,7 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
     radius_sq = gamma * expansion.max_sv_norm * expansion.max_sv_norm
     coef = model.coefficients(0)
     # Squares of coefficients must not overflow: a power of two is taken out of them, and put back at the end.
-    unit = float(np.ldexp(1.0, int(np.frexp(np.abs(coef).max(initial=0.0))[1])))
+    unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
     coef = coef / unit
     sum_moduli = float(np.abs(coef).sum()) * (1 + n_sv * U64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -149,7 +149,8 @@ def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float]
 
 def least_tolerance(model: KernelModel) -> float:
     """The closest to the exact decision values that float64 arithmetic can be sure to come, with room for rounding."""
-    sum_moduli = float(np.abs(model.coefficients(0)).sum())
+    with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
+        sum_moduli = float(np.abs(model.coefficients(0)).sum())
     path = model.n_sv + model.n_features + 20
     return 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max()) + 2.0**-1000
 
