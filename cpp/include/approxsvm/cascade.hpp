@@ -39,6 +39,23 @@ class DenseSource {
         return 0.0;
     }
 
+    // scale z_j and j of up to `limit` non-zeros; returns their number, or limit + 1 when there are more.
+    template <class Out>
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, Out* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const {
+        const Real* z = row(i);
+        std::size_t n = 0;
+        unseen_sq_norm = 0.0;
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            const Real value = z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride];
+            if (value == Real{0}) continue;
+            if (n == limit) return limit + 1;
+            values[n] = rounded(value, 0.0f, scale, Out{});
+            columns[n++] = static_cast<std::int32_t>(j);
+        }
+        return n;
+    }
+
   private:
     const Real* row(std::size_t i) const { return rows_.values + static_cast<std::ptrdiff_t>(i) * rows_.row_stride; }
     static float rounded(Real z, float center, double scale, float) { return shifted(z, center, scale); }
@@ -74,6 +91,20 @@ class CsrSource {
                 static_cast<Out>((static_cast<double>(row.values[k]) - static_cast<double>(center[j])) * scale);
         }
         return row.unseen_sq_norm;
+    }
+
+    template <class Out>
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, Out* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const {
+        SparseRow<Real, Index> row;
+        checked_row(rows_, i, n_features_, row);
+        if (row.n_nonzero > limit) return limit + 1;
+        unseen_sq_norm = row.unseen_sq_norm;
+        for (std::size_t k = 0; k < row.n_nonzero; ++k) {
+            values[k] = static_cast<Out>(static_cast<double>(row.values[k]) * scale);
+            columns[k] = static_cast<std::int32_t>(row.columns[k]);
+        }
+        return row.n_nonzero;
     }
 
   private:
@@ -121,10 +152,31 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
 
 // --- the cascade
 
-// Scratch memory per thread: one block of rows for the first stage, one for the later ones.
+// Scratch memory per thread: a block of rows for the first stage, one for the later ones, and the non-zeros of sparse
+// rows for either engine.
 constexpr std::size_t evaluation_workspace_bytes(std::size_t n_features) {
-    return 2 * workspace_bytes(n_features);
+    return 4 * workspace_bytes(n_features);
 }
+
+// Rows on their way to the exact engine in one precision: dense ones until a block is full and, where the engine's
+// center is the origin, rows with few non-zeros until their buffer is, for there the work follows the non-zeros.
+template <class Real>
+struct EngineQueue {
+    static constexpr std::size_t dense_capacity = max_registers * static_cast<std::size_t>(lanes_of<Real>);
+
+    EngineQueue(void* memory, std::size_t n_bytes)
+        : capacity(n_bytes / (sizeof(Real) + sizeof(std::int32_t))),
+          values(reinterpret_cast<Real*>(memory)),
+          columns(reinterpret_cast<std::int32_t*>(values + capacity)) {}
+
+    std::size_t n_dense = 0, n_sparse = 0;
+    std::size_t dense[dense_capacity];
+    std::size_t sparse[sparse_block_rows], starts[sparse_block_rows + 1] = {0};
+    Real half_sq_norm[sparse_block_rows];
+    std::size_t capacity;  // non-zeros
+    Real* values;
+    std::int32_t* columns;
+};
 
 template <class Source>
 class Cascade {
@@ -136,11 +188,12 @@ class Cascade {
           source_(source),
           out_(out),
           counts_(counts),
-          block_(align_workspace(static_cast<unsigned char*>(workspace) + workspace_bytes(prepared.view->n_features))),
+          block_(region(workspace, 1)),
           one_by_one_(one_by_one),
+          at_origin_(engine_at_origin(*prepared.view)),
           n_open_(0),
-          n_float32_(0),
-          n_float64_(0) {}
+          queue32_(region(workspace, 2), workspace_bytes(prepared.view->n_features) - 64),
+          queue64_(region(workspace, 3), workspace_bytes(prepared.view->n_features) - 64) {}
 
     // Takes a value of the expansion; `extra` is what the table does not know.
     void offer_expansion(std::size_t i, double value, float half_s, double extra) {
@@ -153,24 +206,15 @@ class Cascade {
     }
 
     // Takes a row that needs the exact engine.
-    void send_to_float32(std::size_t i) {
-        float32_[n_float32_++] = i;
-        if (n_float32_ == block_rows) settle_float32();
-    }
-
-    // Takes the sums of the exact engine in float32.
-    void offer_float32(std::size_t i, double sum, double moduli, double half_sq_norm) {
-        const double value = sum + view_.intercept;
-        const double bound = exact_bound(view_, prepared_.exact32, moduli, half_sq_norm);
-        if (suffices(value, bound)) return settle(i, value, bound, by_float32);
-        send_to_float64(i);
-    }
+    void send_to_float32(std::size_t i) { send(queue32_, i); }
 
     // Answers every row that is still open.
     void finish() {
         settle_open();
-        settle_float32();
-        settle_float64();
+        settle_dense(queue32_);
+        settle_sparse(queue32_);
+        settle_dense(queue64_);
+        settle_sparse(queue64_);
     }
 
   private:
@@ -178,7 +222,11 @@ class Cascade {
         std::size_t row;
         double value, extra;
     };
-    static constexpr std::size_t float64_rows = block_rows / 2;
+
+    // Piece k of the workspace.
+    float* region(void* workspace, std::size_t k) const {
+        return align_workspace(static_cast<unsigned char*>(workspace) + k * workspace_bytes(view_.n_features));
+    }
 
     bool suffices(double value, double bound) const {
         return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= view_.tolerance;
@@ -243,35 +291,84 @@ class Cascade {
         }
     }
 
-    // --- the exact engine in float32
+    // --- the exact engine
+
+    const ExactEngine<float>& engine(float) const { return prepared_.exact32; }
+    const ExactEngine<double>& engine(double) const { return prepared_.exact64; }
 
     // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
     // before: it pays where that is more than half of them.
     void send_to_engine(std::size_t i, double bound) {
-        if (bound > 2.0 * prepared_.typical_float32_bound) return send_to_float32(i);
-        send_to_float64(i);
+        if (bound > 2.0 * prepared_.typical_float32_bound) return send(queue32_, i);
+        send(queue64_, i);
     }
 
-    void settle_float32() {
-        const std::size_t n = n_float32_;
+    template <class Real>
+    void send(EngineQueue<Real>& queue, std::size_t i) {
+        if (at_origin_ && add_sparse(queue, i)) return;
+        queue.dense[queue.n_dense++] = i;
+        if (queue.n_dense == queue.dense_capacity) settle_dense(queue);
+    }
+
+    // False for a row that is cheaper as a dense one: with more non-zeros than a third of its features.
+    template <class Real>
+    bool add_sparse(EngineQueue<Real>& queue, std::size_t i) {
+        const std::size_t limit = view_.n_features / 3;
+        if (queue.n_sparse == sparse_block_rows || queue.capacity - queue.starts[queue.n_sparse] < limit) {
+            settle_sparse(queue);
+        }
+        const std::size_t r = queue.n_sparse, start = queue.starts[r];
+        double unseen;
+        const std::size_t n =
+            source_.load_nonzeros(i, view_.input_scale, limit, queue.values + start, queue.columns + start, unseen);
+        if (n > limit) return false;
+        const Real seen = half_sq_norm_row(engine(Real{}).expansion, queue.values + start, n);
+        queue.half_sq_norm[r] = seen + static_cast<Real>(view_.gamma * unseen);
+        queue.sparse[r] = i;
+        queue.starts[++queue.n_sparse] = start + n;
+        return true;
+    }
+
+    template <class Real>
+    void settle_sparse(EngineQueue<Real>& queue) {
+        const std::size_t n = queue.n_sparse;
+        queue.n_sparse = 0;
+        double sum[sparse_block_rows], moduli[sparse_block_rows];
+        kernel_sums_sparse(engine(Real{}).expansion, queue.values, queue.columns, queue.starts, n, queue.half_sq_norm,
+                           sum, moduli);
+        for (std::size_t r = 0; r < n; ++r) offer(queue.sparse[r], sum[r], moduli[r], queue.half_sq_norm[r]);
+    }
+
+    template <class Real>
+    void settle_dense(EngineQueue<Real>& queue) {
+        const std::size_t n = queue.n_dense;
         if (n == 0) return;
-        n_float32_ = 0;
-        double sum[block_rows], moduli[block_rows];
-        float half_sq_norm[block_rows];
+        queue.n_dense = 0;
+        const KernelExpansion<Real>& expansion = engine(Real{}).expansion;
+        double sum[EngineQueue<Real>::dense_capacity], moduli[EngineQueue<Real>::dense_capacity];
+        Real half_sq_norm[EngineQueue<Real>::dense_capacity];
         if (one_by_one_) {
-            for (std::size_t r = 0; r < n; ++r) {
-                engine_row(prepared_.exact32.expansion, float32_[r], sum[r], moduli[r], half_sq_norm[r]);
-            }
-        } else if (n > 2 * static_cast<std::size_t>(lanes)) {
-            engine_block<3>(prepared_.exact32.expansion, float32_, n, sum, moduli, half_sq_norm);
-        } else if (n > static_cast<std::size_t>(lanes)) {
-            engine_block<2>(prepared_.exact32.expansion, float32_, n, sum, moduli, half_sq_norm);
+            for (std::size_t r = 0; r < n; ++r)
+                engine_row(expansion, queue.dense[r], sum[r], moduli[r], half_sq_norm[r]);
+        } else if (n > 2 * static_cast<std::size_t>(lanes_of<Real>)) {
+            engine_block<3>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
+        } else if (n > static_cast<std::size_t>(lanes_of<Real>)) {
+            engine_block<2>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
         } else {
-            engine_block<1>(prepared_.exact32.expansion, float32_, n, sum, moduli, half_sq_norm);
+            engine_block<1>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
         }
-        for (std::size_t r = 0; r < n; ++r) {
-            offer_float32(float32_[r], sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
-        }
+        for (std::size_t r = 0; r < n; ++r) offer(queue.dense[r], sum[r], moduli[r], half_sq_norm[r]);
+    }
+
+    // Takes the sums of an engine.
+    template <class Real>
+    void offer(std::size_t i, double sum, double moduli, Real half_sq_norm) {
+        constexpr bool narrow = sizeof(Real) == sizeof(float);
+        const double value = sum + view_.intercept;
+        const double bound = exact_bound(view_, engine(Real{}), moduli, static_cast<double>(half_sq_norm));
+        if (suffices(value, bound)) return settle(i, value, bound, narrow ? by_float32 : by_float64);
+        if (narrow) return send(queue64_, i);
+        settle_by_definition(i);
     }
 
     // The sums of n rows, one SIMD lane each.
@@ -298,39 +395,6 @@ class Cascade {
         const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, u, 1);
         half_sq_norm = half_sq_norm_row(expansion, u, view_.n_features) + static_cast<Real>(view_.gamma * unseen);
         kernel_sums_row(expansion, u, half_sq_norm, sum, moduli);
-    }
-
-    // --- float64
-
-    void send_to_float64(std::size_t i) {
-        float64_[n_float64_++] = i;
-        if (n_float64_ == float64_rows) settle_float64();
-    }
-
-    void settle_float64() {
-        const std::size_t n = n_float64_;
-        if (n == 0) return;
-        n_float64_ = 0;
-        double sum[float64_rows], moduli[float64_rows], half_sq_norm[float64_rows];
-        const KernelExpansion<double>& expansion = prepared_.exact64.expansion;
-        if (one_by_one_) {
-            for (std::size_t r = 0; r < n; ++r) engine_row(expansion, float64_[r], sum[r], moduli[r], half_sq_norm[r]);
-        } else if (n > 2 * static_cast<std::size_t>(lanes64)) {
-            engine_block<3>(expansion, float64_, n, sum, moduli, half_sq_norm);
-        } else if (n > static_cast<std::size_t>(lanes64)) {
-            engine_block<2>(expansion, float64_, n, sum, moduli, half_sq_norm);
-        } else {
-            engine_block<1>(expansion, float64_, n, sum, moduli, half_sq_norm);
-        }
-        for (std::size_t r = 0; r < n; ++r) {
-            const double value = sum[r] + view_.intercept;
-            const double bound = exact_bound(view_, prepared_.exact64, moduli[r], half_sq_norm[r]);
-            if (suffices(value, bound)) {
-                settle(float64_[r], value, bound, by_float64);
-            } else {
-                settle_by_definition(float64_[r]);
-            }
-        }
     }
 
     // --- the definition
@@ -360,10 +424,11 @@ class Cascade {
     std::uint64_t* counts_;
     float* block_;           // (n_features, block_rows) floats, or half as many doubles
     const bool one_by_one_;  // no blocks, for the lower latency of a few rows
-    std::size_t n_open_, n_float32_, n_float64_;
+    const bool at_origin_;
+    std::size_t n_open_;
     Open open_[block_rows];
-    std::size_t float32_[block_rows];
-    std::size_t float64_[float64_rows];
+    EngineQueue<float> queue32_;
+    EngineQueue<double> queue64_;
 };
 
 // --- first stages
@@ -423,60 +488,13 @@ inline Status expand_rows(Cascade<CsrSource<Real, Index>>& cascade, const Prepar
     return Status::ok;
 }
 
-// Any rows through the exact engine, as dense ones.
+// Every row straight to the exact engine.
 template <class Source>
 inline Status engine_rows(Cascade<Source>& cascade, const Source& source) {
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         const Status status = source.check(i);
         if (status != Status::ok) return status;
         cascade.send_to_float32(i);
-    }
-    return Status::ok;
-}
-
-template <class Real>
-inline Status start_exact(Cascade<DenseSource<Real>>& cascade, const PreparedModel&, const DenseSource<Real>& source,
-                          float*) {
-    return engine_rows(cascade, source);
-}
-
-// Sparse rows against the panels: as many rows at a time as the scratch block holds non-zeros.
-template <class Real, class Index>
-inline Status start_exact(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
-                          const CsrSource<Real, Index>& source, float* scratch) {
-    const ModelView& model = *prepared.view;
-    if (!engine_at_origin(model)) return engine_rows(cascade, source);
-    const std::size_t capacity = model.n_features * block_rows / 2;  // at least block_rows / 2 full rows
-    float* values = scratch + 4 * block_rows;
-    std::int32_t* columns = reinterpret_cast<std::int32_t*>(values + capacity);
-    for (std::size_t next = 0; next < source.n_rows();) {
-        std::size_t rows[sparse_block_rows], starts[sparse_block_rows + 1] = {0}, n = 0;
-        float half_sq_norm[sparse_block_rows];
-        double sum[sparse_block_rows], moduli[sparse_block_rows];
-        for (; n < sparse_block_rows && next < source.n_rows(); ++next) {
-            SparseRow<Real, Index> row;
-            const Status status = source.get(next, row);
-            if (status != Status::ok) return status;
-            if (3 * row.n_nonzero > model.n_features) {  // cheaper as a dense one
-                cascade.send_to_float32(next);
-                continue;
-            }
-            if (starts[n] + row.n_nonzero > capacity) break;
-            float* mine = values + starts[n];
-            for (std::size_t k = 0; k < row.n_nonzero; ++k) {
-                mine[k] = shifted(row.values[k], 0.0f, model.input_scale);
-                columns[starts[n] + k] = static_cast<std::int32_t>(row.columns[k]);
-            }
-            rows[n] = next;
-            starts[n + 1] = starts[n] + row.n_nonzero;
-            half_sq_norm[n] = half_sq_norm_row(prepared.exact32.expansion, mine, row.n_nonzero) +
-                              static_cast<float>(model.gamma * row.unseen_sq_norm);
-            ++n;
-        }
-        kernel_sums_sparse(prepared.exact32.expansion, values, columns, starts, n, half_sq_norm, sum, moduli);
-        for (std::size_t r = 0; r < n; ++r) {
-            cascade.offer_float32(rows[r], sum[r], moduli[r], static_cast<double>(half_sq_norm[r]));
-        }
     }
     return Status::ok;
 }
@@ -491,7 +509,7 @@ inline Status evaluate(const PreparedModel& prepared, const Source& source, bool
     float* scratch = align_workspace(workspace);
     Cascade<Source> cascade(prepared, source, out, counts, one_by_one, workspace);
     const Status status = prepared.view->mode == Mode::exact
-                              ? start_exact(cascade, prepared, source, scratch)
+                              ? engine_rows(cascade, source)
                               : expand_rows(cascade, prepared, source, one_by_one, scratch);
     if (status == Status::ok) cascade.finish();
     return status;
