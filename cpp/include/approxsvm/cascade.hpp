@@ -336,7 +336,10 @@ class Cascade {
         double sum[sparse_block_rows], moduli[sparse_block_rows];
         kernel_sums_sparse(engine(Real{}).expansion, queue.values, queue.columns, queue.starts, n, queue.half_sq_norm,
                            sum, moduli);
-        for (std::size_t r = 0; r < n; ++r) offer(queue.sparse[r], sum[r], moduli[r], queue.half_sq_norm[r]);
+        for (std::size_t r = 0; r < n; ++r) {
+            const std::size_t n_nonzero = queue.starts[r + 1] - queue.starts[r];
+            offer(queue.sparse[r], sum[r], moduli[r], queue.half_sq_norm[r], n_nonzero);
+        }
     }
 
     template <class Real>
@@ -357,15 +360,17 @@ class Cascade {
         } else {
             engine_block<1>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
         }
-        for (std::size_t r = 0; r < n; ++r) offer(queue.dense[r], sum[r], moduli[r], half_sq_norm[r]);
+        for (std::size_t r = 0; r < n; ++r) {
+            offer(queue.dense[r], sum[r], moduli[r], half_sq_norm[r], view_.n_features);
+        }
     }
 
     // Takes the sums of an engine.
     template <class Real>
-    void offer(std::size_t i, double sum, double moduli, Real half_sq_norm) {
+    void offer(std::size_t i, double sum, double moduli, Real half_sq_norm, std::size_t n_terms) {
         constexpr bool narrow = sizeof(Real) == sizeof(float);
         const double value = sum + view_.intercept;
-        const double bound = exact_bound(view_, engine(Real{}), moduli, static_cast<double>(half_sq_norm));
+        const double bound = exact_bound(view_, engine(Real{}), moduli, static_cast<double>(half_sq_norm), n_terms);
         if (suffices(value, bound)) return settle(i, value, bound, narrow ? by_float32 : by_float64);
         if (narrow) return send(queue64_, i);
         settle_by_definition(i);

@@ -93,19 +93,20 @@ inline std::size_t prepared_bytes(const ModelView& view) {
 
 // --- the bound of an engine
 
-constexpr double infinity = __builtin_huge_val();
+constexpr double infinity = HUGE_VAL;
 
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// What rounding does to an exact engine's sum with sum of moduli S at a row with
-// gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in the distance may be harmful.
+// What rounding does to an exact engine's sum with sum of moduli S at a row of n_terms coordinates that are not zero
+// and gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in the distance may be harmful.
 template <class Real>
-inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double moduli, double half_sq_norm) {
+inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double moduli, double half_sq_norm,
+                          std::size_t n_terms) {
     constexpr double u = unit_of<Real>;
     const KernelExpansion<Real>& e = engine.expansion;
     const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
-    const double distance = 1.01 * u * (static_cast<double>(inner_product_path(e.n_features)) + 8.0) * reach * reach;
+    const double distance = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0) * reach * reach;
     if (!(distance <= 0x1p-5)) return infinity;
     const double a1 = model.sum_moduli, s = 1.001 * moduli + 0x1p-120 * a1, sum = s < a1 ? s : a1;
     const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * sum;
@@ -160,7 +161,7 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
     const double slope = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
     model.exact32 = {writer32.expansion(), slope * error32};
     model.exact64 = {writer64.expansion(), slope * error64};
-    model.typical_float32_bound = exact_bound(view, model.exact32, moduli, half_sq_norm);
+    model.typical_float32_bound = exact_bound(view, model.exact32, moduli, half_sq_norm, d);
 }
 
 // Fills the memory; `view` must outlive the result.

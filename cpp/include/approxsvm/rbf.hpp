@@ -365,7 +365,7 @@ APPROXSVM_INLINE void panel_products(const KernelExpansion<Real>& expansion, std
     constexpr int n_registers = Panels * panel_registers;
     const std::size_t panel_size = expansion.n_features * panel_width<Real>;
     const Real* const panels = expansion.panels + first_panel * panel_size;
-    const std::size_t chunk = chunk_features(expansion.n_features);
+    const std::size_t chunk = chunk_features(n_terms);
     std::size_t k = 0;
     do {
         const bool is_first = k == 0;
