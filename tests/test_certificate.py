@@ -348,7 +348,6 @@ def test_bounds_of_approximate_rows_that_overflow():
     judge(model, np.outer(NORMS, np.ones(5)), modes=["approximate"])
 
 
-@pytest.mark.xfail(strict=True, reason="multiples of A1 underflow in the bounds of the exact engine and the definition")
 def test_denormal_rows_coefficients_and_support_vectors():
     rng = np.random.default_rng(6)
     tiny = 5e-324 * rng.integers(0, 9, size=(12, 4))
@@ -423,7 +422,6 @@ def test_a_row_near_a_support_vector_is_not_far_because_distances_drown_in_round
         judge(model, model.support_vectors, modes=["certified"], center="origin")
 
 
-@pytest.mark.xfail(strict=True, reason="the intercept of a model with gamma = 0 is rounded more than once")
 def test_gamma_zero_adds_up_exactly():
     model = make_model(np.eye(3), [1e16, 1.0, -1e16], 0.0, 0.0, **REGRESSION)
     judge(model, np.eye(3))
@@ -454,7 +452,6 @@ def test_unseen_columns(n_unseen, at_origin):
     judge_unseen(n_unseen, 0.7, at_origin=at_origin)
 
 
-@pytest.mark.xfail(strict=True, reason="squares of unseen columns are added up without a word in the bound")
 def test_many_unseen_columns():
     judge_unseen(100_000, 0.1, at_origin=True)
 
@@ -550,12 +547,7 @@ def test_trap_3_arguments_of_exp_are_clamped():
         judge(model, np.concatenate([model.support_vectors, model.support_vectors + 40.0]), center="origin")
 
 
-FAR_SPARSE = pytest.mark.xfail(strict=True, reason="sparse_rounding_bound multiplies 0 by infinity for far rows")
-
-
-@pytest.mark.parametrize(
-    "gamma", [0.0, 1e-60, 1e-45, 1e-38, *(pytest.param(gamma, marks=FAR_SPARSE) for gamma in (1e38, 1e45, 1e60))]
-)
+@pytest.mark.parametrize("gamma", [0.0, 1e-60, 1e-45, 1e-38, 1e38, 1e45, 1e60])
 def test_trap_4_numbers_that_float32_cannot_hold(gamma):
     model = random_model(3, n_sv=15, n_features=4, gamma=gamma)
     center = center_of(model)

@@ -120,7 +120,7 @@ inline double definition_bound(const ModelView& model, double moduli) {
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
     const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
     return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(model.intercept) +
-           0x1p-1000 * a1;
+           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
 }
 
 // exp(-s/2) times the degree-3 part is at most exp(-s/2) sqrt(v'G_3 v) s / sqrt(6), v = sqrt(2 gamma) (z - center),
@@ -144,6 +144,7 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     const double s_uncertainty = 4.0 * model.gamma * (n + 5.0) * unit64 * reach * reach;
     const double s = 2.0 * row.half_s;
     if (!(s_uncertainty <= 0x1p-12 * (s > 0x1p-20 ? s : 0x1p-20))) return infinity;
+    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the bare intercept: the table knows all
     const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
                           folded.quadratic_norm * scaled_norm * scaled_norm;
     const double kept = model.norms[0] + model.norms[1] + model.norms[2];

@@ -113,7 +113,7 @@ inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engin
     // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
     const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
     return 1.05 * sum * (std::expm1(2.0 * distance) + 6.1 * u) + summation + engine.narrowing_error + 1.01 * moved +
-           0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept);
+           0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept) + 0x1p-1040;
 }
 
 // --- filling

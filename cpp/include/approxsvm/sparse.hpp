@@ -103,6 +103,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
                           SparseRow<Real, Index>& row) {
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
+    double unseen_error = 0.0;  // there may be more unseen features than any bound allows additions for
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
@@ -111,10 +112,11 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
         if (column >= 0 && static_cast<std::size_t>(column) < n_features) {
             ++row.n_nonzero;
         } else {
-            row.unseen_sq_norm += static_cast<double>(value) * static_cast<double>(value);
+            add_exactly(row.unseen_sq_norm, unseen_error, static_cast<double>(value) * static_cast<double>(value));
             if (column < 0) ++row.values, ++row.columns;
         }
     }
+    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // else the error is NaN
     return Status::ok;
 }
 
