@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import struct
@@ -192,8 +193,10 @@ class Artifact:
             os.umask(mask)
             os.chmod(temporary, 0o666 & ~mask)  # mkstemp is private; this file is like any other
             os.replace(temporary, path)
-        except BaseException:
+        except BaseException as error:
             os.unlink(temporary)
+            if isinstance(error, OSError) and error.errno is not None:
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from None
             raise
 
     @classmethod
@@ -242,7 +245,7 @@ def build_expansion(
     linear, quadratic = expansion.linear, expansion.quadratic
     input_scale = input_scale_for(gamma)
     if gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
-        intercept, constant = intercept + constant, 0.0
+        intercept, constant = _constant_decision(model), 0.0
     with np.errstate(over="ignore"):  # infinity is refused below
         linear = linear / input_scale
         quadratic = quadratic / input_scale / input_scale
@@ -309,10 +312,9 @@ def build_exact(
         sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
     if not sum_moduli < MAX_OUTPUT_SCALE:
         raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
-    constant = float(model.coefficients(0).sum()) if model.gamma == 0.0 else 0.0
     header = _header(model, "exact") | {
         "degree": 0,
-        "intercept": float(model.intercept[0]) + constant,
+        "intercept": float(model.intercept[0]) if model.gamma > 0.0 else _constant_decision(model),
         "constant": 0.0,
         "input_scale": input_scale_for(model.gamma),
         "output_scale": 1.0,
@@ -325,6 +327,14 @@ def build_exact(
     numbers[LAST_DEGREE + 3] = sum_moduli
     sections = {"center": center.astype("<f4").tobytes(), "bound": numbers.tobytes()}
     return _assemble(model, header, sections | _exact_sections(model, header, center))
+
+
+def _constant_decision(model: KernelModel) -> float:
+    """The decision value of a model with gamma = 0, rounded once: nothing else in its bound allows for rounding."""
+    try:
+        return math.fsum((*model.coefficients(0).tolist(), float(model.intercept[0])))
+    except OverflowError:
+        return math.inf
 
 
 def _power_of_two_above(largest: float) -> float:

@@ -100,11 +100,13 @@ def verify(compiled: CompiledModel, against: Any, X: Any, *, n_features: int | N
     Raises
     ------
     InputError
-        There are no rows, or `against` has another number of columns or other labels than `compiled`.
+        There are no rows, or `against` has another task or other labels than `compiled`.
+    UnsupportedModelError
+        `against` has another number of columns than `compiled`.
     """
     width = compiled.n_features_in_ if n_features is None else n_features
     model = read_model(against, n_features=width)
-    _check_same_shape(compiled, model)
+    _check_same_kind(compiled, model)
     rows = compiled._rows(X)
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
@@ -174,7 +176,7 @@ def exact_decision_values(model: KernelModel, rows: Any) -> FloatArray:
     return values
 
 
-def _check_same_shape(compiled: CompiledModel, model: KernelModel) -> None:
+def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
     if model.n_features != compiled.n_features_in_:
         raise InputError(
             f"the source model has {model.n_features} features, but the compiled one {compiled.n_features_in_}"
@@ -182,6 +184,8 @@ def _check_same_shape(compiled: CompiledModel, model: KernelModel) -> None:
     labels = compiled.artifact.labels.tolist()
     if model.labels.tolist() != labels:
         raise InputError(f"the source model has the labels {model.labels.tolist()}, but the compiled one {labels}")
+    if model.task != compiled.artifact.task:
+        raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
 
 
 def _quantiles(values: FloatArray) -> dict[str, float]:

@@ -86,6 +86,8 @@ def convert_model(
         approxsvm convert-model a9a.model -o a9a.asvm
         approxsvm-predict a9a.t a9a.asvm labels.txt
     """
+    if output.exists() and source.exists() and output.samefile(source):
+        raise click.UsageError(f"{output} is the source itself, which would be lost")
     console = Console(highlight=False)
     start = time.perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -103,10 +105,11 @@ def convert_model(
         fast.save(output)
     seconds = time.perf_counter() - start
     summary = fast.summary
-    smaller = source.stat().st_size / summary.n_bytes
+    ratio = summary.n_bytes / max(source.stat().st_size, 1)
+    size = f"{1 / ratio:.1f} times smaller" if ratio < 1.0 else f"{ratio:.1f} times as large"
     console.print(
         f"{summary.source}, {summary.n_support_vectors:,} support vectors, {summary.n_features:,} features "
-        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({smaller:.1f} times smaller), {seconds:.2f} s",
+        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({size}), {seconds:.2f} s",
         soft_wrap=True,
     )
 

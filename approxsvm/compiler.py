@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from approxsvm import artifact as artifacts
-from approxsvm.errors import UnsupportedModelError
+from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import taylor
 from approxsvm.expansion.certificate import Certificate, certify, least_tolerance
@@ -39,6 +39,7 @@ def compile(
     ----------
     model : fitted estimator, KernelModel, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR or OneClassSVM with the RBF kernel, or the path of a LIBSVM model file.
+        Pickles run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
         Rows like those to predict, without labels. Only their number of columns is used so far.
     n_features : int, optional
@@ -75,6 +76,8 @@ def compile(
         The model file is broken; the message names file and line.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
+    InputError
+        `X` is not a matrix.
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
@@ -99,6 +102,8 @@ def compile(
     if tolerance is not None and mode == "approximate":
         raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
     if n_features is None and X is not None:
+        if len(np.shape(X)) != 2:
+            raise InputError(f"X must have rows and columns, but its shape is {np.shape(X)}")
         n_features = int(np.shape(X)[1])
     kernel_model = read_model(model, n_features=n_features)
     _check_supported(kernel_model)

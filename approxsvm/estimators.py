@@ -27,6 +27,9 @@ _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 class CompiledModel(BaseEstimator):  # type: ignore[misc]
     """What all compiled predictors share.
 
+    Up to four rows are computed by other means than larger batches, for the sake of latency: the values of a row may
+    then differ in what lies within their bounds, which covers either.
+
     Parameters
     ----------
     artifact : Artifact
@@ -65,7 +68,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return True
 
     def fit(self: Self, X: Any = None, y: Any = None) -> Self:
-        """Do nothing and return self: a compiled model is fitted for good, like sklearn.frozen.FrozenEstimator."""
+        """Ignore the data and return self: a compiled model is fitted for good, like sklearn.frozen.FrozenEstimator."""
+        self._predictor  # noqa: B018  # built now, so that predictions leave the estimator as it is
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -92,7 +96,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Any:
         """Rows in a form that the native core takes as it is: float32 or float64, dense or CSR."""
-        if type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.ndim == 2 and self.artifact.feature_names is None:
+        fits = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (self.artifact.n_features,)
+        if fits and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the native core checks the rest
         rows = validate_data(
             self,
@@ -216,6 +221,11 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         Class labels, sorted, with the dtype of the source model.
     """
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """Class labels, sorted."""
@@ -234,8 +244,8 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
         Raises
         ------
-        InputError
-            X has another number of columns, or holds NaN or infinity.
+        ValueError
+            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
         """
         values = self._raw_decision_values(X)
         labels = self.artifact.labels
@@ -254,8 +264,8 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
         Raises
         ------
-        InputError
-            X has another number of columns, or holds NaN or infinity.
+        ValueError
+            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
         """
         # LIBSVM's rule: a positive value is the first label, zero the second.
         second = ~(self._raw_decision_values(X) > 0.0)
@@ -297,8 +307,8 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
         Raises
         ------
-        InputError
-            X has another number of columns, or holds NaN or infinity.
+        ValueError
+            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
         """
         return self._raw_decision_values(X)
 

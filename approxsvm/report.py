@@ -34,7 +34,8 @@ class Summary:
     n_bytes : int
         Size of the artifact.
     certified_fraction : float or None
-        Share of the rows predicted so far that the expansion's own bound proved; None before any.
+        Share of the rows predicted so far that the expansion's own bound proved; None before any, and in other modes
+        than "certified", which do not settle rows by it.
     rows_per_stage : dict
         How many rows each stage has answered so far.
     """
@@ -82,7 +83,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=len(artifact.data),
-        certified_fraction=proven / n_rows if n_rows and has_expansion else None,
+        certified_fraction=proven / n_rows if n_rows and artifact.mode == "certified" else None,
         rows_per_stage=rows_per_stage,
     )
 
@@ -92,7 +93,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
-        return "none yet"
+        return "unknown"
     if isinstance(value, dict):
         return ", ".join(f"{name} {shown(count)}" for name, count in value.items() if count) or "none"
     if isinstance(value, float):

@@ -41,13 +41,14 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     OSError
         The file cannot be read.
     """
-    if isinstance(source, (str, os.PathLike)) and Path(source).suffix not in _PICKLE_SUFFIXES:
-        return libsvm.read_libsvm_model(source, n_features=n_features)
-    if isinstance(source, KernelModel):
-        model = source
-    else:
-        is_path = isinstance(source, (str, os.PathLike))
-        model = sklearn.read_estimator(_unpickle(Path(source), trust) if is_path else source)
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        if path.suffix == ".asvm":
+            raise ModelFormatError(f"{path}: an artifact is compiled already; give the model that it was made from")
+        if path.suffix not in _PICKLE_SUFFIXES:
+            return libsvm.read_libsvm_model(source, n_features=n_features)
+        source = _unpickle(path, trust)
+    model = source if isinstance(source, KernelModel) else sklearn.read_estimator(source)
     if n_features not in (None, model.n_features):
         raise UnsupportedModelError(f"the model has {model.n_features} features, but {n_features} were asked for")
     return model
@@ -56,7 +57,8 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
 def _unpickle(path: Path, trust: bool) -> Any:
     if not trust:
         raise UnsupportedModelError(
-            f"{path}: a pickle can run any code while it is read; if you trust its author, say so (--trust, trust=True)"
+            f"{path}: a pickle can run any code while it is read; if you trust its author, "
+            "say so (--trust, or read_model(path, trust=True))"
         )
     import joblib
 
