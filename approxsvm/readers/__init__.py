@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def _unpickle(path: Path, trust: bool) -> Any:
 
     try:
         return joblib.load(path)
-    except OSError:
+    except (OSError, MemoryError):
         raise
-    except (pickle.UnpicklingError, EOFError, ImportError, AttributeError, ValueError, IndexError, KeyError) as error:
-        raise ModelFormatError(f"{path}: not a readable pickle: {error}") from error
+    except Exception as error:  # broken bytes make unpickling raise whatever there is
+        raise ModelFormatError(f"{path}: not a readable pickle: {type(error).__name__}: {error}") from error
