@@ -119,7 +119,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             if any(stride % rows.itemsize for stride in rows.strides) or not rows.flags.aligned:
-                rows = np.ascontiguousarray(rows)
+                rows = rows.copy(order="C")
             return self._predictor.dense(rows, threads, bounds)
         try:
             return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, bounds)
