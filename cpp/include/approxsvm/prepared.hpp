@@ -16,8 +16,10 @@ inline namespace APPROXSVM_TARGET {
 // The exact engine in one precision, and how far its support vectors are from the model's.
 template <class Real>
 struct ExactEngine {
-    KernelExpansion<Real> expansion;
-    double narrowing_error;  // bound on what rounding the support vectors to Real does to f
+    KernelExpansion<Real>
+        expansion;                // beside a_i K_i it adds up weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
+    double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
+    double narrowing_error;       // bound on what rounding the support vectors to Real does to f
 };
 
 struct PreparedModel {
@@ -98,22 +100,33 @@ constexpr double infinity = HUGE_VAL;
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// What rounding does to an exact engine's sum with sum of moduli S at a row of n_terms coordinates that are not zero
-// and gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in the distance may be harmful.
+// What rounding does to an exact engine's sum at a row of n_terms coordinates that are not zero and with
+// h = gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in a distance may be harmful.
+//
+// The argument of exp for support vector i errs by d_i = u (path + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (path + 8) (h_i +
+// h), and while d_i <= 2^-5 the kernel value by at most 1.05 (2.125 d_i + 6.1 u) of itself. Summed over |a_i| K_i that
+// is 1.05 (2.125 * 2 u (path + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i K_i. The engine
+// adds up Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
 template <class Real>
-inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double moduli, double half_sq_norm,
-                          std::size_t n_terms) {
+inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double weighted_moduli,
+                          double half_sq_norm, std::size_t n_terms) {
     constexpr double u = unit_of<Real>;
     const KernelExpansion<Real>& e = engine.expansion;
-    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
-    const double distance = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0) * reach * reach;
-    if (!(distance <= 0x1p-5)) return infinity;
-    const double a1 = model.sum_moduli, s = 1.001 * moduli + 0x1p-120 * a1, sum = s < a1 ? s : a1;
-    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * sum;
+    const double t = engine.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
+                 a1 = model.sum_moduli;
+    const double per_reach = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0);
+    const double reach = std::sqrt(furthest) + std::sqrt(half_sq_norm);
+    if (!(per_reach * reach * reach <= 0x1p-5)) return infinity;
+    const double weighted = 1.001 * weighted_moduli + 0x1p-120 * a1 * (t + furthest);  // exp does not go below 2^-126
+    const double moduli = weighted / t < a1 ? weighted / t : a1;
+    const double most = a1 * (furthest + half_sq_norm),
+                 reached = weighted * (half_sq_norm > t ? half_sq_norm / t : 1.0);
+    const double kernels = 1.05 * (4.25 * per_reach * (reached < most ? reached : most) + 6.1 * u * moduli);
+    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * moduli;
     // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
     const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
-    return 1.05 * sum * (std::expm1(2.0 * distance) + 6.1 * u) + summation + engine.narrowing_error + 1.01 * moved +
-           0x1p-120 * a1 + 0x1p-51 * std::fabs(model.intercept) + 0x1p-1040;
+    return kernels + summation + engine.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
+           0x1p-51 * std::fabs(model.intercept) + 0x1p-1040;
 }
 
 // --- filling
@@ -129,17 +142,33 @@ APPROXSVM_INLINE double lost_by_rounding(const double* vector, std::size_t n_fea
     return std::sqrt(sq_error);
 }
 
+// The mean of gamma ||x_i - center||^2 over the first support vectors, at least 2^-20.
+inline double typical_half_sq_norm(const ModelView& view, const float* center, double* x) {
+    const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
+    SupportVectorReader reader(view);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n; ++i) {
+        reader.next(x);
+        for (std::size_t j = 0; j < view.n_features; ++j) {
+            const double from_center = x[j] - static_cast<double>(center[j]);
+            sum += view.gamma * from_center * from_center;
+        }
+    }
+    const double mean = n > 0 ? sum / static_cast<double>(n) : 0.0;
+    return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
+}
+
 // Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
-// the bound of the engine in float32 is for a row at the center, as far from the engine's center as the support vectors
-// are.
+// the bound of the engine in float32 is for a row at the center.
 inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features;
     const double half_theta = view.gamma / view.input_scale / view.input_scale;
     KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta);
     KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta);
-    SupportVectorReader reader(view);
     double* x = pieces.vector;
-    double error32 = 0.0, error64 = 0.0, moduli = 0.0, half_sq_norm = 0.0;
+    const double t = typical_half_sq_norm(view, model.engine_center, x);
+    SupportVectorReader reader(view);
+    double error32 = 0.0, error64 = 0.0, weighted_moduli = 0.0;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         reader.next(x);
         double sq_distance = 0.0, sq_norm = 0.0;
@@ -150,18 +179,18 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
             sq_norm += x[j] * x[j];
         }
         const double a = view.dual_coef[i], modulus = std::fabs(a), rounded = 2.0 * unit64 * std::sqrt(sq_norm);
+        const double weight = modulus * (t + half_theta * sq_norm);
         error32 += modulus * (lost_by_rounding<float>(x, d) + rounded);
         error64 += modulus * rounded;
-        moduli += modulus * std::exp(-view.gamma * sq_distance);
-        half_sq_norm += half_theta * sq_norm / static_cast<double>(view.n_sv);
-        writer32.add_support_vector(x, a);
-        writer64.add_support_vector(x, a);
+        weighted_moduli += weight * std::exp(-view.gamma * sq_distance);
+        writer32.add_support_vector(x, a, weight);
+        writer64.add_support_vector(x, a, weight);
     }
     // exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
     const double slope = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
-    model.exact32 = {writer32.expansion(), slope * error32};
-    model.exact64 = {writer64.expansion(), slope * error64};
-    model.typical_float32_bound = exact_bound(view, model.exact32, moduli, half_sq_norm, d);
+    model.exact32 = {writer32.expansion(), t, slope * error32};
+    model.exact64 = {writer64.expansion(), t, slope * error64};
+    model.typical_float32_bound = exact_bound(view, model.exact32, weighted_moduli, t, d);
 }
 
 // Fills the memory; `view` must outlive the result.

@@ -89,7 +89,7 @@ struct KernelExpansion {
     const Real* panels;         // (n_panels, n_features, panel_width)
     const Real* half_sq_norms;  // (n_panels * panel_width,): half_theta ||xh_i||^2
     const double* coef;         // (n_panels * panel_width,): a_i
-    const double* coef_moduli;  // (n_panels * panel_width,): |a_i|
+    const double* coef_moduli;  // (n_panels * panel_width,): |a_i|, or any weight to add up beside a_i
 };
 
 template <class Real>
@@ -128,18 +128,24 @@ class KernelExpansionWriter {
         result_.half_sq_norms = half_sq_norms_;
         result_.coef = coef_;
         result_.coef_moduli = coef_moduli_;
-        for (std::size_t i = n_sv; i < n_lanes; ++i) set_lane(i, nullptr, 0.0);
+        for (std::size_t i = n_sv; i < n_lanes; ++i) set_lane(i, nullptr, 0.0, 0.0);
     }
 
     // The next support vector: xh_i, (n_features,), and a_i. Called n_sv times, in the order of the support vectors.
-    void add_support_vector(const double* scaled, double coefficient) { set_lane(n_added_++, scaled, coefficient); }
+    void add_support_vector(const double* scaled, double coefficient) {
+        add_support_vector(scaled, coefficient, coefficient < 0.0 ? -coefficient : coefficient);
+    }
+    // The same with a weight of the caller's in place of |a_i|.
+    void add_support_vector(const double* scaled, double coefficient, double weight) {
+        set_lane(n_added_++, scaled, coefficient, weight);
+    }
 
     // Complete after n_sv calls of add_support_vector.
     const KernelExpansion<Real>& expansion() const { return result_; }
 
   private:
     // `scaled` may be null, for zeros.
-    void set_lane(std::size_t i, const double* scaled, double coefficient) {
+    void set_lane(std::size_t i, const double* scaled, double coefficient, double weight) {
         constexpr std::size_t width = panel_width<Real>;
         Real* x = panels_ + i / width * width * n_features_ + i % width;
         for (std::size_t j = 0; j < n_features_; ++j) x[j * width] = scaled ? static_cast<Real>(scaled[j]) : Real{0};
@@ -147,7 +153,7 @@ class KernelExpansionWriter {
         half_sq_norms_[i] = half_sq_norm;
         if (half_sq_norm > result_.max_half_sq_norm) result_.max_half_sq_norm = half_sq_norm;
         coef_[i] = coefficient;
-        coef_moduli_[i] = coefficient < 0.0 ? -coefficient : coefficient;
+        coef_moduli_[i] = weight;
     }
 
     std::size_t n_features_, n_added_;
