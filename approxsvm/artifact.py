@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import secrets
 import struct
-import tempfile
 import zlib
 from dataclasses import replace
 from itertools import pairwise
@@ -180,24 +180,17 @@ class Artifact:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact so that `path` holds either all of it or what it held before."""
         path = Path(path)
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
         try:
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
-        try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "xb") as file:  # and not tempfile, whose files are private
                 file.write(self.data)
                 file.flush()
                 os.fsync(file.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)  # mkstemp is private; this file is like any other
             os.replace(temporary, path)
-        except BaseException as error:
-            os.unlink(temporary)
-            if isinstance(error, OSError) and error.errno is not None:
-                raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-            raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
+        finally:
+            temporary.unlink(missing_ok=True)  # gone already when all went well
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Artifact:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import InputError
-from approxsvm.estimators import STAGES, CompiledModel
+from approxsvm.estimators import STAGES, CompiledModel, proven
 from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.readers import read_model
 from approxsvm.report import shown
@@ -123,13 +123,8 @@ def verify(compiled: CompiledModel, against: Any, X: Any, *, n_features: int | N
     errors = np.abs(values - exact)
     near_ties = np.abs(exact) <= NEAR_TIE * scale
     differ = ((values > 0.0) != (exact > 0.0)) & ~near_ties
-    first_stages = ("expansion", "direction") if compiled.artifact.mode == "certified" else ("expansion", "float32")
     counts = np.bincount(stages, minlength=len(STAGES))
     tolerance = float(compiled.artifact.header["tolerance"])
-    if compiled.artifact.mode == "approximate":
-        proven = np.abs(values) > bounds if model.task != "regression" else np.isfinite(bounds)
-    else:
-        proven = np.isin(stages, [STAGES.index(name) for name in first_stages])
     return Verification(
         n_rows=len(values),
         label_differences=None if model.task == "regression" else int(differ.sum()),
@@ -140,7 +135,7 @@ def verify(compiled: CompiledModel, against: Any, X: Any, *, n_features: int | N
         largest_error_to_bound=float(np.max(np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000))),
         error_quantiles=_quantiles(errors),
         bound_quantiles=_quantiles(bounds),
-        certified_fraction=float(proven.mean()),
+        certified_fraction=float(proven(compiled.artifact, values, bounds, stages).mean()),
         rows_per_stage={name: int(count) for name, count in zip(STAGES, counts, strict=True)},
         speed_ratio=theirs / ours,
         mode=compiled.artifact.mode,
@@ -181,11 +176,11 @@ def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
         raise InputError(
             f"the source model has {model.n_features} features, but the compiled one {compiled.n_features_in_}"
         )
+    if model.task != compiled.artifact.task:
+        raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()
     if model.labels.tolist() != labels:
         raise InputError(f"the source model has the labels {model.labels.tolist()}, but the compiled one {labels}")
-    if model.task != compiled.artifact.task:
-        raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
 
 
 def _quantiles(values: FloatArray) -> dict[str, float]:

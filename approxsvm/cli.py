@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import approxsvm
-from approxsvm.errors import ApproxSVMError
+from approxsvm.errors import ApproxSVMError, InputError
 
 
 class _Commands(click.Group):
@@ -87,7 +87,7 @@ def convert_model(
         approxsvm-predict a9a.t a9a.asvm labels.txt
     """
     if output.exists() and source.exists() and output.samefile(source):
-        raise click.UsageError(f"{output} is the source itself, which would be lost")
+        raise InputError(f"{output} is the source itself, which would be lost")
     console = Console(highlight=False)
     start = time.perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

@@ -15,13 +15,26 @@ from approxsvm.artifact import Artifact
 from approxsvm.errors import UnsortedIndicesError
 from approxsvm.expansion.validity import row_norms
 from approxsvm.kernel_model import FloatArray
-from approxsvm.readers.libsvm import n_threads
 from approxsvm.report import Summary, summarize
+from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
 # What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "float32", "float64", "definition")
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def proven(
+    artifact: Artifact, values: FloatArray, bounds: FloatArray, stages: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.bool_]:
+    """Which rows the first stage's own bound proved, without falling back.
+
+    In mode "approximate" there is nothing to fall back on: a label is proven when its value exceeds its bound.
+    """
+    first = {"certified": ("expansion", "direction"), "exact": ("float32",)}.get(artifact.mode)
+    if first is not None:
+        return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
+    return np.asarray(np.isfinite(bounds) if artifact.task == "regression" else np.abs(values) > bounds)
 
 
 class CompiledModel(BaseEstimator):  # type: ignore[misc]
@@ -164,13 +177,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,), bool
         """
-        values, bounds, stages = self._evaluate(X, bounds=True)
-        if self.artifact.mode != "approximate":
-            first = ("expansion", "direction") if self.artifact.mode == "certified" else ("float32",)
-            return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
-        if self.artifact.task == "regression":
-            return np.asarray(np.isfinite(bounds))
-        return np.asarray(np.abs(values) > bounds)
+        return proven(self.artifact, *self._evaluate(X, bounds=True))
 
     @property
     def rows_per_stage(self) -> dict[str, int]:

@@ -54,6 +54,21 @@ def test_tolerance(tmp_path):
     assert "float64 cannot promise less than" in refused.stderr
 
 
+def test_the_source_is_never_overwritten(tmp_path):
+    source = tmp_path / "bc.model"
+    content = (GOLDEN / "breast_cancer.model").read_bytes()
+    source.write_bytes(content)
+    result = run("convert-model", source, "-o", source)
+    assert result.exit_code == 1
+    assert source.read_bytes() == content
+
+
+def test_an_artifact_is_not_a_source(tmp_path):
+    result = run("convert-model", GOLDEN / "breast_cancer.asvm", "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "an artifact is compiled already" in result.stderr
+
+
 def test_options(tmp_path):
     output = tmp_path / "bc.asvm"
     assert (
@@ -160,7 +175,7 @@ def test_verify_refuses_another_model(verified):
     _, honest, _ = verified
     result = run("verify", honest, "--against", GOLDEN / "diabetes_svr.model", "--data", GOLDEN / "breast_cancer.t")
     assert result.exit_code == 1
-    assert "the source model has the labels" in result.stderr
+    assert "the source model is for regression" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["convert-model", "inspect", "gamma-max", "verify"])

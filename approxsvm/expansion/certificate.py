@@ -39,9 +39,9 @@ number of pairs of blocks.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,6 +49,7 @@ import numpy as np
 
 from approxsvm.expansion.taylor import Expansion
 from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.threads import all_threads
 
 U64: Final = 2.0**-53
 # Degrees up to this have norms of their own; the rest goes into one remainder.
@@ -215,16 +216,16 @@ def _gram_sums(
         return _Block.of(rows, coef[first : first + len(rows)])
 
     starts = range(0, n_sv, _BLOCK)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    workers = all_threads()
+    with ThreadPoolExecutor(workers) as pool:
         for step, first in enumerate(starts):
             left = block(first)
-            others = range(first, n_sv, _BLOCK)
 
             def pair_with(second: int, left: _Block = left) -> _Pair:
                 return _pair(left, block(second), sharpened)
 
             # Side by side, but added in order: the sums do not depend on the threads.
-            for second, pair in zip(others, pool.map(pair_with, others), strict=True):
+            for second, pair in _mapped_in_order(pool, 2 * workers, pair_with, range(first, n_sv, _BLOCK)):
                 twice = 1.0 if first == second else 2.0
                 total_sq += twice * pair.total_sq
                 moduli_sq += twice * pair.moduli_sq
@@ -233,7 +234,7 @@ def _gram_sums(
                 if first != second:
                     values[second : second + len(pair.right_values)] += pair.right_values
                 for k, part in pair.spectra.items():
-                    spectra[k] += part if first == second else part + part.T
+                    spectra[k] += twice * part
             if progress is not None:
                 progress(1.0 - (1.0 - (step + 1) / len(starts)) ** 2)
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
@@ -242,9 +243,23 @@ def _gram_sums(
         moduli_sq=moduli_sq,
         degree_sq=degree_sq / factorials,
         degree_moduli_sq=_degree_moduli(model, np.abs(coef), expansion) ** 2 / factorials,
-        spectra={k: part / factorials[k] for k, part in spectra.items()},
+        spectra={k: (0.5 / factorials[k]) * (part + part.T) for k, part in spectra.items()},
         values=values,
     )
+
+
+def _mapped_in_order(
+    pool: ThreadPoolExecutor, window: int, function: Callable[[int], _Pair], arguments: range
+) -> Iterator[tuple[int, _Pair]]:
+    """Arguments and results in order, with at most `window` results waiting: each may be large."""
+    waiting: deque[tuple[int, Future[_Pair]]] = deque()
+    for argument in arguments:
+        waiting.append((argument, pool.submit(function, argument)))
+        if len(waiting) >= window:
+            done, future = waiting.popleft()
+            yield done, future.result()
+    for done, future in waiting:
+        yield done, future.result()
 
 
 @dataclass

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel, Task
+from approxsvm.threads import n_threads
 
 _TASKS: dict[str, Task] = {
     "c_svc": "classification",
@@ -121,15 +122,6 @@ def read_libsvm_data(
     if first_index:
         indices -= 1
     return csr_array((values, indices, indptr), shape=(len(labels), columns)), labels
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Number of threads that `n_jobs` asks for, by joblib's rules."""
-    if n_jobs is None or n_jobs == 1:
-        return 1
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(n_jobs))
 
 
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:

@@ -9,16 +9,10 @@
 
 namespace approxsvm::dispatch {
 
-// The folded center of a model (approxsvm/sparse.hpp), in a type that does not depend on the target.
-struct Folded {
-    double constant, center_sq_norm, half_theta;
-    const double* linear;
-};
-
 template <class Real>
 using DenseFunction = Status (*)(const ModelView&, DenseRows<Real>, double*, void*);
 template <class Real, class Index>
-using CsrFunction = Status (*)(const ModelView&, const Folded&, CsrRows<Real, Index>, double*, void*);
+using CsrFunction = Status (*)(const ModelView&, const FoldedModel&, CsrRows<Real, Index>, double*, void*);
 
 // Values with bounds (approxsvm/cascade.hpp). `prepared` is what Kernels::prepare returned.
 template <class Rows>
@@ -27,7 +21,6 @@ using EvaluateFunction = Status (*)(const void* prepared, const Rows&, bool one_
 
 struct Kernels {
     const char* name;
-    const char* description;
     std::size_t block_rows;
     std::size_t (*workspace_bytes)(std::size_t n_features);
     std::size_t (*replay_bytes)(std::size_t n_features);

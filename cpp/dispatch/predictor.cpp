@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
 #include <atomic>
+#include <cmath>
 #include <functional>
-#include <system_error>
 #include <thread>
 
 namespace approxsvm::dispatch {
@@ -21,8 +21,9 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
                   const Part& part) {
     const std::size_t block = predictor.kernels().block_rows;
     const double useful = work_per_row * static_cast<double>(n_rows) / min_work_per_thread;
+    const double n_blocks = std::ceil(static_cast<double>(n_rows) / static_cast<double>(block));
     const std::size_t n_workers =
-        static_cast<std::size_t>(std::max(1.0, std::min(static_cast<double>(n_threads), useful)));
+        static_cast<std::size_t>(std::max(1.0, std::min({static_cast<double>(n_threads), useful, n_blocks})));
     const std::size_t per_worker = n_rows / (n_workers * 8) / block * block;  // eight turns each even out the load
     const std::size_t chunk = n_workers == 1 ? std::max<std::size_t>(n_rows, 1) : std::max(per_worker, block);
 
@@ -44,8 +45,8 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
     for (std::size_t t = 1; t < n_workers; ++t) {
         try {
             threads.emplace_back(work, std::cref(workspaces[t]));
-        } catch (const std::system_error&) {
-            break;  // no more threads to be had: the others do the work
+        } catch (const std::exception&) {
+            break;  // no more threads or memory to be had: the others do the work
         }
     }
     work(workspaces[0]);
@@ -99,7 +100,10 @@ Status decide_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, 
 // A thread's share of the work in stages, guessed from what most rows cost.
 double work_per_row(const ModelView& model, double dense_work) {
     const double d = static_cast<double>(model.n_features), n_sv = static_cast<double>(model.n_sv);
-    return model.mode == Mode::exact ? d * n_sv : dense_work;
+    constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
+    return model.mode == Mode::exact       ? d * n_sv
+           : model.mode == Mode::certified ? dense_work + engine_share * d * n_sv
+                                           : dense_work;
 }
 
 template <class Rows, class CutOff>
@@ -147,8 +151,7 @@ Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& k
         status = kernels.replay_check_rows(model_, memory.data());
         if (status != Status::ok) throw ArtifactError(status);
         folded_memory_.reset(new double[folded_doubles(model_.n_features)]);
-        const FoldedModel folded = fold_center(model_, folded_memory_.get());
-        folded_ = {folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear};
+        folded_ = fold_center(model_, folded_memory_.get());
     }
     if (model_.mode != Mode::approximate) {
         const Workspace memory(kernels.exact_replay_bytes(model_.n_features));

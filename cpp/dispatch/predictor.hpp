@@ -39,7 +39,7 @@ class Predictor {
 
     const ModelView& model() const { return model_; }
     const Kernels& kernels() const { return *kernels_; }
-    const Folded& folded() const { return folded_; }
+    const FoldedModel& folded() const { return folded_; }
     Workspace make_workspace() const;
 
     // Decision values of the expansion, without bounds, on up to n_threads threads. Not for models of mode exact.
@@ -74,7 +74,7 @@ class Predictor {
     ModelView model_;
     const Kernels* kernels_;
     std::unique_ptr<double[]> folded_memory_;
-    Folded folded_{};
+    FoldedModel folded_{};
     mutable std::once_flag prepared_once_;
     mutable std::unique_ptr<unsigned char[]> prepared_memory_;
     mutable const void* prepared_ = nullptr;

@@ -33,9 +33,9 @@ Status blocks(const ModelView& model, DenseRows<Real> rows, double* values, void
 }
 
 template <class Real, class Index>
-Status csr(const ModelView& model, const Folded& folded, CsrRows<Real, Index> rows, double* values, void* workspace) {
-    const FoldedModel model_terms{folded.constant, folded.center_sq_norm, folded.half_theta, folded.linear, 0.0, 0.0};
-    return decision_function(model, model_terms, rows, values, workspace);
+Status csr(const ModelView& model, const FoldedModel& folded, CsrRows<Real, Index> rows, double* values,
+           void* workspace) {
+    return decision_function(model, folded, rows, values, workspace);
 }
 
 const void* prepare_model(const ModelView& model, void* memory) {
@@ -85,7 +85,6 @@ const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     using namespace APPROXSVM_TABLE;
     Kernels k{};
     k.name = APPROXSVM_TARGET_NAME;
-    k.description = APPROXSVM_TARGET_DESCRIPTION;
     k.block_rows = block_rows;
     k.workspace_bytes = workspace;
     k.replay_bytes = replay_memory;

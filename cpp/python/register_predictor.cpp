@@ -87,11 +87,16 @@ class PyPredictor {
 
     // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
     // time.
-    double one(const py::array& row) const {
+    double one(const py::object& object) const {
+        if (!py::isinstance<py::array>(object)) {
+            raise("InputError", "expected a NumPy array; predict takes lists and data frames");
+        }
+        const py::array row = py::reinterpret_borrow<py::array>(object);
         const py::ssize_t n = row.ndim() == 1 ? row.shape(0) : row.ndim() == 2 && row.shape(0) == 1 ? row.shape(1) : -1;
         if (n < 0) raise("InputError", "expected one row: an array of shape (n_features,) or (1, n_features)");
         check_n_features(n);
-        if (!(row.flags() & py::array::c_style)) raise("InputError", "expected a C-contiguous row");
+        constexpr int needed = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+        if ((row.flags() & needed) != needed) raise("InputError", "expected a C-contiguous, aligned row");
         double value = 0.0;
         Status status = Status::ok;
         if (py::isinstance<py::array_t<float>>(row)) {
@@ -108,6 +113,7 @@ class PyPredictor {
   private:
     std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
         try {
+            py::gil_scoped_release release;  // laying out a large model takes a while
             return std::make_unique<dispatch::Predictor>(bytes_.data(), bytes_.size(), kernels);
         } catch (const dispatch::ArtifactError& error) {
             raise("ArtifactError", error.what());
@@ -150,7 +156,9 @@ class PyPredictor {
                          ? predictor_->evaluate(rows, out, counts, n_threads)
                          : predictor_->decision_function(rows, values, n_threads);
         }
-        for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
+        if (status == Status::ok) {
+            for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
+        }
         return status;
     }
 

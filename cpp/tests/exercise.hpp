@@ -94,8 +94,7 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
 inline std::string complaint_about_expansion(const ModelView& model, const dispatch::Kernels& kernels) {
     const std::size_t d = model.n_features;
     const std::unique_ptr<double[]> memory(new double[folded_doubles(d)]);
-    const FoldedModel terms = fold_center(model, memory.get());
-    const dispatch::Folded folded{terms.constant, terms.center_sq_norm, terms.half_theta, terms.linear};
+    const FoldedModel folded = fold_center(model, memory.get());
     const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
     const float values[] = {1.0f, 0.5f, -2.0f};
     const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};

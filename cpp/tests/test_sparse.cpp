@@ -66,7 +66,7 @@ Sparse<Real, Index> random_sparse(const artifact_writer::Model& model, Random& r
 }
 
 template <class Real, class Index>
-Status decide(const Kernels& kernels, const ModelView& model, const dispatch::Folded& folded,
+Status decide(const Kernels& kernels, const ModelView& model, const FoldedModel& folded,
               const Sparse<Real, Index>& rows, std::size_t first, std::size_t n, std::vector<double>& result) {
     const auto values = exact_copy(rows.values);
     const auto columns = exact_copy(rows.columns);
@@ -82,17 +82,17 @@ Status decide(const Kernels& kernels, const ModelView& model, const dispatch::Fo
 
 struct Folding {
     std::unique_ptr<double[]> memory;
-    dispatch::Folded folded;
+    FoldedModel folded;
 
     explicit Folding(const ModelView& model) : memory(new double[folded_doubles(model.n_features)]) {
         const FoldedModel terms = fold_center(model, memory.get());
-        folded = {terms.constant, terms.center_sq_norm, terms.half_theta, terms.linear};
+        folded = terms;
     }
 };
 
 /// Moduli of the sums that a sparse row goes through in float64: the folded form, and half the scaled squared distance.
 template <class Real>
-void sparse_moduli(const artifact_writer::Model& model, const dispatch::Folded& folded, const std::vector<Real>& row,
+void sparse_moduli(const artifact_writer::Model& model, const FoldedModel& folded, const std::vector<Real>& row,
                    double unseen_sq_norm, double& form, double& half_s) {
     const std::size_t d = row.size();
     const double scale = model.input_scale;
@@ -156,7 +156,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
 }
 
 template <class Real, class Index>
-void check_sparse_refusals(const Kernels& kernels, const ModelView& view, const dispatch::Folded& folded) {
+void check_sparse_refusals(const Kernels& kernels, const ModelView& view, const FoldedModel& folded) {
     const std::size_t d = view.n_features;
     const std::int64_t d_signed = static_cast<std::int64_t>(d);
     std::vector<double> values;

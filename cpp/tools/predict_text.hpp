@@ -210,7 +210,7 @@ void run_on_threads(std::size_t n_threads, const Work& work) {
     others.reserve(n_threads);
     try {
         while (others.size() + 1 < n_threads) others.emplace_back(work);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no more threads or memory to be had
     }
     work();
     for (std::thread& other : others) other.join();

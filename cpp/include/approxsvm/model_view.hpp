@@ -82,6 +82,16 @@ struct Evaluation {
 enum Stage : std::uint8_t { by_expansion = 0, by_direction = 1, by_float32 = 2, by_float64 = 3, by_definition = 4 };
 constexpr int n_stages = 5;
 
+// A model with its center folded into the constant and linear terms, for sparse rows (sparse.hpp).
+struct FoldedModel {
+    double constant;
+    double center_sq_norm;  // ||input_scale * center||^2
+    double half_theta;      // gamma / input_scale^2, not narrowed
+    const double* linear;   // (n_features,), multiplies z itself
+    double linear_norm;     // ||linear||
+    double quadratic_norm;  // at least the Frobenius norm of Q
+};
+
 // Rows of a matrix anywhere in memory. Strides count elements, not bytes, and may be negative or zero.
 template <class Real>
 struct DenseRows {

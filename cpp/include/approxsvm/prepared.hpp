@@ -193,7 +193,8 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
     model.typical_float32_bound = exact_bound(view, model.exact32, weighted_moduli, t, d);
 }
 
-// Fills the memory; `view` must outlive the result.
+// Fills the memory; `view` must outlive the result, and is no temporary therefore.
+const PreparedModel& prepare(const ModelView&& view, void* memory) = delete;
 inline const PreparedModel& prepare(const ModelView& view, void* memory) {
     Carver carver(memory);
     PreparedPieces pieces(view, carver);

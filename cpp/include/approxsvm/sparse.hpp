@@ -14,16 +14,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The folded model; `linear` points into memory that the caller lends.
-struct FoldedModel {
-    double constant;
-    double center_sq_norm;  // ||input_scale * center||^2
-    double half_theta;      // gamma / input_scale^2, not narrowed
-    const double* linear;   // (n_features,), multiplies z itself
-    double linear_norm;     // ||linear||
-    double quadratic_norm;  // at least the Frobenius norm of Q
-};
-
 // Doubles that fold_center needs: the folded linear term and as many again for the parts that rounding drops.
 constexpr std::size_t folded_doubles(std::size_t n_features) {
     return 2 * n_features;
