@@ -291,7 +291,9 @@ def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...]) -> _Pair:
     """What one block of the Gram matrix contributes."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         gram = left.rows @ right.rows.T
-        kernel = np.exp(np.minimum(gram - left.half_sq_norm[:, np.newaxis] - right.half_sq_norm, 0.0))
+        kernel = gram - left.half_sq_norm[:, np.newaxis]
+        kernel -= right.half_sq_norm
+        np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
         left_values, right_values = kernel @ right.coef, left.coef @ kernel
         degree_sq = np.empty(LAST_DEGREE + 1)
         degree_sq[0] = left.weight.sum() * right.weight.sum()
