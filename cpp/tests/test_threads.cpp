@@ -14,6 +14,19 @@
 
 using namespace kernel_models;
 
+// The first n rows with every column, every second, ..., every fourth left in.
+template <class Real, class Index>
+Sparse<Real, Index> every_few_columns(const Rows& rows, std::size_t n, std::size_t d) {
+    Sparse<Real, Index> sparse;
+    for (std::size_t i = 0; i < n; ++i) {
+        sparse.start_row(d);
+        for (std::size_t j = i % 3; j < d; j += 1 + i % 4) {
+            sparse.add(static_cast<std::int64_t>(j), static_cast<Real>(rows[i][j]));
+        }
+    }
+    return sparse;
+}
+
 TEST(threads_do_not_change_a_bit) {
     Random random(10);
     for (const std::size_t d : std::vector<std::size_t>{3, 130, 257}) {
@@ -26,11 +39,7 @@ TEST(threads_do_not_change_a_bit) {
             DenseRows<float> narrow_rows = narrow.view();
             DenseRows<double> wide_rows = wide.view();
             narrow_rows.n_rows = wide_rows.n_rows = n;
-            Sparse<double, std::int32_t> sparse;
-            for (std::size_t i = 0; i < n; ++i) {
-                sparse.start_row(d);
-                for (std::size_t j = i % 3; j < d; j += 1 + i % 4) sparse.add(static_cast<std::int64_t>(j), rows[i][j]);
-            }
+            const auto sparse = every_few_columns<double, std::int32_t>(rows, n, d);
             const CsrRows<double, std::int32_t> csr{sparse.values.data(), sparse.columns.data(),
                                                     sparse.row_starts.data(), n};
             for (const Kernels* kernels : dispatch::runnable_targets()) {
@@ -106,13 +115,7 @@ TEST(threads_do_not_change_an_answer_of_any_mode) {
                 DenseRows<float> narrow_rows = narrow.view();
                 DenseRows<double> wide_rows = wide.view();
                 narrow_rows.n_rows = wide_rows.n_rows = n;
-                Sparse<float, std::int64_t> sparse;
-                for (std::size_t i = 0; i < n; ++i) {
-                    sparse.start_row(d);
-                    for (std::size_t j = i % 3; j < d; j += 1 + i % 4) {
-                        sparse.add(static_cast<std::int64_t>(j), static_cast<float>(rows[i][j]));
-                    }
-                }
+                const auto sparse = every_few_columns<float, std::int64_t>(rows, n, d);
                 const CsrRows<float, std::int64_t> csr{sparse.values.data(), sparse.columns.data(),
                                                        sparse.row_starts.data(), n};
                 for (const Kernels* kernels : dispatch::runnable_targets()) {
