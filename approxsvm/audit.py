@@ -81,7 +81,7 @@ class Verification:
         return asdict(self) | {"tolerance": finite, "kept": self.kept}
 
 
-def verify(compiled: CompiledModel, against: Any, X: Any, *, n_features: int | None = None) -> Verification:
+def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     """Compare a compiled model with the model that it was made from, on given rows.
 
     Parameters
@@ -90,8 +90,6 @@ def verify(compiled: CompiledModel, against: Any, X: Any, *, n_features: int | N
     against : fitted estimator, KernelModel, or path
         The source model, evaluated by the definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
-    n_features : int, optional
-        Number of columns for a LIBSVM model file; that of `compiled` when left out.
 
     Returns
     -------
@@ -104,8 +102,7 @@ def verify(compiled: CompiledModel, against: Any, X: Any, *, n_features: int | N
     UnsupportedModelError
         `against` has another number of columns than `compiled`.
     """
-    width = compiled.n_features_in_ if n_features is None else n_features
-    model = read_model(against, n_features=width)
+    model = read_model(against, n_features=compiled.n_features_in_)
     _check_same_kind(compiled, model)
     rows = compiled._rows(X)
     if rows.shape[0] == 0:
@@ -172,10 +169,6 @@ def exact_decision_values(model: KernelModel, rows: Any) -> FloatArray:
 
 
 def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
-    if model.n_features != compiled.n_features_in_:
-        raise InputError(
-            f"the source model has {model.n_features} features, but the compiled one {compiled.n_features_in_}"
-        )
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

@@ -10,6 +10,7 @@ the origin). The kernel does not change when both arguments are shifted, so any 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,13 +84,18 @@ def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.fl
     return center
 
 
+def _dense_blocks(model: KernelModel) -> Iterator[tuple[int, FloatArray]]:
+    """The support vectors as dense rows, a block at a time, each with the number of its first."""
+    block = max(1, _BLOCK_BYTES // (8 * model.n_features))
+    for first in range(0, model.n_sv, block):
+        yield first, model.dense_support_vectors(first, min(first + block, model.n_sv))
+
+
 def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
     """Max ||x_i - center|| and max ||x_i||, rounded up; infinite where they overflow."""
     largest = [0.0, 0.0]
-    block = max(1, _BLOCK_BYTES // (8 * model.n_features))
     with np.errstate(over="ignore"):
-        for first in range(0, model.n_sv, block):
-            rows = model.dense_support_vectors(first, min(first + block, model.n_sv))
+        for _, rows in _dense_blocks(model):
             for k, shifted in enumerate((rows - center.astype(np.float64), rows)):
                 largest[k] = max(largest[k], float(np.einsum("ij,ij->i", shifted, shifted).max()))
     up = 1.0 + (model.n_features + 8) * 2.0**-52
@@ -131,10 +137,8 @@ def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
     constant = 0.0
     linear = np.zeros(n_features)
     quadratic = np.zeros((n_features, n_features), order="F")  # dsyrk adds to its upper triangle
-    block = max(1, _BLOCK_BYTES // (8 * n_features))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN are refused when written
-        for first in range(0, model.n_sv, block):
-            rows = model.dense_support_vectors(first, min(first + block, model.n_sv))
+        for first, rows in _dense_blocks(model):
             shifted = rows - mean
             sq_norm = np.einsum("ij,ij->i", shifted, shifted)
             weights = coef[first : first + len(rows)] * np.exp(-gamma * sq_norm)

@@ -144,8 +144,6 @@ class Cascade {
         ++counts_[stage];
     }
 
-    float* block() const { return block_; }
-
     // --- the direction of a row
 
     void settle_open() {
@@ -155,8 +153,8 @@ class Cascade {
         float form[block_rows], sq_norm[block_rows];
         if (one_by_one_) {
             for (std::size_t r = 0; r < n; ++r) {
-                source_.load(open_[r].row, view_.center, view_.input_scale, block(), 1);
-                quadratic_row(view_.direction, prepared_.zeros, view_.n_features, block(), form[r], sq_norm[r]);
+                source_.load(open_[r].row, view_.center, view_.input_scale, block_, 1);
+                quadratic_row(view_.direction, prepared_.zeros, view_.n_features, block_, form[r], sq_norm[r]);
             }
         } else if (n > 2 * static_cast<std::size_t>(lanes)) {
             direction_forms<3>(n, form, sq_norm);
@@ -182,9 +180,9 @@ class Cascade {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         fill_lanes(
             n, stride,
-            [&](std::size_t r) { source_.load(open_[r].row, view_.center, view_.input_scale, block() + r, stride); },
-            block());
-        quadratic_block<Registers>(view_.direction, prepared_.zeros, view_.n_features, block(), form, sq_norm);
+            [&](std::size_t r) { source_.load(open_[r].row, view_.center, view_.input_scale, block_ + r, stride); },
+            block_);
+        quadratic_block<Registers>(view_.direction, prepared_.zeros, view_.n_features, block_, form, sq_norm);
     }
 
     // Loads n rows into lanes and zeros into the lanes left over.
@@ -286,7 +284,7 @@ class Cascade {
     void engine_block(const KernelExpansion<Real>& expansion, const std::size_t* rows, std::size_t n, double* sum,
                       double* moduli, Real* half_sq_norm) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes_of<Real>);
-        Real* u = reinterpret_cast<Real*>(block());
+        Real* u = reinterpret_cast<Real*>(block_);
         double unseen[stride] = {};
         const auto load_row = [&](std::size_t r) {
             unseen[r] = source_.load(rows[r], prepared_.engine_center, view_.input_scale, u + r, stride);
@@ -301,7 +299,7 @@ class Cascade {
     template <class Real>
     void engine_row(const KernelExpansion<Real>& expansion, std::size_t i, double& sum, double& moduli,
                     Real& half_sq_norm) {
-        Real* u = reinterpret_cast<Real*>(block());
+        Real* u = reinterpret_cast<Real*>(block_);
         const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, u, 1);
         half_sq_norm = half_sq_norm_row(expansion, u, view_.n_features) + static_cast<Real>(view_.gamma * unseen);
         kernel_sums_row(expansion, u, half_sq_norm, sum, moduli);
@@ -311,7 +309,7 @@ class Cascade {
 
     void settle_by_definition(std::size_t i) {
         const std::size_t d = view_.n_features;
-        double* z = reinterpret_cast<double*>(block());
+        double* z = reinterpret_cast<double*>(block_);
         double* x = z + d;
         const double unseen = source_.load(i, prepared_.zeros, 1.0, z, 1);
         SupportVectorReader reader(view_);
@@ -447,9 +445,9 @@ inline double exact_value(const PreparedModel& prepared, const float* row, void*
     double* u = reinterpret_cast<double*>(align_workspace(workspace));
     const DenseSource<float> source(DenseRows<float>{row, 1, 0, 1}, model.n_features);
     source.load(0, prepared.engine_center, model.input_scale, u, 1);
-    double sq_norm = 0.0, sum, moduli;
-    for (std::size_t j = 0; j < model.n_features; ++j) sq_norm += u[j] * u[j];
-    kernel_sums_row(prepared.exact64.expansion, u, prepared.exact64.expansion.half_theta * sq_norm, sum, moduli);
+    const KernelExpansion<double>& expansion = prepared.exact64.expansion;
+    double sum, moduli;
+    kernel_sums_row(expansion, u, half_sq_norm_row(expansion, u, model.n_features), sum, moduli);
     return sum + model.intercept;
 }
 

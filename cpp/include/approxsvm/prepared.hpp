@@ -131,12 +131,11 @@ inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engin
 
 // --- filling
 
-// What rounding to Real loses of a shifted and scaled support vector, as a distance.
-template <class Real>
-APPROXSVM_INLINE double lost_by_rounding(const double* vector, std::size_t n_features) {
+// What rounding to float32 loses of a shifted and scaled support vector, as a distance.
+APPROXSVM_INLINE double lost_in_float32(const double* vector, std::size_t n_features) {
     double sq_error = 0.0;
     for (std::size_t j = 0; j < n_features; ++j) {
-        const double lost = vector[j] - static_cast<double>(static_cast<Real>(vector[j]));
+        const double lost = vector[j] - static_cast<double>(static_cast<float>(vector[j]));
         sq_error += lost * lost;
     }
     return std::sqrt(sq_error);
@@ -180,7 +179,7 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
         }
         const double a = view.dual_coef[i], modulus = std::fabs(a), rounded = 2.0 * unit64 * std::sqrt(sq_norm);
         const double weight = modulus * (t + half_theta * sq_norm);
-        error32 += modulus * (lost_by_rounding<float>(x, d) + rounded);
+        error32 += modulus * (lost_in_float32(x, d) + rounded);
         error64 += modulus * rounded;
         weighted_moduli += weight * std::exp(-view.gamma * sq_distance);
         writer32.add_support_vector(x, a, weight);
