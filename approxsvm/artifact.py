@@ -1,4 +1,4 @@
-"""The only writer and reader of .asvm bytes in Python. The layout, with its reasons, is in models/FORMAT.md."""
+"""The bytes of an .asvm artifact: their layout, and their reader. The reasons are in models/FORMAT.md."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import re
 import secrets
 import struct
+import sys
 import zlib
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,23 +17,25 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import packing
-from approxsvm.errors import ArtifactError, UnsupportedModelError
-from approxsvm.expansion.certificate import LAST_DEGREE, Certificate
-from approxsvm.expansion.taylor import Expansion
-from approxsvm.kernel_model import KernelModel, Task
+from approxsvm.errors import ArtifactError
+from approxsvm.kernel_model import Task
 
+LAST_DEGREE: Final = 8  # the highest with a norm of its own
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 2
+VERSION: Final = 3
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
+MAX_CENTERS: Final = 1 << 20
+MAX_DEGREE: Final = 6
 MAX_INPUT_SCALE: Final = 2.0**100
 MAX_OUTPUT_SCALE: Final = 2.0**1000
-N_CHECK_ROWS: Final = 2
 MAX_CHECK_ROWS: Final = 16
+ROUTER_WIDTH: Final = 16
+MAX_GROUP_PANELS: Final = 256
 
 # name, struct code: the header in order of its bytes.
-_HEADER_FIELDS: Final = (
+HEADER_FIELDS: Final = (
     ("magic", "8s"),
     ("version", "I"),
     ("n_sections", "I"),
@@ -47,44 +49,78 @@ _HEADER_FIELDS: Final = (
     ("first_index", "I"),
     ("n_labels", "I"),
     ("gamma", "d"),
-    ("intercept", "d"),
-    ("constant", "d"),
     ("input_scale", "d"),
-    ("output_scale", "d"),
+    ("tolerance", "d"),
     ("max_sv_norm", "d"),
     ("max_sv_norm_origin", "d"),
+    ("n_centers", "I"),
+    ("n_decisions", "I"),
+    ("first_remainder_degree", "I"),
+    ("center_kind", "I"),
     ("label_kind", "I"),
     ("label_dtype", "16s"),
     ("reserved_0", "I"),
     ("source", "32s"),
-    ("center_kind", "I"),
-    ("reserved_1", "I"),
-    ("tolerance", "d"),
+    ("reserved_1", "16s"),
 )
-_HEADER: Final = struct.Struct("<" + "".join(code for _, code in _HEADER_FIELDS))
-_SECTION: Final = struct.Struct("<IIQQ")
-_CHECKSUM_OFFSET: Final = 24
-_SECTIONS: Final[tuple[str, ...]] = (
+HEADER: Final = struct.Struct("<" + "".join(code for _, code in HEADER_FIELDS))
+SECTION: Final = struct.Struct("<IIQQ")
+CHECKSUM_OFFSET: Final = 24
+SECTIONS: Final[tuple[str, ...]] = (
     "center",
+    "decisions",
+    "expansions",
+    "centers",
     "linear",
     "quadratic",
+    "higher",
+    "direction",
+    "router",
     "labels",
     "check_rows",
     "feature_names",
-    "bound",
-    "direction",
+    "plan",
     "dual_coef",
     "support_vectors",
     "exact_check_rows",
 )
-_SECTION_IDS: Final = {name: number for number, name in enumerate(_SECTIONS, 1)}
-N_BOUND_NUMBERS: Final = LAST_DEGREE + 8
+SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
+DECISION_NUMBERS: Final = np.dtype([("intercept", "<f8"), ("total", "<f8"), ("sum_moduli", "<f8")])
+EXPANSION_NUMBERS: Final = np.dtype(
+    [
+        ("constant", "<f8"),
+        ("output_scale", "<f8"),
+        ("norms", "<f8", (LAST_DEGREE + 1,)),
+        ("remainder", "<f8"),
+        ("contraction", "<f8"),
+        ("coefficient_error", "<f8"),
+        ("max_sv_norm", "<f8"),
+        ("direction_scale", "<f8"),
+        ("direction_trace", "<f8"),
+        ("direction_error", "<f8"),
+    ]
+)
 Mode = Literal["approximate", "certified", "exact"]
 MODES: Final[tuple[Mode, ...]] = ("approximate", "certified", "exact")
-_TASKS: Final[tuple[Task, ...]] = ("classification", "regression", "one_class")
-_NO_LABELS, _INT64, _FLOAT64, _TEXT = range(4)
+TASKS: Final[tuple[Task, ...]] = ("classification", "regression", "one_class")
+NO_LABELS, INT64, FLOAT64, TEXT = range(4)
 _MAX_LABEL_WIDTH: Final = 1 << 16  # characters of a label_dtype like <U9, unless a label is longer
-assert _HEADER.size == HEADER_BYTES
+assert HEADER.size == HEADER_BYTES
+
+
+def n_monomials(n_features: int, degree: int) -> int:
+    """C(n_features + degree - 1, degree): monomials of one degree."""
+    return math.comb(n_features + degree - 1, degree)
+
+
+def n_higher(n_features: int, degree: int) -> int:
+    """Monomials of the degrees 3 to `degree`."""
+    return sum(n_monomials(n_features, k) for k in range(3, degree + 1))
+
+
+def aligned(n: int) -> int:
+    """The least multiple of the alignment that is not below n."""
+    return -(-n // ALIGNMENT) * ALIGNMENT
 
 
 class Artifact:
@@ -110,6 +146,7 @@ class Artifact:
         names = self._sections.get("feature_names")
         self.feature_names = None if names is None else tuple(_read_texts(names, self.n_features, "feature_names"))
         _check_numbers(self)
+        _check_router(self.header, self._sections.get("router"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Artifact, (self.data,))
@@ -132,7 +169,7 @@ class Artifact:
     @property
     def task(self) -> Task:
         """What the decision values mean."""
-        return _TASKS[int(self.header["task"])]
+        return TASKS[int(self.header["task"])]
 
     @property
     def mode(self) -> Mode:
@@ -146,8 +183,18 @@ class Artifact:
 
     @property
     def center(self) -> npt.NDArray[np.float32]:
-        """The point expanded about, shape (n_features,)."""
+        """Mean of the support vectors, or the origin, shape (n_features,)."""
         return self.coefficients("center")
+
+    @property
+    def n_centers(self) -> int:
+        """Number of points expanded about; 0 in mode "exact"."""
+        return int(self.header["n_centers"])
+
+    @property
+    def plan(self) -> str:
+        """Why the compiler chose what it chose, in a sentence; empty where it had no choice."""
+        return self._sections.get("plan", b"").decode()
 
     @property
     def source(self) -> str:
@@ -155,7 +202,7 @@ class Artifact:
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
-        """The float32 numbers of a section: "center", "linear", "quadratic" or "direction" (the last two packed)."""
+        """The float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
@@ -166,9 +213,18 @@ class Artifact:
         """Check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
         return np.frombuffer(self._sections.get(section, b""), "<f8").reshape(-1, 3)
 
-    def bound_numbers(self) -> npt.NDArray[np.float64]:
-        """The numbers of section "bound": N_0 ... N_8, T, W, A1, and four more (models/FORMAT.md)."""
-        return np.frombuffer(self._sections["bound"], "<f8")
+    def decision_numbers(self) -> npt.NDArray[np.void]:
+        """Intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
+        return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
+
+    def expansion_numbers(self) -> npt.NDArray[np.void]:
+        """What belongs to each expansion, shape (n_centers,) (models/FORMAT.md, "expansions")."""
+        return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)
+
+    def centers(self) -> npt.NDArray[np.float32]:
+        """The points expanded about, shape (n_centers, n_features)."""
+        found = self.coefficients("centers" if self.n_centers > 1 else "center")
+        return found.reshape(-1, self.n_features)[: self.n_centers]
 
     def support_vectors(self) -> npt.NDArray[np.float64]:
         """The support vectors, shape (n_sv, n_features); none in an approximate artifact."""
@@ -201,343 +257,6 @@ class Artifact:
             raise ArtifactError(f"{os.fspath(path)}: {error}") from None
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
-
-
-def input_scale_for(gamma: float) -> float:
-    """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is beyond what the format holds.
-    """
-    if gamma == 0.0:
-        return 1.0
-    _, exponent = np.frexp(gamma)
-    input_scale = float(np.ldexp(1.0, int(exponent) // 2))
-    if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
-        raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
-    return input_scale
-
-
-def build_expansion(
-    model: KernelModel, expansion: Expansion, certificate: Certificate, mode: Mode, tolerance: float = np.inf
-) -> Artifact:
-    """Narrow an expansion to float32 and lay it out, with the exact model behind it when `mode` is "certified".
-
-    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and coefficients by the power of
-    two `output_scale`, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
-
-    Raises
-    ------
-    UnsupportedModelError
-        gamma, the coefficients or the labels are beyond what the format holds.
-    """
-    gamma, intercept, constant = expansion.gamma, expansion.intercept, expansion.constant
-    linear, quadratic = expansion.linear, expansion.quadratic
-    input_scale = input_scale_for(gamma)
-    if gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
-        intercept, constant = _constant_decision(model), 0.0
-    with np.errstate(over="ignore"):  # infinity is refused below
-        linear = linear / input_scale
-        quadratic = quadratic / input_scale / input_scale
-    largest = float(np.max([abs(constant), np.abs(linear).max(), np.abs(quadratic).max()]))  # NaN stays NaN
-    if not (largest < MAX_OUTPUT_SCALE and abs(intercept) < np.inf and certificate.total < np.inf):
-        raise UnsupportedModelError(f"a coefficient of {largest:.6g} is too large; the limit is 2^1000")
-    output_scale = _power_of_two_above(largest)
-
-    sections = {
-        "center": expansion.center.astype("<f4").tobytes(),
-        "linear": (linear / output_scale).astype("<f4").tobytes(),
-        "quadratic": _pack_triangle(quadratic / output_scale).astype("<f4").tobytes(),
-    }
-    direction_numbers = (0.0, 0.0, 0.0)
-    if mode == "certified" and certificate.direction is not None:
-        sections["direction"], direction_numbers = _pack_direction(certificate)
-    numbers = (
-        *certificate.norms,
-        certificate.remainder,
-        certificate.total,
-        certificate.sum_moduli,
-        certificate.coefficient_error,
-        *direction_numbers,
-    )
-    sections["bound"] = np.array(numbers, "<f8").tobytes()
-    header = _header(model, mode) | {
-        "degree": 2,
-        "intercept": intercept,
-        "constant": constant / output_scale,
-        "input_scale": input_scale,
-        "output_scale": output_scale,
-        "max_sv_norm": expansion.max_sv_norm,
-        "max_sv_norm_origin": expansion.max_sv_norm_origin,
-        "center_kind": ("origin", "mean").index(expansion.center_choice),
-        "tolerance": tolerance,
-    }
-    sections["check_rows"] = _expansion_check_rows(header, sections)
-    if mode == "certified":
-        sections |= _exact_sections(model, header, expansion.center)
-    return _assemble(model, header, sections)
-
-
-def build_exact(
-    model: KernelModel, center: npt.NDArray[np.float32], sv_norms: tuple[float, float], tolerance: float = np.inf
-) -> Artifact:
-    """Lay out the exact model alone.
-
-    Parameters
-    ----------
-    model : KernelModel
-    center : ndarray of shape (n_features,), float32
-        Where distances are taken from.
-    sv_norms : tuple of float
-        max ||x_i - center|| and max ||x_i||.
-    tolerance : float
-        Of values; infinite when only labels count.
-
-    Raises
-    ------
-    UnsupportedModelError
-        gamma, the coefficients or the labels are beyond what the format holds.
-    """
-    with np.errstate(over="ignore"):  # infinity is refused below
-        sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
-    if not sum_moduli < MAX_OUTPUT_SCALE:
-        raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
-    header = _header(model, "exact") | {
-        "degree": 0,
-        "intercept": float(model.intercept[0]) if model.gamma > 0.0 else _constant_decision(model),
-        "constant": 0.0,
-        "input_scale": input_scale_for(model.gamma),
-        "output_scale": 1.0,
-        "max_sv_norm": sv_norms[0],
-        "max_sv_norm_origin": sv_norms[1],
-        "center_kind": int(center.any()),
-        "tolerance": tolerance,
-    }
-    numbers = np.zeros(N_BOUND_NUMBERS, "<f8")
-    numbers[LAST_DEGREE + 3] = sum_moduli
-    sections = {"center": center.astype("<f4").tobytes(), "bound": numbers.tobytes()}
-    return _assemble(model, header, sections | _exact_sections(model, header, center))
-
-
-def _constant_decision(model: KernelModel) -> float:
-    """The decision value of a model with gamma = 0, rounded once: nothing else in its bound allows for rounding."""
-    try:
-        return math.fsum((*model.coefficients(0).tolist(), float(model.intercept[0])))
-    except OverflowError:
-        return math.inf
-
-
-def _power_of_two_above(largest: float) -> float:
-    """The least power of two above a number, within the limits of the format; 1 for 0."""
-    if largest == 0.0:
-        return 1.0
-    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
-
-
-def _header(model: KernelModel, mode: Mode) -> dict[str, Any]:
-    """What the model alone decides."""
-    label_kind, label_dtype, _ = _pack_labels(model.labels)
-    return {
-        "magic": MAGIC,
-        "version": VERSION,
-        "task": _TASKS.index(model.task),
-        "mode": MODES.index(mode),
-        "n_features": model.n_features,
-        "n_support_vectors": model.n_sv,
-        "first_index": model.first_index,
-        "n_labels": len(model.labels),
-        "gamma": model.gamma,
-        "label_kind": label_kind,
-        "label_dtype": label_dtype,
-        "reserved_0": 0,
-        "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
-        "reserved_1": 0,
-    }
-
-
-def _exact_sections(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> dict[str, bytes]:
-    """The support vectors with their coefficients; none when gamma is 0 and the model a constant in the intercept."""
-    if model.gamma == 0.0:
-        model = replace(
-            model,
-            support_vectors=np.empty((0, model.n_features)),
-            dual_coef=np.empty((1, 0)),
-            n_support=np.zeros_like(model.n_support),
-        )
-    return {
-        "dual_coef": model.coefficients(0).astype("<f8").tobytes(),
-        "support_vectors": packing.pack(model),
-        "exact_check_rows": _exact_check_rows(model, header, center),
-    }
-
-
-def _pack_direction(certificate: Certificate) -> tuple[bytes, tuple[float, float, float]]:
-    """G_3 as a packed triangle, and its scale, trace and error."""
-    assert certificate.direction is not None
-    scale = _power_of_two_above(float(np.abs(certificate.direction).max()))
-    packed = _pack_triangle(certificate.direction / scale).astype("<f4").tobytes()
-    trace = float(np.abs(np.diag(certificate.direction)).sum()) * (1 + 1e-9) + certificate.direction_error
-    return packed, (scale, trace, certificate.direction_error)
-
-
-def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
-    """Add what every mode has, and bring the sections into their order."""
-    labels = _pack_labels(model.labels)[2]
-    if labels:
-        sections["labels"] = labels
-    if model.feature_names is not None:
-        sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
-    ordered = {name: sections[name] for name in _SECTIONS if name in sections}
-    return Artifact(_lay_out(header | {"n_sections": len(ordered)}, ordered))
-
-
-def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
-    """Header, section table and aligned sections as bytes, with sizes and checksum filled in."""
-    offset = HEADER_BYTES + _SECTION.size * len(sections)
-    table, body = b"", b""
-    for name, content in sections.items():
-        start = _aligned(offset)
-        table += _SECTION.pack(_SECTION_IDS[name], 0, start, len(content))
-        body += bytes(start - offset) + content
-        offset = start + len(content)
-    body += bytes(_aligned(offset) - offset)
-    header = {**header, "file_bytes": _aligned(offset), "checksum": 0}
-    data = bytearray(_HEADER.pack(*(header[name] for name, _ in _HEADER_FIELDS)) + table + body)
-    struct.pack_into("<I", data, _CHECKSUM_OFFSET, zlib.crc32(data))
-    return bytes(data)
-
-
-def _aligned(n: int) -> int:
-    return -(-n // ALIGNMENT) * ALIGNMENT
-
-
-def _panel_order(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Matrix rows and columns in storage order: panels of eight rows, their triangle first (models/FORMAT.md)."""
-    rows: list[npt.NDArray[np.intp]] = []
-    columns: list[npt.NDArray[np.intp]] = []
-    for first in range(0, n_features, 8):
-        last = min(first + 8, n_features)
-        triangle_columns, triangle_rows = np.tril_indices(last - first)
-        rows += [triangle_rows + first, np.tile(np.arange(first, last), n_features - last)]
-        columns += [triangle_columns + first, np.repeat(np.arange(last, n_features), last - first)]
-    return np.concatenate(rows), np.concatenate(columns)
-
-
-def _pack_triangle(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Upper triangle in storage order, off-diagonal entries doubled."""
-    rows, columns = _panel_order(len(matrix))
-    packed: npt.NDArray[np.float64] = matrix[rows, columns]
-    packed[rows != columns] *= 2.0
-    return packed
-
-
-def unpack_triangle(packed: npt.NDArray[np.float32], n_features: int) -> npt.NDArray[np.float64]:
-    """The symmetric matrix that a packed triangle stands for."""
-    rows, columns = _panel_order(n_features)
-    matrix = np.zeros((n_features, n_features))
-    matrix[rows, columns] = packed
-    return 0.5 * (matrix + matrix.T)
-
-
-def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
-    try:
-        encoded = [text.encode() for text in texts]
-    except UnicodeEncodeError as error:
-        raise UnsupportedModelError(
-            f"{what} must be valid Unicode, but {error.object!r} is not: {error.reason}"
-        ) from None
-    return struct.pack(f"<{len(encoded)}I", *map(len, encoded)) + b"".join(encoded)
-
-
-def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
-    """Label kind, NumPy dtype and bytes.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The labels are neither numbers nor texts.
-    """
-    if len(labels) == 0:
-        return _NO_LABELS, b"", b""
-    dtype = labels.dtype
-    name = dtype.str.encode()
-    if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
-        return _INT64, name, labels.astype("<i8").tobytes()
-    if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
-        return _FLOAT64, name, labels.astype("<f8").tobytes()
-    if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
-        return _TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
-    raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
-
-
-def check_row(
-    header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
-) -> npt.NDArray[np.float32]:
-    """Synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
-    with np.errstate(over="ignore"):
-        state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
-        x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        steps = ((x ^ (x >> np.uint64(31))) >> np.uint64(56)).astype(np.int64) - 128
-    offsets = (steps * (amplitude / 128.0 / header["input_scale"])).astype(np.float32)
-    row: npt.NDArray[np.float32] = center + offsets
-    return row
-
-
-def _expansion_check_rows(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
-    """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
-    center, linear, packed = (np.frombuffer(sections[name], "<f4") for name in ("center", "linear", "quadratic"))
-    n_features = len(center)
-    matrix = unpack_triangle(packed, n_features)
-    amplitude = _amplitude(n_features)
-    result = []
-    for k in range(N_CHECK_ROWS):
-        row = check_row(header, center, amplitude, k).astype(np.float64)
-        u = (row - center) * header["input_scale"]
-        theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
-        s = theta * float(u @ u)
-        scale = header["output_scale"] * np.exp(-0.5 * s)
-        linear_part, quadratic_part = float(linear @ u), float(u @ matrix @ u)
-        value = header["intercept"] + scale * (header["constant"] + linear_part + quadratic_part)
-        # Sums of moduli times the longest path of additions, with room for exp and for every order of summation.
-        moduli = abs(header["constant"]) + np.abs(linear) @ np.abs(u) + np.abs(u) @ np.abs(matrix) @ np.abs(u)
-        tolerance = (2 * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
-        tolerance += 2.0**-48 * abs(header["intercept"]) + 2.0**-100 * header["output_scale"]
-        result.append((amplitude, value, tolerance))
-    return np.array(result, "<f8").tobytes()
-
-
-def _amplitude(n_features: int) -> float:
-    """A power of two that makes s about 1."""
-    return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
-
-
-def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
-    """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
-    coef = model.coefficients(0)
-    sum_moduli = float(np.abs(coef).sum())
-    amplitude = _amplitude(model.n_features)
-    result = []
-    for k in range(N_CHECK_ROWS):
-        row = check_row(header, center, amplitude, k).astype(np.float64)
-        value, reach = header["intercept"], 0.0
-        for first in range(0, model.n_sv, 4096):
-            last = min(first + 4096, model.n_sv)
-            with np.errstate(over="ignore"):
-                sq_distance = ((model.dense_support_vectors(first, last) - row) ** 2).sum(axis=1)
-            value += float(coef[first:last] @ np.exp(-model.gamma * sq_distance))
-            reach = max(reach, float(sq_distance.max(initial=0.0)))
-        # Norms and their cancellation, from the engine's center, which may be the origin.
-        reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
-        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0**-52
-        tolerance = min(relative, 1.0) * sum_moduli + 2.0**-48 * abs(header["intercept"])
-        result.append((amplitude, value, tolerance))
-    return np.array(result, "<f8").tobytes()
-
-
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
@@ -547,86 +266,99 @@ def _read_header(data: bytes) -> dict[str, Any]:
         raise ArtifactError(f"not an approxsvm artifact: it starts with {data[: len(MAGIC)]!r}, not with {MAGIC!r}")
     if len(data) < HEADER_BYTES:
         raise ArtifactError(f"the file has {len(data)} bytes, but the header alone takes {HEADER_BYTES}")
-    header = dict(zip((name for name, _ in _HEADER_FIELDS), _HEADER.unpack_from(data), strict=True))
+    header = dict(zip((name for name, _ in HEADER_FIELDS), HEADER.unpack_from(data), strict=True))
     if header["version"] != VERSION:
         raise ArtifactError(f"format version {header['version']} is not supported, only version {VERSION}")
     if header["file_bytes"] != len(data):
         raise ArtifactError(f"the header says {header['file_bytes']} bytes, but the file has {len(data)}")
-    checksum = zlib.crc32(data[_CHECKSUM_OFFSET + 4 :], zlib.crc32(bytes(4), zlib.crc32(data[:_CHECKSUM_OFFSET])))
+    checksum = zlib.crc32(data[CHECKSUM_OFFSET + 4 :], zlib.crc32(bytes(4), zlib.crc32(data[:CHECKSUM_OFFSET])))
     if checksum != header["checksum"]:
         raise ArtifactError(f"the checksum is {checksum:08x}, but the header says {header['checksum']:08x}")
     for name, highest in (("task", 2), ("mode", 2), ("label_kind", 3), ("first_index", 1), ("center_kind", 1)):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
-    degree = 0 if MODES[header["mode"]] == "exact" else 2
-    if header["degree"] != degree:
-        raise ArtifactError(f"degree is {header['degree']}, but must be {degree} in this mode")
+    if header["n_decisions"] != 1:
+        raise ArtifactError(f"n_decisions is {header['n_decisions']}, but must be 1")
+    exact = MODES[header["mode"]] == "exact"
+    limits = {
+        "degree": (1, MAX_DEGREE),
+        "n_centers": (1, MAX_CENTERS),
+        "first_remainder_degree": (header["degree"] + 1, LAST_DEGREE + 1),
+    }
+    for name, (least, most) in limits.items():
+        low, high = (0, 0) if exact else (least, most)
+        if not low <= header[name] <= high:
+            raise ArtifactError(f"{name} is {header[name]}, but must be {low} to {high} in this mode")
     if not 1 <= header["n_features"] <= MAX_FEATURES:
         raise ArtifactError(f"n_features is {header['n_features']}, but must be 1 to {MAX_FEATURES}")
-    if header["reserved_0"] != 0 or header["reserved_1"] != 0:
+    if header["reserved_0"] != 0 or any(header["reserved_1"]):
         raise ArtifactError("reserved header bytes are not zero")
     for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
         if not header[name] >= 0.0 or (name == "gamma" and header[name] == np.inf):
             raise ArtifactError(f"{name} is {header[name]}, but must be a number of at least 0")
     if not header["tolerance"] > 0.0:
         raise ArtifactError(f"tolerance is {header['tolerance']}, but must be positive")
-    if not np.isfinite(header["intercept"]):
-        raise ArtifactError(f"intercept is {header['intercept']}, but must be finite")
-    if not abs(header["constant"]) <= 1.0:
-        raise ArtifactError(f"constant is {header['constant']}, but must lie in [-1, 1]")
-    for name, limit in (("input_scale", MAX_INPUT_SCALE), ("output_scale", MAX_OUTPUT_SCALE)):
-        scale = header[name]
-        if not (1.0 / limit <= scale <= limit and np.frexp(scale)[0] == 0.5):
-            raise ArtifactError(f"{name} is {scale}, but must be a power of two between {1.0 / limit} and {limit}")
+    scale = header["input_scale"]
+    if not _is_power_of_two(scale, MAX_INPUT_SCALE):
+        raise ArtifactError(f"input_scale is {scale}, but must be a power of two from 2^-100 to 2^100")
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
     if header["gamma"] > 0.0 and not 1.0 <= theta < 4.0:
         raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
     return header
 
 
+def _is_power_of_two(x: float, limit: float) -> bool:
+    return bool(1.0 / limit <= x <= limit and np.frexp(x)[0] == 0.5)
+
+
 def _read_sections(data: bytes, header: dict[str, Any]) -> dict[str, bytes]:
     """Cut the sections out; they must ascend, lie without holes and be padded with zero bytes."""
     count = header["n_sections"]
-    if count > len(_SECTION_IDS):
-        raise ArtifactError(f"n_sections is {count}, but at most {len(_SECTION_IDS)} are known")
-    end = HEADER_BYTES + _SECTION.size * count
+    if count > len(SECTION_IDS):
+        raise ArtifactError(f"n_sections is {count}, but at most {len(SECTION_IDS)} are known")
+    end = HEADER_BYTES + SECTION.size * count
     if len(data) < end:
         raise ArtifactError(f"the file has {len(data)} bytes, but header and section table take {end}")
-    names = {number: name for name, number in _SECTION_IDS.items()}
+    names = {number: name for name, number in SECTION_IDS.items()}
     sections: dict[str, bytes] = {}
     previous = 0
     for k in range(count):
-        number, reserved, offset, size = _SECTION.unpack_from(data, HEADER_BYTES + _SECTION.size * k)
+        number, reserved, offset, size = SECTION.unpack_from(data, HEADER_BYTES + SECTION.size * k)
         if number <= previous or number not in names:
             raise ArtifactError(f"section {k} has identifier {number}, expected {previous + 1} to {len(names)}")
         if reserved != 0:
             raise ArtifactError(f"reserved bytes of section {k} are not zero")
-        if offset != _aligned(end) or size > len(data) - offset:
+        if offset != aligned(end) or size > len(data) - offset:
             raise ArtifactError(
-                f"section {k} takes bytes {offset} to {offset + size}, expected a start at {_aligned(end)}"
+                f"section {k} takes bytes {offset} to {offset + size}, expected a start at {aligned(end)}"
             )
         if any(data[end:offset]):
             raise ArtifactError(f"the padding before section {k} is not zero")
         sections[names[number]] = data[offset : offset + size]
         end, previous = offset + size, number
-    if _aligned(end) != len(data) or any(data[end:]):
+    if aligned(end) != len(data) or any(data[end:]):
         raise ArtifactError(
-            f"{len(data) - end} bytes follow the last section, expected {_aligned(end) - end} zero bytes"
+            f"{len(data) - end} bytes follow the last section, expected {aligned(end) - end} zero bytes"
         )
     return sections
 
 
 def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
     """Every section that the mode needs is there and has its size; none is there that the mode has no use for."""
-    d, mode = header["n_features"], MODES[header["mode"]]
-    n_triangle = d * (d + 1) // 2
+    d, mode, n = header["n_features"], MODES[header["mode"]], header["n_centers"]
+    degree = header["degree"]
+    n_triangles = n * n_monomials(d, 2)
     expanded, exact = mode != "exact", mode != "approximate"
     sizes = {
         "center": (True, 4 * d),
-        "linear": (expanded, 4 * d),
-        "quadratic": (expanded, 4 * n_triangle),
-        "bound": (True, 8 * N_BOUND_NUMBERS),
-        "direction": (mode == "certified" and "direction" in sections, 4 * n_triangle),
+        "decisions": (True, DECISION_NUMBERS.itemsize),
+        "expansions": (expanded, n * EXPANSION_NUMBERS.itemsize),
+        "centers": (n > 1, 4 * n * d),
+        "linear": (expanded, 4 * n * d),
+        "quadratic": (degree >= 2, 4 * n_triangles),
+        "higher": (degree > 2, 4 * n * n_higher(d, degree)),
+        "direction": (mode == "certified" and degree == 2 and "direction" in sections, 4 * n_triangles),
+        "router": (n > 1, len(sections.get("router", b""))),
         "dual_coef": (exact, len(sections.get("dual_coef", b"")) // 8 * 8),
         "support_vectors": (exact, len(sections.get("support_vectors", b""))),
     }
@@ -637,7 +369,7 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             )
         found = len(sections.get(name, b""))
         if wanted and found != expected:
-            raise ArtifactError(f"section {name} has {found} bytes, but {d} features need {expected}")
+            raise ArtifactError(f"section {name} has {found} bytes, but {d} features and {n} centers need {expected}")
     for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact)):
         size = len(sections.get(name, b""))
         if wanted != (name in sections) or (wanted and (size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS)):
@@ -664,28 +396,28 @@ def _read_texts(content: bytes, count: int, section: str) -> list[str]:
 def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[Any]:
     """Labels with the dtype of the source model."""
     kind, count = header["label_kind"], header["n_labels"]
-    if header["task"] != _TASKS.index("classification"):
-        if kind != _NO_LABELS or count != 0 or content is not None:
-            raise ArtifactError(f"a {_TASKS[header['task']]} artifact must not have labels, found {count}")
+    if header["task"] != TASKS.index("classification"):
+        if kind != NO_LABELS or count != 0 or content is not None:
+            raise ArtifactError(f"a {TASKS[header['task']]} artifact must not have labels, found {count}")
         return np.empty(0)
-    if count != 2 or kind == _NO_LABELS or content is None:
+    if count != 2 or kind == NO_LABELS or content is None:
         raise ArtifactError(f"a classification artifact needs 2 labels, found {count} of kind {kind}")
     values: list[Any]
-    if kind == _TEXT:
+    if kind == TEXT:
         values = list(_read_texts(content, count, "labels"))
     else:
         if len(content) != 8 * count:
             raise ArtifactError(f"section labels has {len(content)} bytes, expected {8 * count}")
-        values = np.frombuffer(content, "<i8" if kind == _INT64 else "<f8").tolist()
+        values = np.frombuffer(content, "<i8" if kind == INT64 else "<f8").tolist()
     if values[0] == values[1] or not all(isinstance(v, str) or np.isfinite(v) for v in values):
         raise ArtifactError(f"the labels {values} are not two distinct values")
     name = header["label_dtype"].rstrip(b"\0")
     unsuitable = ArtifactError(f"label_dtype {name!r} does not suit the labels {values}")
     # Only what NumPy itself writes: other spellings name arrays of arrays, or are deprecated.
-    if not re.fullmatch({_INT64: rb"[<>|][biu]\d", _FLOAT64: rb"[<>|]f\d", _TEXT: rb"[<>]U\d+|\|O"}[kind], name):
+    if not re.fullmatch({INT64: rb"[<>|][biu]\d", FLOAT64: rb"[<>|]f\d", TEXT: rb"[<>]U\d+|\|O"}[kind], name):
         raise unsuitable
     # A type may be wider than the labels, but must not make a small file claim gigabytes.
-    if kind == _TEXT and name != b"|O" and int(name[2:]) > max(_MAX_LABEL_WIDTH, *map(len, values)):
+    if kind == TEXT and name != b"|O" and int(name[2:]) > max(_MAX_LABEL_WIDTH, *map(len, values)):
         raise unsuitable
     try:
         with np.errstate(over="ignore"):
@@ -699,7 +431,8 @@ def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[A
 
 def _check_numbers(artifact: Artifact) -> None:
     """Coefficients are finite and scaled; bounds, check rows and support vectors are numbers."""
-    limits = {"center": float(np.finfo(np.float32).max), "linear": 1.0, "quadratic": 2.0, "direction": 2.0}
+    largest = float(np.finfo(np.float32).max)
+    limits = {"center": largest, "centers": largest, "linear": 1.0, "quadratic": 2.0, "higher": 720.0, "direction": 2.0}
     for name, highest in limits.items():
         values = artifact.coefficients(name)
         bad = ~(np.abs(values) <= highest)
@@ -708,9 +441,7 @@ def _check_numbers(artifact: Artifact) -> None:
             raise ArtifactError(
                 f"number {position} of section {name} is {values[position]}, beyond its limit {highest}"
             )
-    numbers = artifact.bound_numbers()
-    if not (np.isfinite(numbers).all() and (numbers >= 0.0).all()):
-        raise ArtifactError("section bound holds NaN, infinity or a negative number")
+    _check_records(artifact)
     for name in ("check_rows", "exact_check_rows"):
         rows = artifact.check_rows(name)
         if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
@@ -719,3 +450,54 @@ def _check_numbers(artifact: Artifact) -> None:
         raise ArtifactError("section dual_coef holds NaN or infinity")
     if "support_vectors" in artifact._sections:
         packing.parse(artifact._sections["support_vectors"], len(artifact.dual_coef()), artifact.n_features)
+    try:
+        _ = artifact.plan
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"section plan is not UTF-8: {error.reason}") from None
+
+
+def _check_records(artifact: Artifact) -> None:
+    """Intercepts, scales, norms."""
+    decisions, expansions = artifact.decision_numbers(), artifact.expansion_numbers()
+    if not np.isfinite(decisions["intercept"]).all():
+        raise ArtifactError("an intercept of section decisions is NaN or infinite")
+    for section, numbers in (("decisions", decisions), ("expansions", expansions)):
+        for name in numbers.dtype.names or ():
+            if name in ("intercept", "constant", "output_scale", "contraction"):
+                continue
+            values = numbers[name]
+            highest = math.inf if name == "max_sv_norm" else sys.float_info.max
+            if not ((values >= 0.0) & (values <= highest)).all():
+                raise ArtifactError(f"{name} in section {section} is NaN, negative or infinite")
+    if not (np.abs(expansions["constant"]) <= 1.0).all():
+        raise ArtifactError("a constant of section expansions does not lie in [-1, 1]")
+    if not np.isin(expansions["contraction"], (1.0, 0.5, 0.25)).all():
+        raise ArtifactError("a contraction of section expansions is none of 1, 1/2 and 1/4")
+    if not all(_is_power_of_two(scale, MAX_OUTPUT_SCALE) for scale in expansions["output_scale"]):
+        raise ArtifactError("an output_scale of section expansions is not a power of two from 2^-1000 to 2^1000")
+
+
+def _check_router(header: dict[str, Any], content: bytes | None) -> None:
+    """Lists that are not empty, slots that name a center, finite points."""
+    if content is None:
+        return
+    n_groups, n_panels = struct.unpack_from("<II", content) if len(content) >= 8 else (0, 0)
+    n_numbers = 2 + n_groups + 1 + ROUTER_WIDTH * n_panels
+    n_group_panels = -(-n_groups // ROUTER_WIDTH)
+    floats = ROUTER_WIDTH * (header["n_features"] + 1) * (n_group_panels + n_panels)
+    expected = aligned(4 * n_numbers) + 4 * floats
+    if n_groups < 1 or n_group_panels > MAX_GROUP_PANELS or len(content) != expected:
+        raise ArtifactError(
+            f"section router has {len(content)} bytes, but {n_groups} groups and {n_panels} panels need {expected}"
+        )
+    starts = np.frombuffer(content, "<u4", n_groups + 1, 8).astype(np.int64)
+    members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, 8 + 4 * len(starts))
+    lengths = np.diff(starts)
+    if starts[0] != 0 or starts[-1] != n_panels or lengths.min() < 1 or lengths.max() > MAX_GROUP_PANELS:
+        raise ArtifactError(f"the lists of section router do not cover its {n_panels} panels one after the other")
+    if members.max() >= header["n_centers"]:
+        raise ArtifactError(f"section router names center {members.max()}, but there are {header['n_centers']}")
+    if any(content[4 * n_numbers : aligned(4 * n_numbers)]):
+        raise ArtifactError("the padding inside section router is not zero")
+    if not np.isfinite(np.frombuffer(content, "<f4", offset=aligned(4 * n_numbers))).all():
+        raise ArtifactError("a point of section router is NaN or infinite")

@@ -9,32 +9,21 @@
 
 namespace approxsvm::dispatch {
 
-template <class Real>
-using DenseFunction = Status (*)(const ModelView&, DenseRows<Real>, double*, void*);
-template <class Real, class Index>
-using CsrFunction = Status (*)(const ModelView&, const FoldedModel&, CsrRows<Real, Index>, double*, void*);
-
-// Values with bounds (approxsvm/cascade.hpp). `prepared` is what Kernels::prepare returned.
+// Values with bounds (approxsvm/evaluate.hpp). `prepared` is what Kernels::prepare returned; the rows may be a part of
+// the n_rows_in_call that decide whether rows are taken one by one.
 template <class Rows>
-using EvaluateFunction = Status (*)(const void* prepared, const Rows&, bool one_by_one, const Evaluation&,
+using EvaluateFunction = Status (*)(const void* prepared, const Rows&, std::size_t n_rows_in_call, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
 
 struct Kernels {
     const char* name;
     std::size_t block_rows;
-    std::size_t (*workspace_bytes)(std::size_t n_features);
     std::size_t (*replay_bytes)(std::size_t n_features);
     Status (*replay_check_rows)(const ModelView&, void*);
-    DenseFunction<float> dense_f32, blocks_f32;
-    DenseFunction<double> dense_f64, blocks_f64;
-    CsrFunction<float, std::int32_t> csr_f32_i32;
-    CsrFunction<float, std::int64_t> csr_f32_i64;
-    CsrFunction<double, std::int32_t> csr_f64_i32;
-    CsrFunction<double, std::int64_t> csr_f64_i64;
     std::size_t (*prepared_bytes)(const ModelView&);
     const void* (*prepare)(const ModelView&, void* memory);
-    std::size_t (*evaluation_workspace_bytes)(std::size_t n_features);
-    std::size_t (*exact_replay_bytes)(std::size_t n_features);
+    std::size_t (*evaluation_workspace_bytes)(const ModelView&);
+    std::size_t (*exact_replay_bytes)(const ModelView&);
     Status (*replay_exact_check_rows)(const void* prepared, void* memory);
     EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
     EvaluateFunction<DenseRows<double>> evaluate_dense_f64;

@@ -24,7 +24,9 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
     const double n_blocks = std::ceil(static_cast<double>(n_rows) / static_cast<double>(block));
     const std::size_t n_workers =
         static_cast<std::size_t>(std::max(1.0, std::min({static_cast<double>(n_threads), useful, n_blocks})));
-    const std::size_t per_worker = n_rows / (n_workers * 8) / block * block;  // eight turns each even out the load
+    // Several turns each even out the load; with many centers chunks are larger, so that centers get rows enough.
+    const std::size_t turns = predictor.model().n_centers > 1 ? 2 : 8;
+    const std::size_t per_worker = n_rows / (n_workers * turns) / block * block;
     const std::size_t chunk = n_workers == 1 ? std::max<std::size_t>(n_rows, 1) : std::max(per_worker, block);
 
     std::atomic<std::size_t> next{0};
@@ -68,6 +70,12 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
+// Work of a dense row up to degree 2: its form and the way to its center.
+double dense_work(const ModelView& model) {
+    const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers);
+    return 0.5 * d * d + (n_centers > 1.0 ? 4.0 * std::sqrt(n_centers) * d : 0.0);
+}
+
 // Work of an average sparse row, in multiply-adds of a dense one.
 template <class Real, class Index>
 double sparse_work(const CsrRows<Real, Index>& rows) {
@@ -77,48 +85,27 @@ double sparse_work(const CsrRows<Real, Index>& rows) {
     return 8.0 * per_row * per_row;
 }
 
-template <class Real>
-Status decide_dense(const Predictor& predictor, const DenseRows<Real>& rows, double* values, int n_threads,
-                    DenseFunction<Real> few_rows, DenseFunction<Real> blocks) {
-    const double d = static_cast<double>(predictor.model().n_features);
-    const DenseFunction<Real> function = rows.n_rows <= max_single_rows ? few_rows : blocks;
-    return for_chunks(predictor, rows.n_rows, 0.5 * d * d, n_threads,
-                      [&](std::size_t first, std::size_t n, void* workspace) {
-                          return function(predictor.model(), part_of(rows, first, n), values + first, workspace);
-                      });
-}
-
-template <class Real, class Index>
-Status decide_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, double* values, int n_threads,
-                  CsrFunction<Real, Index> function) {
-    return for_chunks(
-        predictor, rows.n_rows, sparse_work(rows), n_threads, [&](std::size_t first, std::size_t n, void* workspace) {
-            return function(predictor.model(), predictor.folded(), part_of(rows, first, n), values + first, workspace);
-        });
-}
-
-// A thread's share of the work in stages, guessed from what most rows cost.
-double work_per_row(const ModelView& model, double dense_work) {
+// A thread's share of the work, guessed from what most rows cost.
+double work_per_row(const ModelView& model, double expansion_work) {
     const double d = static_cast<double>(model.n_features), n_sv = static_cast<double>(model.n_sv);
     constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
     return model.mode == Mode::exact       ? d * n_sv
-           : model.mode == Mode::certified ? dense_work + engine_share * d * n_sv
-                                           : dense_work;
+           : model.mode == Mode::certified ? expansion_work + engine_share * d * n_sv
+                                           : expansion_work;
 }
 
 template <class Rows, class CutOff>
-Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double dense_work, const Evaluation& out,
+Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double expansion_work, const Evaluation& out,
                            StageCounts& counts, int n_threads, EvaluateFunction<Rows> function, const CutOff& cut) {
-    const bool one_by_one = rows.n_rows <= max_single_rows;
     const void* prepared = predictor.prepared();
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
     const Status status = for_chunks(
-        predictor, rows.n_rows, work_per_row(predictor.model(), dense_work), n_threads,
+        predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
         [&](std::size_t first, std::size_t n, void* workspace) {
             StageCounts mine{};
             const Evaluation part{out.values ? out.values + first : nullptr, out.bounds ? out.bounds + first : nullptr,
                                   out.stages ? out.stages + first : nullptr};
-            const Status result = function(prepared, cut(first, n), one_by_one, part, mine.data(), workspace);
+            const Status result = function(prepared, cut(first, n), rows.n_rows, part, mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             return result;
         });
@@ -129,15 +116,16 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
 template <class Real>
 Status evaluate_dense(const Predictor& predictor, const DenseRows<Real>& rows, const Evaluation& out,
                       StageCounts& counts, int n_threads, EvaluateFunction<DenseRows<Real>> function) {
-    const double d = static_cast<double>(predictor.model().n_features);
-    return evaluate_on_threads(predictor, rows, 0.5 * d * d, out, counts, n_threads, function,
+    return evaluate_on_threads(predictor, rows, dense_work(predictor.model()), out, counts, n_threads, function,
                                [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
 }
 
 template <class Real, class Index>
 Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, const Evaluation& out,
                     StageCounts& counts, int n_threads, EvaluateFunction<CsrRows<Real, Index>> function) {
-    return evaluate_on_threads(predictor, rows, sparse_work(rows), out, counts, n_threads, function,
+    const ModelView& model = predictor.model();
+    const double work = model.n_centers > 1 ? dense_work(model) : sparse_work(rows);
+    return evaluate_on_threads(predictor, rows, work, out, counts, n_threads, function,
                                [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
 }
 
@@ -150,11 +138,9 @@ Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& k
         const Workspace memory(kernels.replay_bytes(model_.n_features));
         status = kernels.replay_check_rows(model_, memory.data());
         if (status != Status::ok) throw ArtifactError(status);
-        folded_memory_.reset(new double[folded_doubles(model_.n_features)]);
-        folded_ = fold_center(model_, folded_memory_.get());
     }
     if (model_.mode != Mode::approximate) {
-        const Workspace memory(kernels.exact_replay_bytes(model_.n_features));
+        const Workspace memory(kernels.exact_replay_bytes(model_));
         status = kernels.replay_exact_check_rows(prepared(), memory.data());
         if (status != Status::ok) throw ArtifactError(status);
     }
@@ -171,26 +157,7 @@ const void* Predictor::prepared() const {
 }
 
 Workspace Predictor::make_workspace() const {
-    return Workspace(kernels_->evaluation_workspace_bytes(model_.n_features));
-}
-
-Status Predictor::decision_function(const DenseRows<float>& rows, double* values, int n_threads) const {
-    return decide_dense(*this, rows, values, n_threads, kernels_->dense_f32, kernels_->blocks_f32);
-}
-Status Predictor::decision_function(const DenseRows<double>& rows, double* values, int n_threads) const {
-    return decide_dense(*this, rows, values, n_threads, kernels_->dense_f64, kernels_->blocks_f64);
-}
-Status Predictor::decision_function(const CsrRows<float, std::int32_t>& rows, double* values, int n_threads) const {
-    return decide_csr(*this, rows, values, n_threads, kernels_->csr_f32_i32);
-}
-Status Predictor::decision_function(const CsrRows<float, std::int64_t>& rows, double* values, int n_threads) const {
-    return decide_csr(*this, rows, values, n_threads, kernels_->csr_f32_i64);
-}
-Status Predictor::decision_function(const CsrRows<double, std::int32_t>& rows, double* values, int n_threads) const {
-    return decide_csr(*this, rows, values, n_threads, kernels_->csr_f64_i32);
-}
-Status Predictor::decision_function(const CsrRows<double, std::int64_t>& rows, double* values, int n_threads) const {
-    return decide_csr(*this, rows, values, n_threads, kernels_->csr_f64_i64);
+    return Workspace(kernels_->evaluation_workspace_bytes(model_));
 }
 
 Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts,
@@ -222,20 +189,19 @@ namespace {
 
 template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
-                      DenseFunction<Real> plain, EvaluateFunction<DenseRows<Real>> evaluated) {
-    const DenseRows<Real> rows{row, 1, 0, 1};
-    if (predictor.model().mode == Mode::approximate) return plain(predictor.model(), rows, &value, workspace.data());
+                      EvaluateFunction<DenseRows<Real>> function) {
     StageCounts counts{};
-    return evaluated(predictor.prepared(), rows, true, {&value, nullptr, nullptr}, counts.data(), workspace.data());
+    return function(predictor.prepared(), {row, 1, 0, 1}, 1, {&value, nullptr, nullptr}, counts.data(),
+                    workspace.data());
 }
 
 }  // namespace
 
 Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace) const {
-    return decide_one_row(*this, row, value, workspace, kernels_->dense_f32, kernels_->evaluate_dense_f32);
+    return decide_one_row(*this, row, value, workspace, kernels_->evaluate_dense_f32);
 }
 Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace) const {
-    return decide_one_row(*this, row, value, workspace, kernels_->dense_f64, kernels_->evaluate_dense_f64);
+    return decide_one_row(*this, row, value, workspace, kernels_->evaluate_dense_f64);
 }
 
 }  // namespace approxsvm::dispatch

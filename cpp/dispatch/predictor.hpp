@@ -39,19 +39,10 @@ class Predictor {
 
     const ModelView& model() const { return model_; }
     const Kernels& kernels() const { return *kernels_; }
-    const FoldedModel& folded() const { return folded_; }
     Workspace make_workspace() const;
 
-    // Decision values of the expansion, without bounds, on up to n_threads threads. Not for models of mode exact.
-    Status decision_function(const DenseRows<float>& rows, double* values, int n_threads) const;
-    Status decision_function(const DenseRows<double>& rows, double* values, int n_threads) const;
-    Status decision_function(const CsrRows<float, std::int32_t>& rows, double* values, int n_threads) const;
-    Status decision_function(const CsrRows<float, std::int64_t>& rows, double* values, int n_threads) const;
-    Status decision_function(const CsrRows<double, std::int32_t>& rows, double* values, int n_threads) const;
-    Status decision_function(const CsrRows<double, std::int64_t>& rows, double* values, int n_threads) const;
-
     // Values with bounds, by as many stages as the model's mode allows and its promise needs. Null pointers in `out`
-    // are not written. Neither here nor above do the numbers depend on n_threads.
+    // are not written. The numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads) const;
     Status evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
@@ -73,8 +64,6 @@ class Predictor {
   private:
     ModelView model_;
     const Kernels* kernels_;
-    std::unique_ptr<double[]> folded_memory_;
-    FoldedModel folded_{};
     mutable std::once_flag prepared_once_;
     mutable std::unique_ptr<unsigned char[]> prepared_memory_;
     mutable const void* prepared_ = nullptr;

@@ -22,22 +22,6 @@ Status replay(const ModelView& model, void* memory) {
     return replay_check_rows(model, memory);
 }
 
-template <class Real>
-Status dense(const ModelView& model, DenseRows<Real> rows, double* values, void* workspace) {
-    return decision_function(model, rows, values, workspace);
-}
-
-template <class Real>
-Status blocks(const ModelView& model, DenseRows<Real> rows, double* values, void* workspace) {
-    return decide_in_blocks(model, rows, values, workspace);
-}
-
-template <class Real, class Index>
-Status csr(const ModelView& model, const FoldedModel& folded, CsrRows<Real, Index> rows, double* values,
-           void* workspace) {
-    return decision_function(model, folded, rows, values, workspace);
-}
-
 const void* prepare_model(const ModelView& model, void* memory) {
     return &prepare(model, memory);
 }
@@ -47,10 +31,11 @@ Status replay_exact(const void* prepared, void* memory) {
 }
 
 template <class Rows, class Source>
-Status evaluate_rows(const void* prepared, const Rows& rows, bool one_by_one, const Evaluation& out,
+Status evaluate_rows(const void* prepared, const Rows& rows, std::size_t n_rows_in_call, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
     const PreparedModel& model = *static_cast<const PreparedModel*>(prepared);
-    return evaluate(model, Source(rows, model.view->n_features), one_by_one, out, counts, workspace);
+    const Batch batch = batch_of(*model.view, n_rows_in_call);
+    return evaluate(model, Source(rows, model.view->n_features), batch, out, counts, workspace);
 }
 
 template <class Real>
@@ -62,20 +47,17 @@ void exp_all(const float* x, float* result, std::size_t n) {
     for (std::size_t i = 0; i + lanes <= n; i += lanes) store(result + i, exp_nonpositive(load(x + i)));
 }
 
-std::size_t workspace(std::size_t n_features) {
-    return workspace_bytes(n_features);
-}
 std::size_t replay_memory(std::size_t n_features) {
     return replay_bytes(n_features);
 }
 std::size_t prepared_memory(const ModelView& model) {
     return prepared_bytes(model);
 }
-std::size_t evaluation_memory(std::size_t n_features) {
-    return evaluation_workspace_bytes(n_features);
+std::size_t evaluation_memory(const ModelView& model) {
+    return evaluation_workspace_bytes(model);
 }
-std::size_t exact_replay_memory(std::size_t n_features) {
-    return exact_replay_bytes(n_features);
+std::size_t exact_replay_memory(const ModelView& model) {
+    return exact_replay_bytes(model);
 }
 
 }  // namespace APPROXSVM_TABLE
@@ -86,17 +68,8 @@ const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     Kernels k{};
     k.name = APPROXSVM_TARGET_NAME;
     k.block_rows = block_rows;
-    k.workspace_bytes = workspace;
     k.replay_bytes = replay_memory;
     k.replay_check_rows = replay;
-    k.dense_f32 = dense<float>;
-    k.dense_f64 = dense<double>;
-    k.blocks_f32 = blocks<float>;
-    k.blocks_f64 = blocks<double>;
-    k.csr_f32_i32 = csr<float, std::int32_t>;
-    k.csr_f32_i64 = csr<float, std::int64_t>;
-    k.csr_f64_i32 = csr<double, std::int32_t>;
-    k.csr_f64_i64 = csr<double, std::int64_t>;
     k.prepared_bytes = prepared_memory;
     k.prepare = prepare_model;
     k.evaluation_workspace_bytes = evaluation_memory;

@@ -51,8 +51,7 @@ class PyPredictor {
           predictor_(open(kernels_for(target))),
           workspace_(predictor_->make_workspace()) {}
 
-    // Rows answered by each stage since the predictor was made; plain predictions of approximate models are not
-    // counted.
+    // Rows answered by each stage since the predictor was made.
     dispatch::StageCounts counts() const { return counts_; }
 
     std::string target() const { return predictor_->kernels().name; }
@@ -152,9 +151,7 @@ class PyPredictor {
         Status status;
         {
             py::gil_scoped_release release;
-            status = with_bounds || predictor_->model().mode != Mode::approximate
-                         ? predictor_->evaluate(rows, out, counts, n_threads)
-                         : predictor_->decision_function(rows, values, n_threads);
+            status = predictor_->evaluate(rows, out, counts, n_threads);
         }
         if (status == Status::ok) {
             for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];

@@ -76,11 +76,12 @@ class ExactModel {
         const std::int64_t n_features = std::int64_t{model_.max_index} + 1 - view_.first_index;
         view_.n_features = static_cast<std::size_t>(std::max<std::int64_t>(n_features, 1));
         view_.gamma = is_constant() ? 0.0 : *model_.gamma;
-        view_.intercept = is_constant() ? 1.0 : -model_.rho[0];
+        decision_.intercept = is_constant() ? 1.0 : -model_.rho[0];
+        view_.decisions = &decision_;
         view_.n_sv = static_cast<std::size_t>(model_.n_sv);
         view_.dual_coef = model_.coef.data();
-        for (const double a : model_.coef) view_.sum_moduli += std::fabs(a);
-        view_.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
+        for (const double a : model_.coef) decision_.sum_moduli += std::fabs(a);
+        decision_.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
         view_.tolerance = std::numeric_limits<double>::infinity();
         counts_.reserve(view_.n_sv);
         for (std::size_t i = 0; i < view_.n_sv; ++i) {
@@ -96,14 +97,13 @@ class ExactModel {
 
     /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact.py.
     bool engine_can_hold() {
-        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200 && view_.sum_moduli < max_output_scale)) return false;
+        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200 && decision_.sum_moduli < max_output_scale)) return false;
         if (view_.n_features > max_engine_features) return false;
         constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
         if (view_.n_sv > max_engine_bytes / entry_bytes / view_.n_features) return false;
         int exponent;
         std::frexp(view_.gamma, &exponent);
         view_.input_scale = std::ldexp(1.0, (exponent - (exponent & 1)) / 2);
-        view_.output_scale = 1.0;
         view_.half_theta = static_cast<float>(view_.gamma / view_.input_scale / view_.input_scale);
         return true;
     }
@@ -145,6 +145,7 @@ class ExactModel {
 
     text::LibsvmModel model_;
     ModelView view_{};
+    DecisionNumbers decision_{};
     std::vector<std::int64_t> labels_;
     std::vector<std::uint32_t> counts_;
     std::vector<float> center_;

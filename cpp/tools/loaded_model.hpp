@@ -76,7 +76,7 @@ class Decider {
     void decide(const CsrRows<double, std::int32_t>& rows, std::vector<double>& values) {
         values.assign(rows.n_rows, 1.0);
         if (predictor_) {
-            check(sums_ ? decide_labels(rows, values.data()) : decide_by_artifact(rows, values.data()));
+            check(sums_ ? decide_labels(rows, values.data()) : evaluate(rows, {values.data(), nullptr, nullptr}));
             return;
         }
         const double* const last = rows.values + rows.row_starts[rows.n_rows];
@@ -91,14 +91,6 @@ class Decider {
   private:
     static void check(Status status) {
         if (status != Status::ok) throw std::runtime_error(message(status));
-    }
-
-    Status decide_by_artifact(const CsrRows<double, std::int32_t>& rows, double* values) {
-        const dispatch::Kernels& kernels = predictor_->kernels();
-        if (predictor_->model().mode == Mode::approximate) {
-            return kernels.csr_f64_i32(predictor_->model(), predictor_->folded(), rows, values, workspace_->data());
-        }
-        return evaluate(rows, {values, nullptr, nullptr});
     }
 
     /// Where not even float64 can tell the sign of f, svm-predict's own rounding decides, and its sums are repeated.
@@ -116,7 +108,8 @@ class Decider {
 
     Status evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        return predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, false, out, counts.data(),
+        constexpr std::size_t many = ~std::size_t{0};  // a chunk is a part of a file, and chunks may differ in size
+        return predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, many, out, counts.data(),
                                                           workspace_->data());
     }
 

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     const approxsvm::DenseRows<float> batch{storage.data(), n_rows, row_stride, 1};
 
     // The expansion alone: a small workspace, nothing else.
-    std::vector<unsigned char> workspace(approxsvm::workspace_bytes(model.n_features));
+    std::vector<unsigned char> workspace(approxsvm::decision_function_bytes(model.n_features));
     double value = 0.0;
     if (approxsvm::decision_function(model, row, &value, workspace.data()) != approxsvm::Status::ok) return 1;
     std::printf("expansion: %.4f", value);
@@ -50,13 +50,13 @@ int main(int argc, char** argv) {
     // Certified: every label equals the exact model's, every value has a bound.
     std::vector<unsigned char> memory(approxsvm::prepared_bytes(model));
     const approxsvm::PreparedModel& prepared = approxsvm::prepare(model, memory.data());
-    workspace.resize(approxsvm::evaluation_workspace_bytes(model.n_features));
+    workspace.resize(approxsvm::evaluation_workspace_bytes(model));
     std::vector<double> values(n_rows), bounds(n_rows);
     std::vector<std::uint8_t> stages(n_rows);
     const approxsvm::Evaluation out{values.data(), bounds.data(), stages.data()};
     if (approxsvm::evaluate(prepared, batch, out, workspace.data()) != approxsvm::Status::ok) return 1;
     std::size_t n_certified = 0;
-    for (const std::uint8_t stage : stages) n_certified += stage <= approxsvm::by_direction;
+    for (const std::uint8_t stage : stages) n_certified += stage <= approxsvm::by_higher_degree;
     std::printf("certified: first %.4f, last %.4f, %zu of %zu rows without the exact model\n", values.front(),
                 values.back(), n_certified, n_rows);
     return 0;

@@ -10,7 +10,7 @@
 //
 // An approximate artifact needs nothing else:
 //
-//     std::vector<unsigned char> workspace(approxsvm::workspace_bytes(model.n_features));
+//     std::vector<unsigned char> workspace(approxsvm::decision_function_bytes(model.n_features));
 //     double value;
 //     approxsvm::decision_function(model, approxsvm::DenseRows<float>{row, 1, 0, 1}, &value, workspace.data());
 //     std::int64_t label = approxsvm::integer_label(model, value);
@@ -19,14 +19,14 @@
 //
 //     std::vector<unsigned char> memory(approxsvm::prepared_bytes(model));
 //     const approxsvm::PreparedModel& prepared = approxsvm::prepare(model, memory.data());
-//     std::vector<unsigned char> workspace(approxsvm::evaluation_workspace_bytes(model.n_features));
+//     std::vector<unsigned char> workspace(approxsvm::evaluation_workspace_bytes(model));
 //     approxsvm::evaluate(prepared, rows, {values, bounds, nullptr}, workspace.data());
 //
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once
 
 #include "artifact.hpp"
-#include "cascade.hpp"
+#include "evaluate.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
 

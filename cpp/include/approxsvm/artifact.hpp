@@ -19,26 +19,31 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::uint32_t format_version = 2;
+constexpr std::uint32_t format_version = 3;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 11,
-                      n_bound_numbers = 16;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 16;
+constexpr std::size_t max_n_centers = 1 << 20;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
 namespace section {
 enum Id : std::uint32_t {
     center = 1,
-    linear = 2,
-    quadratic = 3,
-    labels = 4,
-    check_rows = 5,
-    feature_names = 6,
-    bound = 7,
+    decisions = 2,
+    expansions = 3,
+    centers = 4,
+    linear = 5,
+    quadratic = 6,
+    higher = 7,
     direction = 8,
-    dual_coef = 9,
-    support_vectors = 10,
-    exact_check_rows = 11
+    router = 9,
+    labels = 10,
+    check_rows = 11,
+    feature_names = 12,
+    plan = 13,
+    dual_coef = 14,
+    support_vectors = 15,
+    exact_check_rows = 16
 };
 }
 
@@ -185,33 +190,37 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     model.first_index = read_at<std::uint32_t>(bytes, 56);
     model.n_labels = read_at<std::uint32_t>(bytes, 60);
     model.gamma = read_at<double>(bytes, 64);
-    model.intercept = read_at<double>(bytes, 72);
-    model.constant = read_at<double>(bytes, 80);
-    model.input_scale = read_at<double>(bytes, 88);
-    model.output_scale = read_at<double>(bytes, 96);
-    model.max_sv_norm = read_at<double>(bytes, 104);
-    model.max_sv_norm_origin = read_at<double>(bytes, 112);
-    model.tolerance = read_at<double>(bytes, 184);
-    const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 176);
-    if (task > 2 || mode > 2 || degree != (mode == 2 ? 0 : 2) || label_kind > 3 || model.first_index > 1 ||
-        center_kind > 1)
+    model.input_scale = read_at<double>(bytes, 72);
+    model.tolerance = read_at<double>(bytes, 80);
+    model.max_sv_norm = read_at<double>(bytes, 88);
+    model.max_sv_norm_origin = read_at<double>(bytes, 96);
+    const std::uint32_t n_centers = read_at<std::uint32_t>(bytes, 104), n_decisions = read_at<std::uint32_t>(bytes, 108);
+    const std::uint32_t first_remainder = read_at<std::uint32_t>(bytes, 112);
+    const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 116);
+    if (task > 2 || mode > 2 || label_kind > 3 || model.first_index > 1 || center_kind > 1) return Status::bad_header;
+    const bool expanded = mode != 2;
+    if (expanded ? degree < 1 || degree > max_degree || n_centers < 1 || n_centers > max_n_centers ||
+                       first_remainder <= degree || first_remainder > last_norm_degree + 1
+                 : degree != 0 || n_centers != 0 || first_remainder != 0)
         return Status::bad_header;
+    if (n_decisions != 1) return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
-        !all_zero(bytes + 180, bytes + 184))
+        !all_zero(bytes + 176, bytes + 192))
         return Status::bad_header;
-    if (!is_finite(model.intercept) || !(model.gamma >= 0.0) || !is_finite(model.gamma)) return Status::bad_header;
-    if (!is_power_of_two(model.input_scale, max_input_scale) || !is_power_of_two(model.output_scale, max_output_scale))
+    if (!(model.gamma >= 0.0) || !is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale))
         return Status::bad_header;
     const double theta = 2.0 * model.gamma / model.input_scale / model.input_scale;
     if (model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
     if (!(model.max_sv_norm >= 0.0) || !(model.max_sv_norm_origin >= 0.0) || !(model.tolerance > 0.0))
         return Status::bad_header;
-    if (!(std::fabs(model.constant) <= 1.0)) return Status::bad_coefficient;
     model.mode = static_cast<Mode>(mode);
     model.task = static_cast<Task>(task);
     model.label_kind = static_cast<LabelKind>(label_kind);
     model.n_features = static_cast<std::size_t>(n_features);
     model.half_theta = static_cast<float>(0.5 * theta);
+    model.degree = static_cast<int>(degree);
+    model.n_centers = n_centers;
+    model.first_remainder_degree = static_cast<int>(first_remainder);
     return Status::ok;
 }
 
@@ -235,23 +244,28 @@ inline Status read_check_rows(const unsigned char* bytes, const Section& section
     return Status::ok;
 }
 
-// Sixteen numbers: N_0 ... N_8, T, W, A1, the error of the coefficients, scale, trace and error of the direction.
-inline Status read_bound(const unsigned char* bytes, const Section& section, ModelView& model) {
-    if (!has_size(section, true, 8 * n_bound_numbers)) return Status::bad_section;
-    double numbers[n_bound_numbers];
-    for (std::size_t k = 0; k < n_bound_numbers; ++k) {
-        numbers[k] = read_at<double>(bytes + section.offset, 8 * k);
-        if (!is_finite(numbers[k]) || !(numbers[k] >= 0.0)) return Status::bad_coefficient;
+// Intercept, W and A1.
+inline Status read_decisions(const unsigned char* bytes, const Section& section, ModelView& model) {
+    if (!has_size(section, true, sizeof(DecisionNumbers))) return Status::bad_section;
+    model.decisions = reinterpret_cast<const DecisionNumbers*>(bytes + section.offset);
+    const DecisionNumbers& numbers = model.decisions[0];
+    const bool valid = is_finite(numbers.intercept) && numbers.total_norm >= 0.0 && is_finite(numbers.total_norm) &&
+                       numbers.sum_moduli >= 0.0 && is_finite(numbers.sum_moduli);
+    return valid ? Status::ok : Status::bad_coefficient;
+}
+
+inline bool is_valid(const ExpansionNumbers& numbers) {
+    if (!(std::fabs(numbers.constant) <= 1.0) || !is_power_of_two(numbers.output_scale, max_output_scale)) return false;
+    if (numbers.contraction != 1.0 && numbers.contraction != 0.5 && numbers.contraction != 0.25) return false;
+    const double others[] = {numbers.remainder,       numbers.coefficient_error, numbers.max_sv_norm,
+                             numbers.direction_scale, numbers.direction_trace,   numbers.direction_error};
+    for (const double x : numbers.norms) {
+        if (!(x >= 0.0) || !is_finite(x)) return false;
     }
-    for (int k = 0; k <= last_norm_degree; ++k) model.norms[k] = numbers[k];
-    model.remainder_norm = numbers[9];
-    model.total_norm = numbers[10];
-    model.sum_moduli = numbers[11];
-    model.coefficient_error = numbers[12];
-    model.direction_scale = numbers[13];
-    model.direction_trace = numbers[14];
-    model.direction_error = numbers[15];
-    return Status::ok;
+    for (const double& x : others) {
+        if (!(x >= 0.0) || (!is_finite(x) && &x != others + 2)) return false;
+    }
+    return true;
 }
 
 // No number beyond its limit, and no NaN.
@@ -261,28 +275,83 @@ inline bool within(const float* numbers, std::size_t n, float limit) {
     return valid;
 }
 
-// The coefficients of the expansion, scaled by the writer so that none exceeds 1 in modulus (2 where doubled): with s
-// bounded, no sum can then overflow.
-inline Status read_expansion(const unsigned char* bytes, const Section* sections, ModelView& model) {
-    const std::size_t d = model.n_features, n_triangle = d * (d + 1) / 2;
-    const bool wanted = model.mode != Mode::exact;
-    const Section& direction = sections[section::direction];
-    if (!has_size(sections[section::center], true, 4 * d) || !has_size(sections[section::linear], wanted, 4 * d) ||
-        !has_size(sections[section::quadratic], wanted, 4 * n_triangle)) {
-        return Status::bad_section;
-    }
-    const bool directed = direction.offset != 0;
-    if (directed && (model.mode != Mode::certified || direction.bytes != 4 * n_triangle)) return Status::bad_section;
-    model.center = reinterpret_cast<const float*>(bytes + sections[section::center].offset);
-    if (!within(model.center, d, largest_float)) return Status::bad_coefficient;
-    model.linear = model.quadratic = model.direction = nullptr;
+// A section of n floats within a limit; null where it is not wanted.
+inline Status read_floats(const unsigned char* bytes, const Section& section, bool wanted, std::size_t n, float limit,
+                          const float*& floats) {
+    floats = nullptr;
+    if (!has_size(section, wanted, 4 * n)) return Status::bad_section;
     if (!wanted) return Status::ok;
-    model.linear = reinterpret_cast<const float*>(bytes + sections[section::linear].offset);
-    model.quadratic = reinterpret_cast<const float*>(bytes + sections[section::quadratic].offset);
-    if (!within(model.linear, d, 1.0f) || !within(model.quadratic, n_triangle, 2.0f)) return Status::bad_coefficient;
-    if (directed) model.direction = reinterpret_cast<const float*>(bytes + direction.offset);
-    if (directed && !within(model.direction, n_triangle, 2.0f)) return Status::bad_coefficient;
+    floats = reinterpret_cast<const float*>(bytes + section.offset);
+    return within(floats, n, limit) ? Status::ok : Status::bad_coefficient;
+}
+
+// Every list starts behind the one before and holds at least one panel; every slot names a center.
+inline Status read_router(const unsigned char* bytes, const Section& section, ModelView& model) {
+    const bool wanted = model.n_centers > 1;
+    model.router = RouterView{};
+    if ((section.offset != 0) != wanted) return Status::bad_section;
+    if (!wanted) return Status::ok;
+    if (section.bytes < 8) return Status::bad_section;
+    const unsigned char* p = bytes + section.offset;
+    const std::size_t n_groups = read_at<std::uint32_t>(p, 0), n_panels = read_at<std::uint32_t>(p, 4);
+    // No claim may make the sizes below overflow.
+    if (n_groups < 1 || n_groups > max_n_centers || n_groups > section.bytes / 4 || n_panels > section.bytes / 64)
+        return Status::bad_section;
+    const std::size_t head = aligned_up(4 * (2 + n_groups + 1 + router_width * n_panels));
+    const std::size_t panel_bytes = 4 * router_panel_floats(model.n_features);
+    const std::size_t all_panels = router_panels(n_groups) + n_panels;
+    if (head > section.bytes || all_panels > section.bytes / panel_bytes ||
+        section.bytes != head + all_panels * panel_bytes)
+        return Status::bad_section;
+    const std::uint32_t* starts = reinterpret_cast<const std::uint32_t*>(p + 8);
+    const std::uint32_t* members = starts + n_groups + 1;
+    if (starts[0] != 0 || starts[n_groups] != n_panels || router_panels(n_groups) > max_group_panels)
+        return Status::bad_section;
+    for (std::size_t g = 0; g < n_groups; ++g) {
+        if (starts[g + 1] <= starts[g] || starts[g + 1] - starts[g] > max_group_panels) return Status::bad_section;
+    }
+    for (std::size_t k = 0; k < router_width * n_panels; ++k) {
+        if (members[k] >= model.n_centers) return Status::bad_section;
+    }
+    if (!all_zero(p + 4 * (2 + n_groups + 1 + router_width * n_panels), p + head)) return Status::bad_section;
+    const float* panels = reinterpret_cast<const float*>(p + head);
+    const std::size_t panel_floats = router_panel_floats(model.n_features);
+    if (!within(panels, all_panels * panel_floats, largest_float)) return Status::bad_coefficient;
+    model.router = {n_groups, starts, members, panels, panels + router_panels(n_groups) * panel_floats};
     return Status::ok;
+}
+
+// The coefficients of the expansions, scaled by the writer so that none of degree k exceeds k! in modulus: with s
+// bounded, no sum can then overflow.
+inline Status read_expansions(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    const std::size_t d = model.n_features, n = model.n_centers;
+    // Sizes are checked one factor at a time: a product of claims must not overflow.
+    const std::size_t limit = std::size_t{1} << 46;
+    if (n_higher_limited(d, model.degree, limit / (n + 1)) * (n + 1) >= limit) return Status::bad_section;
+    Status status = read_floats(bytes, sections[section::center], true, d, largest_float, model.center);
+    if (status != Status::ok) return status;
+    status = read_floats(bytes, sections[section::centers], n > 1, n * d, largest_float, model.centers);
+    if (status != Status::ok) return status;
+    if (n == 1) model.centers = model.center;
+    status = read_floats(bytes, sections[section::linear], n > 0, n * d, 1.0f, model.linear);
+    if (status != Status::ok) return status;
+    const std::size_t n_triangles = n * triangle_size(d);
+    status = read_floats(bytes, sections[section::quadratic], model.degree >= 2, n_triangles, 2.0f, model.quadratic);
+    if (status != Status::ok) return status;
+    status = read_floats(bytes, sections[section::higher], model.degree > 2, n * n_higher(d, model.degree), 720.0f,
+                         model.higher);
+    if (status != Status::ok) return status;
+    const bool directed = sections[section::direction].offset != 0;
+    if (directed && (model.mode != Mode::certified || model.degree != 2)) return Status::bad_section;
+    status = read_floats(bytes, sections[section::direction], directed, n_triangles, 2.0f, model.direction);
+    if (status != Status::ok) return status;
+    const Section& numbers = sections[section::expansions];
+    if (!has_size(numbers, n > 0, n * sizeof(ExpansionNumbers))) return Status::bad_section;
+    model.expansions = reinterpret_cast<const ExpansionNumbers*>(bytes + numbers.offset);
+    for (std::size_t c = 0; c < n; ++c) {
+        if (!is_valid(model.expansions[c])) return Status::bad_coefficient;
+    }
+    return read_router(bytes, sections[section::router], model);
 }
 
 // The support vectors and their coefficients.
@@ -318,11 +387,11 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     Section sections[max_sections + 1] = {};
     status = read_sections(bytes, n_bytes, sections);
     if (status != Status::ok) return status;
-    status = read_expansion(bytes, sections, model);
+    status = read_expansions(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_exact_model(bytes, sections, model);
     if (status != Status::ok) return status;
-    status = read_bound(bytes, sections[section::bound], model);
+    status = read_decisions(bytes, sections[section::decisions], model);
     if (status != Status::ok) return status;
     const Section &check = sections[section::check_rows], &exact_check = sections[section::exact_check_rows];
     status = read_check_rows(bytes, check, model.mode != Mode::exact, model.check_rows, model.n_check_rows);
@@ -336,6 +405,8 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     const Section& names = sections[section::feature_names];
     if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_features))
         return Status::bad_labels;
+    const Section& plan = sections[section::plan];
+    if (plan.offset != 0 && !is_utf8(bytes + plan.offset, plan.bytes)) return Status::bad_labels;
     return Status::ok;
 }
 
@@ -351,31 +422,39 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
 
 // Check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
 // in float32.
-inline void make_check_row(const ModelView& model, const unsigned char* records, std::uint32_t k, float* row) {
+inline void make_check_row(const ModelView& model, const float* center, const unsigned char* records, std::uint32_t k,
+                           float* row) {
     const double amplitude = read_at<double>(records, k * check_row_bytes);
     std::uint64_t state = k;
     for (std::size_t j = 0; j < model.n_features; ++j) {
         const int step = static_cast<int>(splitmix64(state) >> 56) - 128;
-        row[j] = model.center[j] + static_cast<float>(step * (amplitude / 128.0 / model.input_scale));
+        row[j] = center[j] + static_cast<float>(step * (amplitude / 128.0 / model.input_scale));
     }
 }
 
-// Replays every check row of the expansion alone and in a full block. `memory` holds workspace_bytes(n_features) bytes
-// and, behind them, one row of n_features floats (replay_bytes in all).
+// The center that check row k of the expansions is about: spread over all of them.
+inline std::size_t check_row_center(const ModelView& model, std::uint32_t k) {
+    return static_cast<std::size_t>(std::uint64_t{k} * model.n_centers / model.n_check_rows);
+}
+
+// Replays every check row of the expansions alone and in a full block. `memory` holds decision_function_bytes(n_features)
+// bytes and, behind them, one row of n_features floats (replay_bytes in all).
 constexpr std::size_t replay_bytes(std::size_t n_features) {
-    return workspace_bytes(n_features) + n_features * sizeof(float) + 64;
+    return decision_function_bytes(n_features) + n_features * sizeof(float) + 64;
 }
 inline Status replay_check_rows(const ModelView& model, void* memory) {
     unsigned char* bytes = static_cast<unsigned char*>(memory);
-    float* row = align_workspace(bytes + workspace_bytes(model.n_features));
+    float* row = align_workspace(bytes + decision_function_bytes(model.n_features));
     for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
-        make_check_row(model, model.check_rows, k, row);
+        const std::size_t center = check_row_center(model, k);
+        make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, row);
         const double expected = read_at<double>(model.check_rows, k * check_row_bytes + 8);
         const double tolerance = read_at<double>(model.check_rows, k * check_row_bytes + 16);
         double values[block_rows];
         constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
         for (const std::size_t n_rows : batches) {          // a row stride of 0 repeats the row
-            if (decision_function(model, DenseRows<float>{row, n_rows, 0, 1}, values, memory) != Status::ok) {
+            const DenseRows<float> rows{row, n_rows, 0, 1};
+            if (decision_function_about(model, center, rows, values, memory) != Status::ok) {
                 return Status::check_row_mismatch;
             }
             for (std::size_t i = 0; i < n_rows; ++i) {

@@ -18,20 +18,19 @@ APPROXSVM_INLINE float shifted(float z, float center, double scale) {
     return (z - center) * static_cast<float>(scale);
 }
 
-// lanes rows with unit column stride -> columns [first, first + lanes) of the block.
+// The first n_rows of `lanes` rows with unit column stride -> columns [first, first + lanes) of the block.
 template <class Real>
-APPROXSVM_INLINE void load_square(const float* center, double scale, const Real* row, std::ptrdiff_t row_stride,
-                                  std::size_t n_rows, std::size_t first, float* block, std::size_t block_stride) {
+APPROXSVM_INLINE void load_square(const float* center, double scale, const Real* const* rows, std::size_t n_rows,
+                                  std::size_t first, float* block, std::size_t block_stride) {
     f32v r[lanes];
     if (n_rows >= static_cast<std::size_t>(lanes)) {
         APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
-            r[i] = load_shifted(row + i * row_stride + first, center + first, scale);
+            r[i] = load_shifted(rows[i] + first, center + first, scale);
         }
     } else {
         for (int i = 0; i < lanes; ++i) {
-            r[i] = static_cast<std::size_t>(i) < n_rows
-                       ? load_shifted(row + i * row_stride + first, center + first, scale)
-                       : zero();
+            r[i] =
+                static_cast<std::size_t>(i) < n_rows ? load_shifted(rows[i] + first, center + first, scale) : zero();
         }
     }
     transpose(r);
@@ -39,35 +38,47 @@ APPROXSVM_INLINE void load_square(const float* center, double scale, const Real*
         store(block + (first + static_cast<std::size_t>(i)) * block_stride, r[i]);
 }
 
-// The first min(n_rows, lanes) rows at `row` into one register column of the block; missing rows become
-// zeros.
+// n_rows <= lanes rows, wherever they are, into one register column of the block; missing rows become zeros.
 template <class Real>
-inline void load_lanes(const ModelView& model, const float* center, const Real* row, std::ptrdiff_t row_stride,
+inline void load_lanes(std::size_t n_features, const float* center, double scale, const Real* const* rows,
                        std::ptrdiff_t column_stride, std::size_t n_rows, float* block, std::size_t block_stride) {
     constexpr std::size_t width = lanes;
-    const std::size_t n_features = model.n_features;
     if (column_stride == 1 && n_features >= width) {
         std::size_t first = 0;
         for (; first + width <= n_features; first += width) {
-            load_square(center, model.input_scale, row, row_stride, n_rows, first, block, block_stride);
+            load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
         // The remainder overlaps columns that are there already, and writes the same numbers again.
-        if (first < n_features)
-            load_square(center, model.input_scale, row, row_stride, n_rows, n_features - width, block, block_stride);
+        if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }
-    const std::size_t used = n_rows < width ? n_rows : width;
+    bool adjacent = n_rows == width;
+    for (std::size_t i = 1; i < n_rows; ++i) adjacent &= rows[i] - rows[0] == static_cast<std::ptrdiff_t>(i);
     for (std::size_t j = 0; j < n_features; ++j) {
-        const Real* z = row + static_cast<std::ptrdiff_t>(j) * column_stride;
+        const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(j) * column_stride;
         float* u = block + j * block_stride;
-        if (row_stride == 1 && used == width) {
-            for (std::size_t i = 0; i < width; ++i) u[i] = shifted(z[i], center[j], model.input_scale);
+        if (adjacent) {
+            const Real* z = rows[0] + offset;
+            for (std::size_t i = 0; i < width; ++i) u[i] = shifted(z[i], center[j], scale);
             continue;
         }
         std::size_t i = 0;
-        for (; i < used; ++i)
-            u[i] = shifted(z[static_cast<std::ptrdiff_t>(i) * row_stride], center[j], model.input_scale);
+        for (; i < n_rows; ++i) u[i] = shifted(rows[i][offset], center[j], scale);
         for (; i < width; ++i) u[i] = 0.0f;
+    }
+}
+
+// One row, its coordinates one after the other. `u` has room for whole registers.
+template <class Real>
+inline void load_row(std::size_t n_features, const float* center, double scale, const Real* row,
+                     std::ptrdiff_t column_stride, float* u) {
+    constexpr std::size_t width = lanes;
+    std::size_t j = 0;
+    if (column_stride == 1) {
+        for (; j + width <= n_features; j += width) store(u + j, load_shifted(row + j, center + j, scale));
+    }
+    for (; j < n_features; ++j) {
+        u[j] = shifted(row[static_cast<std::ptrdiff_t>(j) * column_stride], center[j], scale);
     }
 }
 

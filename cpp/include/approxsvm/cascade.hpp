@@ -1,7 +1,7 @@
 // Values with a proof: each row is answered by the cheapest stage whose error bound suffices.
 //
-//     expansion -> the same value with a bound that knows the row's direction -> exact engine in float32 -> in float64
-//     -> the definition, term after term in LIBSVM's order
+//     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by one
+//     -> exact engine in float32 -> in float64 -> the definition, term after term in LIBSVM's order
 //
 // A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
 // A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
@@ -20,22 +20,22 @@ inline namespace APPROXSVM_TARGET {
 
 // certificate.md, 3 (iv): float64 sums of direct differences.
 inline double definition_bound(const ModelView& model, double moduli) {
-    const double a1 = model.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
+    const double a1 = model.decisions[0].sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
     const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
-    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(model.intercept) +
+    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(model.decisions[0].intercept) +
            0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
 }
 
 // exp(-s/2) times the degree-3 part is at most exp(-s/2) sqrt(v'G_3 v) s / sqrt(6), v = sqrt(2 gamma) (z - center),
 // ||v||^2 = s.
-inline double direction_bound(const ModelView& model, float form, float half_s) {
+inline double direction_bound(const ModelView& model, const ExpansionNumbers& numbers, float form, float half_s) {
     const double widen = s_error(model.n_features);
     const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);
     const double theta = 2.0 * static_cast<double>(model.half_theta) * (1.0 + 0x1p-20);
-    const double computed = form > 0.0f ? theta * model.direction_scale * static_cast<double>(form) : 0.0;
+    const double computed = form > 0.0f ? theta * numbers.direction_scale * static_cast<double>(form) : 0.0;
     const double rounding =
-        1.01 * unit32 * (form_path(model.n_features) + 4.0) * model.direction_trace + model.direction_error;
+        1.01 * unit32 * (form_path(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
     const double gaussian = std::exp(-static_cast<double>(half_s) * (1.0 - widen));
     return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) / 6.0);
 }
@@ -51,16 +51,34 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the bare intercept: the table knows all
     const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
                           folded.quadratic_norm * scaled_norm * scaled_norm;
-    const double kept = model.norms[0] + model.norms[1] + model.norms[2];
-    return 1.01 * (unit64 * (2.0 * n + 8.0) * row.gaussian * moduli + std::expm1(s_uncertainty) * kept);
+    double kept = 0.0;
+    for (int k = 0; k <= model.degree; ++k) kept += model.expansions[0].norms[k];
+    return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
 }
 
 // --- the cascade
 
-// Scratch memory per thread: a block of rows for the first stage, one for the later ones, and the non-zeros of sparse
-// rows for either engine.
-constexpr std::size_t evaluation_workspace_bytes(std::size_t n_features) {
-    return 4 * workspace_bytes(n_features);
+// Rows are routed to their centers this many at a time.
+constexpr std::size_t route_rows = 16384;
+
+// Scratch memory per thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse rows
+// for either engine, and the centers of routed rows.
+constexpr std::size_t evaluation_workspace_bytes(std::size_t n_features, std::size_t n_centers) {
+    const std::size_t routing = n_centers > 1 ? (2 * route_rows + n_centers + 1) * sizeof(std::uint32_t) + 64 : 0;
+    return 4 * workspace_bytes(n_features) + routing;
+}
+inline std::size_t evaluation_workspace_bytes(const ModelView& model) {
+    return evaluation_workspace_bytes(model.n_features, model.n_centers);
+}
+
+// How rows are taken, decided for a whole call: one by one means lower latency and sums in another order.
+struct Batch {
+    bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
+    bool engines_alone;  // in the exact engines
+};
+inline Batch batch_of(const ModelView& model, std::size_t n_rows) {
+    const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
+    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows};
 }
 
 // Rows on their way to the exact engine in one precision: dense ones until a block is full and, where the engine's
@@ -87,25 +105,39 @@ template <class Source>
 class Cascade {
   public:
     Cascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
-            bool one_by_one, void* workspace)
+            const Batch& batch, void* workspace)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           out_(out),
           counts_(counts),
           block_(region(workspace, 1)),
-          one_by_one_(one_by_one),
+          batch_(batch),
           at_origin_(engine_at_origin(*prepared.view)),
+          by_nonzeros_(prepared.view->degree > 2 && prepared.view->n_centers == 1 &&
+                       prepared.folded.center_sq_norm == 0.0),
           n_open_(0),
           queue32_(region(workspace, 2), workspace_bytes(prepared.view->n_features) - 64),
           queue64_(region(workspace, 3), workspace_bytes(prepared.view->n_features) - 64) {}
 
-    // Takes a value of the expansion; `extra` is what the table does not know.
-    void offer_expansion(std::size_t i, double value, float half_s, double extra) {
-        const std::size_t cell = cell_of(half_s);
-        const double bound = static_cast<double>(prepared_.bound_table[cell]) + extra;
-        if (view_.mode == Mode::approximate || suffices(value, bound)) return settle(i, value, bound, by_expansion);
-        if (!has_direction(view_) || !(half_s < 87.0f)) return send_to_engine(i, bound);
+    // What follows comes from the expansion about this center.
+    void begin_center(std::size_t center) {
+        settle_open();
+        expansion_ = expansion_of(view_, center);
+        weights_ = prepared_.weights + center * n_terms;
+    }
+    const Expansion& expansion() const { return expansion_; }
+
+    // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
+    void offer_expansion(std::size_t i, const Value& value, double extra) {
+        const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
+        if (view_.mode == Mode::approximate && view_.degree <= 2 && !out_.bounds)
+            return settle(i, decision_value(expansion_, value), 0.0, by_expansion);
+        if (view_.mode != Mode::approximate || !(view_.degree > 2 && refinable)) {
+            const double decision = decision_value(expansion_, value), bound = table_bound(0, value.half_s) + extra;
+            if (suffices(decision, bound)) return settle(i, decision, bound, by_expansion);
+            if (!refinable) return give_up(i, decision, value.half_s, bound, extra, by_expansion);
+        }
         open_[n_open_++] = {i, value, extra};
         if (n_open_ == block_rows) settle_open();
     }
@@ -125,7 +157,8 @@ class Cascade {
   private:
     struct Open {
         std::size_t row;
-        double value, extra;
+        Value value;
+        double extra;
     };
 
     // Piece k of the workspace.
@@ -144,45 +177,126 @@ class Cascade {
         ++counts_[stage];
     }
 
-    // --- the direction of a row
+    // --- refining what the first bound leaves open
+
+    double table_bound(std::size_t basis, float half_s) const {
+        return bound_of(prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_terms, weights_);
+    }
+
+    // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
+    void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
+        const double far = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
+        if (far < bound) bound = far;
+        if (view_.mode == Mode::approximate || suffices(decision, bound)) return settle(i, decision, bound, stage);
+        send_to_engine(i, bound);
+    }
 
     void settle_open() {
-        if (n_open_ == 0) return;
         const std::size_t n = n_open_;
         n_open_ = 0;
-        float form[block_rows], sq_norm[block_rows];
-        if (one_by_one_) {
-            for (std::size_t r = 0; r < n; ++r) {
-                source_.load(open_[r].row, view_.center, view_.input_scale, block_, 1);
-                quadratic_row(view_.direction, prepared_.zeros, view_.n_features, block_, form[r], sq_norm[r]);
-            }
+        if (n == 0) return;
+        if (batch_.rows_alone || view_.n_centers > 1 || by_nonzeros_) {
+            for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);
         } else if (n > 2 * static_cast<std::size_t>(lanes)) {
-            direction_forms<3>(n, form, sq_norm);
+            refine_block<3>(n);
         } else if (n > static_cast<std::size_t>(lanes)) {
-            direction_forms<2>(n, form, sq_norm);
+            refine_block<2>(n);
         } else {
-            direction_forms<1>(n, form, sq_norm);
-        }
-        for (std::size_t r = 0; r < n; ++r) {
-            const float half_s = view_.half_theta * sq_norm[r];
-            const double rest = static_cast<double>(prepared_.direction_table[cell_of(half_s)]);
-            const double bound = rest + direction_bound(view_, form[r], half_s) + open_[r].extra;
-            if (suffices(open_[r].value, bound)) {
-                settle(open_[r].row, open_[r].value, bound, by_direction);
-            } else {
-                send_to_engine(open_[r].row, bound);
-            }
+            refine_block<1>(n);
         }
     }
 
     template <int Registers>
-    void direction_forms(std::size_t n, float* form, float* sq_norm) {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-        fill_lanes(
-            n, stride,
-            [&](std::size_t r) { source_.load(open_[r].row, view_.center, view_.input_scale, block_ + r, stride); },
-            block_);
-        quadratic_block<Registers>(view_.direction, prepared_.zeros, view_.n_features, block_, form, sq_norm);
+    void refine_block(std::size_t n) {
+        std::size_t rows[block_rows];
+        double unseen[block_rows];
+        for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
+        source_.template load_block<Registers>(rows, n, expansion_.center, view_.input_scale, block_, unseen);
+        refine(open_, n, Number<Registers>{});
+    }
+
+    void refine_row(Open& row) {
+        const std::size_t limit = by_nonzeros_ ? view_.n_features / 3 : 0;
+        nonzeros_.values = block_;
+        nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
+        double unseen;
+        if (by_nonzeros_) {
+            nonzeros_.n = source_.load_nonzeros(row.row, view_.input_scale, limit, nonzeros_.values, nonzeros_.columns,
+                                                unseen);
+            if (nonzeros_.n <= limit) return refine(&row, 1, Number<-1>{});
+        }
+        source_.load_one(row.row, expansion_.center, view_.input_scale, block_);
+        refine(&row, 1, Number<0>{});
+    }
+
+    // Rows whose coordinates are in block_: a block of so many registers, for 0 a single row, for -1 the non-zeros of
+    // one.
+    template <class Registers>
+    void refine(Open* rows, std::size_t n, Registers registers) {
+        bool open[block_rows];
+        for (std::size_t r = 0; r < n; ++r) open[r] = true;
+        if (has_direction(view_)) {
+            try_direction(rows, n, open, registers);
+        } else {
+            for (int k = 3; k <= view_.degree; ++k) {
+                if (try_degree(k, rows, n, open, registers)) return;
+            }
+        }
+        const std::size_t basis = n_bases(view_) - 1;
+        const Stage stage = view_.degree > 2 ? by_higher_degree : by_direction;
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!open[r]) continue;
+            const float half_s = rows[r].value.half_s;
+            give_up(rows[r].row, decision_value(expansion_, rows[r].value), half_s,
+                    table_bound(basis, half_s) + rows[r].extra, rows[r].extra, stage);
+        }
+    }
+
+    void forms(const float* coefficients, int k, float* form, Number<-1>) {
+        *form = static_cast<float>(part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values,
+                                               nonzeros_.columns, nonzeros_.n));
+    }
+    void forms(const float* coefficients, int k, float* form, Number<0>) {
+        *form = part_row(coefficients, k, prepared_.zeros, view_.n_features, block_);
+    }
+    template <int Registers>
+    void forms(const float* coefficients, int k, float* form, Number<Registers>) {
+        part_block<Registers>(coefficients, k, prepared_.zeros, view_.n_features, block_, form);
+    }
+
+    // The same values, the part of degree 3 bounded by the direction of the row.
+    template <class Registers>
+    void try_direction(const Open* rows, std::size_t n, bool* open, Registers registers) {
+        float form[block_rows], rest[n_terms];
+        for (std::size_t t = 0; t < n_terms; ++t) rest[t] = t == term::norms + 3 ? 0.0f : weights_[t];
+        forms(expansion_.direction, 2, form, registers);
+        for (std::size_t r = 0; r < n; ++r) {
+            const float half_s = rows[r].value.half_s;
+            const double decision = decision_value(expansion_, rows[r].value);
+            const double bound = bound_of(prepared_.basis + cell_of(half_s) * n_terms, rest) +
+                                 direction_bound(view_, *expansion_.numbers, form[r], half_s) + rows[r].extra;
+            open[r] = !suffices(decision, bound);
+            if (!open[r]) settle(rows[r].row, decision, bound, by_direction);
+        }
+    }
+
+    // Adds the part of degree k; true when no row is open any more.
+    template <class Registers>
+    bool try_degree(int k, Open* rows, std::size_t n, bool* open, Registers registers) {
+        float part[block_rows];
+        forms(part_of_degree(expansion_, view_.n_features, k), k, part, registers);
+        bool all = true;
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!open[r]) continue;
+            rows[r].value.inner += static_cast<double>(part[r]);
+            all = false;
+            if (view_.mode == Mode::approximate) continue;  // all of the expansion, and its bound
+            const double decision = decision_value(expansion_, rows[r].value);
+            const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
+            open[r] = !suffices(decision, bound);
+            if (!open[r]) settle(rows[r].row, decision, bound, by_higher_degree);
+        }
+        return all;
     }
 
     // Loads n rows into lanes and zeros into the lanes left over.
@@ -253,7 +367,7 @@ class Cascade {
         const KernelExpansion<Real>& expansion = engine(Real{}).expansion;
         double sum[EngineQueue<Real>::dense_capacity], moduli[EngineQueue<Real>::dense_capacity];
         Real half_sq_norm[EngineQueue<Real>::dense_capacity];
-        if (one_by_one_) {
+        if (batch_.engines_alone) {
             for (std::size_t r = 0; r < n; ++r)
                 engine_row(expansion, queue.dense[r], sum[r], moduli[r], half_sq_norm[r]);
         } else if (n > 2 * static_cast<std::size_t>(lanes_of<Real>)) {
@@ -272,7 +386,7 @@ class Cascade {
     template <class Real>
     void offer(std::size_t i, double sum, double moduli, Real half_sq_norm, std::size_t n_terms) {
         constexpr bool narrow = sizeof(Real) == sizeof(float);
-        const double value = sum + view_.intercept;
+        const double value = sum + view_.decisions[0].intercept;
         const double bound = exact_bound(view_, engine(Real{}), moduli, static_cast<double>(half_sq_norm), n_terms);
         if (suffices(value, bound)) return settle(i, value, bound, narrow ? by_float32 : by_float64);
         if (narrow) return send(queue64_, i);
@@ -322,7 +436,7 @@ class Cascade {
             sum += view_.dual_coef[k] * kernel;
             moduli += std::fabs(view_.dual_coef[k]) * kernel;
         }
-        settle(i, sum + view_.intercept, definition_bound(view_, moduli), by_definition);
+        settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, moduli), by_definition);
     }
 
     const PreparedModel& prepared_;
@@ -331,154 +445,21 @@ class Cascade {
     const Evaluation out_;
     std::uint64_t* counts_;
     float* block_;           // (n_features, block_rows) floats, or half as many doubles
-    const bool one_by_one_;  // no blocks, for the lower latency of a few rows
-    const bool at_origin_;
+    const Batch batch_;
+    const bool at_origin_;    // of the engines' center
+    const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
+    struct {
+        float* values;
+        std::int32_t* columns;
+        std::size_t n;
+    } nonzeros_{};
+    Expansion expansion_{};
+    const float* weights_ = nullptr;
     std::size_t n_open_;
     Open open_[block_rows];
     EngineQueue<float> queue32_;
     EngineQueue<double> queue64_;
 };
-
-// --- first stages
-
-// Dense rows through the expansion, block by block or, when they are few, one by one.
-template <class Real>
-inline Status expand_rows(Cascade<DenseSource<Real>>& cascade, const PreparedModel& prepared,
-                          const DenseSource<Real>& source, bool one_by_one, float* scratch) {
-    const ModelView& model = *prepared.view;
-    const DenseRows<Real>& rows = source.rows();
-    DenseRows<Real> part = rows;
-    for (std::size_t first = 0; first < rows.n_rows; first += part.n_rows) {
-        double values[block_rows];
-        float half_s;
-        const float* half_s_of = scratch + block_rows;  // where predict_block leaves them
-        const std::size_t left = rows.n_rows - first;
-        part.n_rows = one_by_one ? 1 : left < block_rows ? left : block_rows;
-        part.values = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
-        const std::size_t registers = (part.n_rows + lanes - 1) / lanes;
-        Status status;
-        if (one_by_one) {
-            status = predict_row(model, part.values, rows.column_stride, scratch, values[0], half_s);
-            half_s_of = &half_s;
-        } else {
-            status = registers == 3   ? predict_block<3>(model, part, scratch, values)
-                     : registers == 2 ? predict_block<2>(model, part, scratch, values)
-                                      : predict_block<1>(model, part, scratch, values);
-        }
-        if (status != Status::ok) return status;
-        for (std::size_t r = 0; r < part.n_rows; ++r) cascade.offer_expansion(first + r, values[r], half_s_of[r], 0.0);
-    }
-    return Status::ok;
-}
-
-// Sparse rows through the expansion: by their non-zeros, or as dense ones where they are nearly dense.
-template <class Real, class Index>
-inline Status expand_rows(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
-                          const CsrSource<Real, Index>& source, bool, float* scratch) {
-    const ModelView& model = *prepared.view;
-    const auto consume = [&](std::size_t i, double value, float half_s) {
-        cascade.offer_expansion(i, value, half_s, 0.0);
-    };
-    PendingBlock<decltype(consume)> pending(model, scratch, consume);
-    for (std::size_t i = 0; i < source.n_rows(); ++i) {
-        SparseRow<Real, Index> row;
-        const Status status = source.get(i, row);
-        if (status != Status::ok) return status;
-        if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) {
-            pending.add(row, i);
-            continue;
-        }
-        const SparseValue result = sparse_value(model, prepared.folded, row);
-        const double extra = sparse_rounding_bound(model, prepared.folded, result, row.n_nonzero);
-        cascade.offer_expansion(i, result.value, static_cast<float>(result.half_s), extra);
-    }
-    pending.flush();
-    return Status::ok;
-}
-
-// Every row straight to the exact engine.
-template <class Source>
-inline Status engine_rows(Cascade<Source>& cascade, const Source& source) {
-    for (std::size_t i = 0; i < source.n_rows(); ++i) {
-        const Status status = source.check(i);
-        if (status != Status::ok) return status;
-        cascade.send_to_float32(i);
-    }
-    return Status::ok;
-}
-
-// --- everything together
-
-// Evaluates all rows of a source. `counts[stage]` grows by the number of rows that each stage answered. `one_by_one` is
-// for a few rows: lower latency, sums in another order.
-template <class Source>
-inline Status evaluate(const PreparedModel& prepared, const Source& source, bool one_by_one, const Evaluation& out,
-                       std::uint64_t* counts, void* workspace) {
-    float* scratch = align_workspace(workspace);
-    Cascade<Source> cascade(prepared, source, out, counts, one_by_one, workspace);
-    const Status status = prepared.view->mode == Mode::exact
-                              ? engine_rows(cascade, source)
-                              : expand_rows(cascade, prepared, source, one_by_one, scratch);
-    if (status == Status::ok) cascade.finish();
-    return status;
-}
-
-// The same for rows as callers have them.
-template <class Real>
-inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& rows, const Evaluation& out,
-                       void* workspace) {
-    std::uint64_t counts[n_stages] = {};
-    const DenseSource<Real> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, rows.n_rows <= max_single_rows, out, counts, workspace);
-}
-template <class Real, class Index>
-inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
-                       void* workspace) {
-    std::uint64_t counts[n_stages] = {};
-    const CsrSource<Real, Index> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, rows.n_rows <= max_single_rows, out, counts, workspace);
-}
-
-// f(z) of one row by the exact engine in float64.
-inline double exact_value(const PreparedModel& prepared, const float* row, void* workspace) {
-    const ModelView& model = *prepared.view;
-    double* u = reinterpret_cast<double*>(align_workspace(workspace));
-    const DenseSource<float> source(DenseRows<float>{row, 1, 0, 1}, model.n_features);
-    source.load(0, prepared.engine_center, model.input_scale, u, 1);
-    const KernelExpansion<double>& expansion = prepared.exact64.expansion;
-    double sum, moduli;
-    kernel_sums_row(expansion, u, half_sq_norm_row(expansion, u, model.n_features), sum, moduli);
-    return sum + model.intercept;
-}
-
-// Replays the exact check rows: alone and in a block, each answer within its own bound of the stored value, and the
-// exact engine by itself.
-constexpr std::size_t exact_replay_bytes(std::size_t n_features) {
-    return evaluation_workspace_bytes(n_features) + n_features * sizeof(float) + 64;
-}
-inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memory) {
-    const ModelView& model = *prepared.view;
-    float* row = align_workspace(static_cast<unsigned char*>(memory) + evaluation_workspace_bytes(model.n_features));
-    for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
-        make_check_row(model, model.exact_check_rows, k, row);
-        const double expected = read_at<double>(model.exact_check_rows, k * check_row_bytes + 8);
-        const double tolerance = read_at<double>(model.exact_check_rows, k * check_row_bytes + 16);
-        constexpr std::size_t batches[] = {1, block_rows};
-        for (const std::size_t n_rows : batches) {
-            double values[block_rows], bounds[block_rows];
-            std::uint64_t counts[n_stages] = {};
-            const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
-            if (evaluate(prepared, source, n_rows == 1, {values, bounds, nullptr}, counts, memory) != Status::ok) {
-                return Status::check_row_mismatch;
-            }
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                if (!(std::fabs(values[i] - expected) <= bounds[i] + tolerance)) return Status::check_row_mismatch;
-            }
-        }
-        if (!(std::fabs(exact_value(prepared, row, memory) - expected) <= tolerance)) return Status::check_row_mismatch;
-    }
-    return Status::ok;
-}
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

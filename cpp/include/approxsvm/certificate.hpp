@@ -13,7 +13,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
-constexpr int kept_degree = 2;                        // of the expansion
+constexpr double infinity = HUGE_VAL;
 
 // --- cells of s
 
@@ -60,24 +60,26 @@ inline double max_s_phi(int k, double low, double high) {
 }
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of the one before. Beyond s = 40 it is 1 to within what the rounding up allows for.
+// positive multiple of the one before; what is left out is below what the rounding up allows for. Beyond s = 40 it is 1 to
+// within as much.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);
     double term = first * first, sum = term;
-    for (int k = n + 1; k < n + 200; ++k) {
+    for (int k = n + 1; k < n + 200 && term > 1e-20 * sum; ++k) {
         term *= s / k;
         sum += term;
     }
     return sum < 1.0 ? sum : 1.0;
 }
 
-// --- the table
+// --- the bound of an expansion
 
-// Longest paths of additions in quadratic.hpp: a product of the form goes through at most n_features additions along
-// its matrix row and n_features along the sum over rows; ||u||^2 through n_features.
-constexpr double form_path(std::size_t n_features) {
-    return 2.0 * static_cast<double>(n_features) + 2.0;
+// Longest paths of additions in quadratic.hpp and polynomial.hpp: a product of a form goes through at most n_features
+// additions along its matrix row and n_features along the sum over rows, and through as many for every degree more;
+// ||u||^2 through n_features.
+constexpr double form_path(std::size_t n_features, int degree) {
+    return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
 }
 constexpr double norm_path(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
@@ -90,62 +92,110 @@ inline double s_error(std::size_t n_features) {
     return e > 0x1.01p-12 ? e : 0x1.01p-12;
 }
 
-// What float32 arithmetic adds for rows of a cell: certificate.md, 3 (i). In order: the products of the form and the
-// constant (their paths, the narrowing of the coefficients, exp and the products behind it); the error of s in the
-// exponent; the rounding of u, which moves the row by at most 2^-24 of its distance to the center. All relative errors
-// of a part together are at most e^x - 1 <= x e^x, x their sum to first order.
-inline double rounding_bound(const ModelView& model, double low, double high) {
-    const double p_q = form_path(model.n_features) + 11.0, p_s = 0.5 * (norm_path(model.n_features) + 4.0);
-    double sum = 0.0;
-    for (int k = 0; k <= kept_degree; ++k) {
-        sum += model.norms[k] * (p_q * max_phi(k, low, high) + p_s * max_s_phi(k, low, high));
-    }
-    const double x = unit32 * (p_q + p_s * high);
-    const double moved =
-        std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0;  // two unit vectors differ by at most 2
-    const double fixed = model.coefficient_error + 0x1p-100 * model.total_norm +
-                         0x1p-48 * (std::fabs(model.intercept) + model.total_norm);
-    return 1.01 * (std::exp(x) * unit32 * sum + model.total_norm * moved) + fixed;
+// What is not negligible in a bound is a sum of norms times functions of s. The functions are tabulated once for a
+// model, a row of the table for each cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the
+// remainder for each theta, W, and everything that does not depend on s.
+namespace term {
+constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + 3, fixed = total + 1;
 }
-
-// |f_r - f| over [low, high], all dropped degrees but `left_out` (0 for none).
-inline double truncation_bound(const ModelView& model, double low, double high, int left_out) {
-    double sum = model.remainder_norm * std::sqrt(poisson_tail(last_norm_degree + 1, high));
-    for (int k = kept_degree + 1; k <= last_norm_degree; ++k) {
-        if (k != left_out) sum += model.norms[k] * max_phi(k, low, high);
-    }
-    return sum;
-}
-
-// |f - intercept| for rows at least sqrt(low / 2 gamma) from the center: every support vector lies within max_sv_norm
-// of it.
-inline double far_bound(const ModelView& model, double low) {
-    const double reach = std::sqrt(0.5 * low) - std::sqrt(model.gamma) * model.max_sv_norm * (1.0 + 1e-12);
-    const double far = reach > 0.0 ? model.sum_moduli * std::exp(-reach * reach) : model.sum_moduli;
-    return far < model.total_norm ? far : model.total_norm;
-}
+constexpr std::size_t n_terms = 16;  // two of them unused
+constexpr double contractions[3] = {1.0, 0.5, 0.25};
 
 inline float rounded_up(double x) {
-    const float narrowed = static_cast<float>(x * (1.0 + 1e-6));  // far more than all rounding in this file
-    return narrowed + 0x1p-126f;
+    return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
 }
 
-// Fills table[0 .. n_cells). With left_out = 3 the degree-3 part is missing and the caller adds a sharper bound for it.
-inline void fill_bound_table(const ModelView& model, int left_out, float* table) {
+// Parts of degree `first` and more are together at most T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)), which
+// rises with s.
+inline double remainder_factor(int first, double theta, double s) {
+    return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
+}
+
+// What float32 arithmetic adds per unit of N_k, k <= degree: certificate.md, 3 (i). In order: the products of the form
+// and the constant (their paths, the narrowing of the coefficients, exp and the products behind it); the error of s in
+// the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x their sum to first order.
+inline double rounding_factor(const ModelView& model, int degree, int k, double low, double high) {
+    const double p_q = form_path(model.n_features, degree) + 11.0, p_s = 0.5 * (norm_path(model.n_features) + 4.0);
+    const double x = unit32 * (p_q + p_s * high);
+    return 1.01 * std::exp(x) * unit32 * (p_q * max_phi(k, low, high) + p_s * max_s_phi(k, low, high));
+}
+
+// The row of the table for s in [low, high], the expansion being cut behind `degree`.
+inline void fill_basis_row(const ModelView& model, int degree, double low, double high, float* row) {
+    for (int k = 0; k <= last_norm_degree; ++k) {
+        double factor = max_phi(k, low, high);
+        // From s = 174 on, rows may already get the bare intercept: the kept terms are then missing.
+        if (k <= degree) factor = (high > 174.0 ? factor : 0.0) + rounding_factor(model, degree, k, low, high);
+        row[term::norms + k] = rounded_up(factor);
+    }
+    // Parts of any degrees are together at most W: that takes over before a factor overflows.
+    double total = 0.0;
+    for (int t = 0; t < 3; ++t) {
+        const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
+        if (!(factor < 0x1p60)) total = 1.0;
+        row[term::remainders + t] = rounded_up(factor);
+    }
+    for (int t = 0; t < 3 && total > 0.0; ++t) row[term::remainders + t] = 0.0f;
+    // The rounding of u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at
+    // most 2.
+    const double moved = std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0;
+    row[term::total] = rounded_up(total + 1.01 * moved + 0x1p-100 + 0x1p-48);
+    row[term::fixed] = 1.0f;
+    for (std::size_t t = term::fixed + 1; t < n_terms; ++t) row[t] = 0.0f;
+}
+
+// Fills table[0 .. n_cells * n_terms).
+inline void fill_basis(const ModelView& model, int degree, float* table) {
     const double widen = s_error(model.n_features);
     for (std::size_t cell = 0; cell + 1 < n_cells; ++cell) {
-        const double low = cell_begin(cell) * (1.0 - widen), high = cell_begin(cell + 1) * (1.0 + widen);
-        double kept = 0.0;
-        for (int k = 0; k <= kept_degree; ++k) kept += model.norms[k] * max_phi(k, low, high);
-        const double near = truncation_bound(model, low, high, left_out);
-        const double far = far_bound(model, low) + kept;
-        // From s = 174 on, rows may already get the bare intercept: the kept terms are then missing.
-        const double error = (left_out == 0 && far < near ? far : near) + (high > 174.0 ? kept : 0.0);
-        table[cell] = rounded_up(error + rounding_bound(model, low, high));
+        fill_basis_row(model, degree, cell_begin(cell) * (1.0 - widen), cell_begin(cell + 1) * (1.0 + widen),
+                       table + cell * n_terms);
     }
-    // Beyond all cells the value is the intercept.
-    const double low = cell_begin(n_cells - 1) * (1.0 - widen);
-    table[n_cells - 1] = rounded_up(far_bound(model, low) + 0x1p-48 * (std::fabs(model.intercept) + model.total_norm));
+    float* last = table + (n_cells - 1) * n_terms;  // the value is the intercept there
+    for (std::size_t t = 0; t < n_terms; ++t) last[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
+}
+
+// The weights of one expansion of one decision function.
+inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumbers& decision, float* weights) {
+    for (std::size_t t = 0; t < n_terms; ++t) weights[t] = 0.0f;
+    for (int k = 0; k <= last_norm_degree; ++k) weights[term::norms + k] = rounded_up(expansion.norms[k]);
+    for (int t = 0; t < 3; ++t) {
+        if (expansion.contraction == contractions[t])
+            weights[term::remainders + t] = rounded_up(expansion.remainder);
+    }
+    weights[term::total] = rounded_up(decision.total_norm);
+    weights[term::fixed] = rounded_up(expansion.coefficient_error +
+                                      0x1p-48 * (std::fabs(decision.intercept) + decision.total_norm));
+}
+
+// The bound of a row of that cell: 16 products that are not negative, their sum rounded up once. A norm that float32
+// cannot hold makes it infinite, or NaN where it meets a zero.
+APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (std::size_t t = 0; t < n_terms; t += 4) {
+        for (std::size_t i = 0; i < 4; ++i) sum[i] += basis_row[t + i] * weights[t + i];
+    }
+    const double bound = 1.00001 * static_cast<double>((sum[0] + sum[1]) + (sum[2] + sum[3])) + 0x1p-120;
+    return bound == bound ? bound : infinity;
+}
+
+// Another bound, for rows further from the center than any support vector: |f - intercept| is small there, and so is
+// what the expansion gives.
+inline double far_bound(const ModelView& model, const ExpansionNumbers& expansion, const DecisionNumbers& decision,
+                        float half_s) {
+    const double widen = s_error(model.n_features), h = static_cast<double>(half_s);
+    const double reach = std::sqrt(h * (1.0 - widen)) - std::sqrt(model.gamma) * expansion.max_sv_norm * (1.0 + 1e-12);
+    if (!(reach > 0.0)) return infinity;
+    const double low = 2.0 * h * (1.0 - widen), high = 2.0 * h * (1.0 + widen);
+    double kept = 0.0;
+    for (int k = 0; k <= model.degree; ++k) {
+        const double rounding = half_s < 128.0f ? rounding_factor(model, model.degree, k, low, high) : 0.0;
+        kept += expansion.norms[k] * (max_phi(k, low, high) + rounding);
+    }
+    const double far = decision.sum_moduli * std::exp(-reach * reach), w = decision.total_norm;
+    const double moved = 2.0 * unit32 * std::sqrt(high) * w;
+    return 1.0001 * ((far < w ? far : w) + kept + (half_s < 128.0f ? moved : 0.0)) + expansion.coefficient_error +
+           0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -24,11 +24,44 @@ struct PackedVectors {
 };
 
 constexpr int last_norm_degree = 8;
+constexpr int max_degree = 6;
 
-// A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md).
+// What belongs to one decision function, as stored.
+struct DecisionNumbers {
+    double intercept;
+    double total_norm;  // W, the norm of the whole function
+    double sum_moduli;  // A1 = sum |a_i|
+};
+
+// What belongs to one expansion, of one decision function about one center, as stored (approxsvm/expansion/certificate.py
+// says what the norms mean).
+struct ExpansionNumbers {
+    double constant;      // in [-1, 1], times output_scale
+    double output_scale;  // a power of two
+    double norms[last_norm_degree + 1];
+    double remainder;    // T of the degrees that have no norm of their own ...
+    double contraction;  // ... and theta in its bound
+    double coefficient_error;
+    double max_sv_norm;      // max ||x_i - center||
+    double direction_scale;  // direction times this is G_3 in the coordinates u
+    double direction_trace;  // of G_3
+    double direction_error;  // norm of what rounding did to G_3
+};
+
+// How a near center is found: points in panels of router_width, a lane each (router.hpp).
+struct RouterView {
+    std::size_t n_groups;
+    const std::uint32_t* starts;   // (n_groups + 1,): first panel of each group
+    const std::uint32_t* members;  // (router_width * starts[n_groups],): the center in each slot
+    const float* groups;           // panels of the groups' own points
+    const float* panels;           // of the members
+};
+
+// A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
+// of its centers,
 //
 //     u = input_scale (z - center),   s = 2 gamma ||z - center||^2 = 2 half_theta ||u||^2
-//     f(z) = intercept + output_scale exp(-s / 2) (constant + linear.u + sum_{i <= j} quadratic_ij u_i u_j)
+//     f(z) = intercept + output_scale exp(-s / 2) (constant + linear.u + sum_{i <= j} quadratic_ij u_i u_j + ...)
 struct ModelView {
     Mode mode;
     Task task;
@@ -38,33 +71,30 @@ struct ModelView {
     std::uint32_t n_check_rows;
     std::size_t n_features;
     double gamma;
-    double intercept;
-    double constant;
-    double input_scale;      // a power of two
-    double output_scale;     // a power of two
-    float half_theta;        // gamma / input_scale^2
-    const float* center;     // (n_features,)
-    const float* linear;     // (n_features,)
-    const float* quadratic;  // packed triangle, off-diagonal entries doubled; see quadratic.hpp for the order
+    double input_scale;  // a power of two
+    float half_theta;    // gamma / input_scale^2
+    const float* center; // (n_features,): mean or origin; the only center where n_centers is 1
+    const DecisionNumbers* decisions;
     const unsigned char* labels;
     const unsigned char* check_rows;
-
-    // What bounds |computed - exact| (certificate.hpp). Norms are zero where there is no expansion.
     double tolerance;           // of values; infinite when only labels count
     double max_sv_norm;         // max ||x_i - center||
     double max_sv_norm_origin;  // max ||x_i||
-    double norms[last_norm_degree + 1];
-    double remainder_norm;
-    double total_norm;
-    double sum_moduli;  // sum |a_i|
-    double coefficient_error;
-    double direction_scale;  // direction times this is G_3 in the coordinates u
-    double direction_trace;  // of G_3
-    double direction_error;  // norm of what rounding did to G_3
+
+    // The expansions; none in a model of mode exact, whose degree and n_centers are 0.
+    int degree;
+    int first_remainder_degree;  // the remainder covers this degree and all higher ones
+    std::size_t n_centers;
+    const float* centers;    // (n_centers, n_features)
+    const float* linear;     // (n_centers, n_features)
+    const float* quadratic;  // (n_centers, triangle): packed, off-diagonal entries doubled; order in quadratic.hpp
+    const float* higher;     // (n_centers, degrees 3 ... degree): order in polynomial.hpp
+    const float* direction;  // (n_centers, triangle), or null
+    const ExpansionNumbers* expansions;  // (n_centers,)
+    RouterView router;                   // where n_centers > 1
 
     // Certified and exact models only.
     std::size_t n_sv;
-    const float* direction;   // packed like quadratic, or null
     const double* dual_coef;  // (n_sv,)
     PackedVectors packed;
     const unsigned char* exact_check_rows;
@@ -79,10 +109,17 @@ struct Evaluation {
 };
 
 // How a row's value was found, cheapest first.
-enum Stage : std::uint8_t { by_expansion = 0, by_direction = 1, by_float32 = 2, by_float64 = 3, by_definition = 4 };
-constexpr int n_stages = 5;
+enum Stage : std::uint8_t {
+    by_expansion = 0,      // up to degree 2
+    by_direction = 1,      // the same value, a sharper bound
+    by_higher_degree = 2,  // degree 3 or more
+    by_float32 = 3,
+    by_float64 = 4,
+    by_definition = 5
+};
+constexpr int n_stages = 6;
 
-// A model with its center folded into the constant and linear terms, for sparse rows (sparse.hpp).
+// A model's only center folded into its constant and linear terms, for sparse rows (sparse.hpp).
 struct FoldedModel {
     double constant;
     double center_sq_norm;  // ||input_scale * center||^2

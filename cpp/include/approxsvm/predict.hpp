@@ -1,5 +1,5 @@
-// From rows to decision values. Nothing here allocates, throws, prints or keeps state: the caller lends a
-// workspace, and several threads may use one model with a workspace each.
+// Expansions at work: from the coordinates of rows to decision values. Nothing here allocates, throws, prints or keeps
+// state: the caller lends a workspace, and several threads may use one model with a workspace each.
 #pragma once
 
 #include <cmath>
@@ -7,14 +7,14 @@
 #include "block.hpp"
 #include "exp.hpp"
 #include "model_view.hpp"
-#include "quadratic.hpp"
+#include "polynomial.hpp"
+#include "router.hpp"
 #include "status.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t max_registers = 3;
-constexpr float largest_float = 0x1.fffffep127f;  // not a function of std, which -O0 emits as a weak symbol
 constexpr std::size_t block_rows = max_registers * static_cast<std::size_t>(lanes);
 // Up to this many rows are evaluated one at a time, which is faster than a block of mostly empty lanes.
 constexpr std::size_t max_single_rows = 4;
@@ -29,23 +29,91 @@ APPROXSVM_INLINE float* align_workspace(void* workspace) {
     return reinterpret_cast<float*>((address + 63) / 64 * 64);
 }
 
-// intercept + output_scale exp(-half_sq_distance) (constant + form); the Gaussian factor vanishes where
-// float32 cannot hold it, also for rows so far out that `form` has overflowed.
-APPROXSVM_INLINE double decision_value(const ModelView& model, float form, float half_s, float gaussian) {
-    const double inner =
-        model.output_scale * static_cast<double>(gaussian) * (model.constant + static_cast<double>(form));
-    return model.intercept + (half_s <= -exp_min_argument ? inner : 0.0);
+// --- one expansion
+
+constexpr std::size_t triangle_size(std::size_t n_features) {
+    return n_features * (n_features + 1) / 2;
 }
 
-// Decision values of the rows that lie in `block`; true when all their squared norms are finite.
+// One decision function about one center.
+struct Expansion {
+    const float* center;
+    const float* linear;
+    const float* quadratic;  // null for degree 1
+    const float* higher;
+    const float* direction;  // or null
+    const ExpansionNumbers* numbers;
+    double intercept;
+};
+
+inline Expansion expansion_of(const ModelView& model, std::size_t center) {
+    const std::size_t d = model.n_features, triangle = center * triangle_size(d);
+    return {model.centers + center * d,
+            model.linear + center * d,
+            model.quadratic ? model.quadratic + triangle : nullptr,
+            model.higher ? model.higher + center * n_higher(d, model.degree) : nullptr,
+            model.direction ? model.direction + triangle : nullptr,
+            model.expansions + center,
+            model.decisions[0].intercept};
+}
+
+// What rows evaluate to, up to degree 2, before the intercept and the Gaussian factor.
+struct Value {
+    double inner;     // constant + forms
+    float half_s;
+    double gaussian;  // output_scale exp(-half_s); 0 where float32 cannot hold the factor
+};
+
+// The factor vanishes also for rows so far out that their forms have overflowed.
+APPROXSVM_INLINE double decision_value(const Expansion& expansion, const Value& value) {
+    return expansion.intercept + (value.gaussian > 0.0 ? value.gaussian * value.inner : 0.0);
+}
+
+APPROXSVM_INLINE Value make_value(const Expansion& expansion, float form, float half_s, float gaussian) {
+    return {expansion.numbers->constant + static_cast<double>(form), half_s,
+            half_s <= -exp_min_argument ? expansion.numbers->output_scale * static_cast<double>(gaussian) : 0.0};
+}
+
+// linear.u and ||u||^2 of a block, a lane for each row, and of one row.
 template <int Registers>
-inline bool evaluate_block(const ModelView& model, const float* block, float* scratch, std::size_t n_rows,
-                           double* decision_values) {
+inline void linear_block(const float* linear, std::size_t n_features, const float* block, float* form, float* sq_norm) {
+    constexpr int stride = Registers * lanes;
+    f32v total[Registers], sq[Registers];
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = zero();
+    for (std::size_t j = 0; j < n_features; ++j, block += stride) {
+        const f32v l = set1(linear[j]);
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+            const f32v u = load(block + v * lanes);
+            total[v] = fmadd(l, u, total[v]);
+            sq[v] = fmadd(u, u, sq[v]);
+        }
+    }
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+        store(form + v * lanes, total[v]);
+        store(sq_norm + v * lanes, sq[v]);
+    }
+}
+inline void linear_row(const float* linear, std::size_t n_features, const float* u, float& form, float& sq_norm) {
+    form = sq_norm = 0.0f;
+    for (std::size_t j = 0; j < n_features; ++j) {
+        form += linear[j] * u[j];
+        sq_norm += u[j] * u[j];
+    }
+}
+
+// The rows that lie in `block`; true when all their squared norms are finite.
+template <int Registers>
+inline bool evaluate_block(const ModelView& model, const Expansion& expansion, const float* block, float* scratch,
+                           std::size_t n_rows, Value* values) {
     constexpr std::size_t width = Registers * static_cast<std::size_t>(lanes);
     float* form = scratch;
     float* half_s = scratch + block_rows;
     float* gaussian = scratch + 2 * block_rows;
-    quadratic_block<Registers>(model.quadratic, model.linear, model.n_features, block, form, half_s);
+    if (expansion.quadratic) {
+        quadratic_block<Registers>(expansion.quadratic, expansion.linear, model.n_features, block, form, half_s);
+    } else {
+        linear_block<Registers>(expansion.linear, model.n_features, block, form, half_s);
+    }
     const f32v half_theta = set1(model.half_theta), minus_one = set1(-1.0f);
     for (std::size_t i = 0; i < width; i += lanes) {
         const f32v h = mul(load(half_s + i), half_theta);
@@ -54,87 +122,131 @@ inline bool evaluate_block(const ModelView& model, const float* block, float* sc
     }
     bool finite = true;
     for (std::size_t i = 0; i < n_rows; ++i) {
-        decision_values[i] = decision_value(model, form[i], half_s[i], gaussian[i]);
+        values[i] = make_value(expansion, form[i], half_s[i], gaussian[i]);
         finite &= half_s[i] <= largest_float;
     }
     return finite;
 }
 
-// Decision values of up to Registers * lanes rows; half_s of each is left at scratch + block_rows.
-template <int Registers, class Real>
-inline Status predict_block(const ModelView& model, const DenseRows<Real>& rows, float* scratch,
-                            double* decision_values) {
-    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    float* block = scratch + 4 * block_rows;
-    for (std::size_t first = 0; first < stride; first += lanes) {
-        const std::size_t left = rows.n_rows > first ? rows.n_rows - first : 0;
-        load_lanes(model, model.center, rows.values + static_cast<std::ptrdiff_t>(left ? first : 0) * rows.row_stride,
-                   rows.row_stride, rows.column_stride, left, block + first, stride);
+// One row u of n_features floats.
+inline Value evaluate_row(const ModelView& model, const Expansion& expansion, const float* u) {
+    float form, sq_norm, gaussian[lanes];
+    if (expansion.quadratic) {
+        quadratic_row(expansion.quadratic, expansion.linear, model.n_features, u, form, sq_norm);
+    } else {
+        linear_row(expansion.linear, model.n_features, u, form, sq_norm);
     }
-    if (evaluate_block<Registers>(model, block, scratch, rows.n_rows, decision_values)) return Status::ok;
-    for (std::size_t i = 0; i < rows.n_rows; ++i) {  // an overflow is legitimate, NaN and infinity are not
-        const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
-        if (!all_finite(row, rows.column_stride, model.n_features)) return Status::not_finite;
+    const float half_s = model.half_theta * sq_norm;
+    store(gaussian, exp_nonpositive(set1(-half_s)));
+    return make_value(expansion, form, half_s, gaussian[0]);
+}
+
+// The coefficients of the part of degree k > 2.
+inline const float* part_of_degree(const Expansion& expansion, std::size_t n_features, int k) {
+    return expansion.higher + n_higher(n_features, k - 1);
+}
+
+// --- without bounds
+
+// Decision values f(z) of `rows.n_rows` rows of model.n_features columns, in the orientation of the source model: for
+// two classes f > 0 means the first label. For programs that want the expansion alone; evaluate() in cascade.hpp knows
+// bounds and sparse rows, too. `zeros` is n_features floats of memory behind the workspace (decision_function_bytes).
+constexpr std::size_t decision_function_bytes(std::size_t n_features) {
+    return workspace_bytes(n_features) + (n_features + panel_rows) * sizeof(float) + 64;
+}
+
+template <class Real>
+inline Status decide_row(const ModelView& model, const Expansion& expansion, const Real* row,
+                         std::ptrdiff_t column_stride, const float* zeros, float* u, double& decision) {
+    load_row(model.n_features, expansion.center, model.input_scale, row, column_stride, u);
+    Value value = evaluate_row(model, expansion, u);
+    for (int k = 3; k <= model.degree; ++k) {
+        const float* part = part_of_degree(expansion, model.n_features, k);
+        value.inner += static_cast<double>(part_row(part, k, zeros, model.n_features, u));
+    }
+    decision = decision_value(expansion, value);
+    if (value.half_s <= largest_float) return Status::ok;
+    return all_finite(row, column_stride, model.n_features) ? Status::ok : Status::not_finite;
+}
+
+// Up to Registers * lanes rows.
+template <int Registers, class Real>
+inline Status decide_block(const ModelView& model, const Expansion& expansion, const DenseRows<Real>& rows,
+                           const float* zeros, float* scratch, double* decision_values) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes), width = lanes;
+    float* block = scratch + 4 * block_rows;
+    const Real* row[stride] = {};
+    for (std::size_t i = 0; i < rows.n_rows; ++i) {
+        row[i] = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
+    }
+    for (std::size_t first = 0; first < stride; first += width) {
+        const std::size_t left = rows.n_rows > first ? rows.n_rows - first : 0;
+        load_lanes(model.n_features, expansion.center, model.input_scale, row + first, rows.column_stride,
+                   left < width ? left : width, block + first, stride);
+    }
+    Value values[stride];
+    const bool finite = evaluate_block<Registers>(model, expansion, block, scratch, rows.n_rows, values);
+    for (int k = 3; k <= model.degree; ++k) {
+        float part[stride];
+        part_block<Registers>(part_of_degree(expansion, model.n_features, k), k, zeros, model.n_features, block, part);
+        for (std::size_t i = 0; i < rows.n_rows; ++i) values[i].inner += static_cast<double>(part[i]);
+    }
+    for (std::size_t i = 0; i < rows.n_rows; ++i) {
+        decision_values[i] = decision_value(expansion, values[i]);
+        // An overflow is legitimate, NaN and infinity are not.
+        if (!finite && !all_finite(row[i], rows.column_stride, model.n_features)) return Status::not_finite;
     }
     return Status::ok;
 }
 
-// One row, and its half_s.
-template <class Real>
-inline Status predict_row(const ModelView& model, const Real* row, std::ptrdiff_t column_stride, float* workspace,
-                          double& value, float& half_s) {
-    const std::size_t n_features = model.n_features;
-    float* u = workspace + 4 * block_rows;
-    std::size_t j = 0;
-    if (column_stride == 1) {
-        constexpr std::size_t width = lanes;
-        for (; j + width <= n_features; j += width) {
-            store(u + j, load_shifted(row + j, model.center + j, model.input_scale));
-        }
-    }
-    for (; j < n_features; ++j) {
-        u[j] = shifted(row[static_cast<std::ptrdiff_t>(j) * column_stride], model.center[j], model.input_scale);
-    }
-    float form, sq_norm, gaussian[lanes];
-    quadratic_row(model.quadratic, model.linear, n_features, u, form, sq_norm);
-    half_s = model.half_theta * sq_norm;
-    store(gaussian, exp_nonpositive(set1(-half_s)));
-    value = decision_value(model, form, half_s, gaussian[0]);
-    if (half_s <= largest_float) return Status::ok;
-    return all_finite(row, column_stride, n_features) ? Status::ok : Status::not_finite;
+// The zeros behind the workspace.
+inline float* fill_zeros(std::size_t n_features, float* scratch) {
+    float* zeros = scratch + workspace_bytes(n_features) / sizeof(float);
+    for (std::size_t j = 0; j < n_features + panel_rows; ++j) zeros[j] = 0.0f;
+    return zeros;
 }
 
-// Decision values of any number of rows, by blocks. A row's value does not depend on the rows beside it, nor
-// on where a batch is cut at multiples of block_rows.
+// Values of the expansion about one center, near the rows or not.
 template <class Real>
-inline Status decide_in_blocks(const ModelView& model, DenseRows<Real> rows, double* decision_values, void* workspace) {
-    float* scratch = align_workspace(workspace);
+inline Status decision_function_about(const ModelView& model, std::size_t center, const DenseRows<Real>& rows,
+                                      double* decision_values, void* memory) {
+    float* scratch = align_workspace(memory);
+    const float* zeros = fill_zeros(model.n_features, scratch);
+    const Expansion expansion = expansion_of(model, center);
+    const bool one_by_one = rows.n_rows <= max_single_rows;
     DenseRows<Real> part = rows;
     for (std::size_t first = 0; first < rows.n_rows; first += part.n_rows) {
         const std::size_t left = rows.n_rows - first;
-        part.n_rows = left < block_rows ? left : block_rows;
+        part.n_rows = one_by_one ? 1 : left < block_rows ? left : block_rows;
         part.values = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
         const std::size_t registers = (part.n_rows + lanes - 1) / lanes;
-        const Status status = registers == 3   ? predict_block<3>(model, part, scratch, decision_values + first)
-                              : registers == 2 ? predict_block<2>(model, part, scratch, decision_values + first)
-                                               : predict_block<1>(model, part, scratch, decision_values + first);
+        double* values = decision_values + first;
+        Status status;
+        if (one_by_one) {
+            float* u = scratch + 4 * block_rows;
+            status = decide_row(model, expansion, part.values, rows.column_stride, zeros, u, *values);
+        } else {
+            status = registers == 3   ? decide_block<3>(model, expansion, part, zeros, scratch, values)
+                     : registers == 2 ? decide_block<2>(model, expansion, part, zeros, scratch, values)
+                                      : decide_block<1>(model, expansion, part, zeros, scratch, values);
+        }
         if (status != Status::ok) return status;
     }
     return Status::ok;
 }
 
-// Decision values f(z) of `rows.n_rows` rows of model.n_features columns, in the orientation of the source
-// model: for two classes f > 0 means the first label. Up to max_single_rows rows are summed in another order
-// than larger batches.
 template <class Real>
-inline Status decision_function(const ModelView& model, DenseRows<Real> rows, double* decision_values,
-                                void* workspace) {
-    if (rows.n_rows > max_single_rows) return decide_in_blocks(model, rows, decision_values, workspace);
+inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, double* decision_values,
+                                void* memory) {
+    if (model.n_centers <= 1) return decision_function_about(model, 0, rows, decision_values, memory);
+    float* scratch = align_workspace(memory);
+    const float* zeros = fill_zeros(model.n_features, scratch);
+    float* u = scratch + 4 * block_rows;
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
-        float half_s;
-        const Status status =
-            predict_row(model, row, rows.column_stride, align_workspace(workspace), decision_values[i], half_s);
+        load_row(model.n_features, model.center, model.input_scale, row, rows.column_stride, u);
+        const Expansion expansion = expansion_of(model, route(model, u));
+        const Status status = decide_row(model, expansion, row, rows.column_stride, zeros, u, decision_values[i]);
         if (status != Status::ok) return status;
     }
     return Status::ok;

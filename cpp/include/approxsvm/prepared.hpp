@@ -24,8 +24,8 @@ struct ExactEngine {
 
 struct PreparedModel {
     const ModelView* view;
-    const float* bound_table;      // (n_cells,)
-    const float* direction_table;  // (n_cells,): without the part of degree 3
+    const float* basis;            // (n_bases, n_cells, n_terms): bounds of degree up to 2, 3, ... model.degree
+    const float* weights;          // (n_centers, n_terms)
     const float* zeros;            // (n_features,)
     const float* engine_center;    // (n_features,): the center, or zeros
     FoldedModel folded;
@@ -45,6 +45,10 @@ inline bool has_expansion(const ModelView& model) {
 }
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
+}
+// Degrees that evaluation may stop behind: the first two at once, then one by one.
+inline std::size_t n_bases(const ModelView& model) {
+    return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
 }
 inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
@@ -70,16 +74,17 @@ class Carver {
 
 struct PreparedPieces {
     PreparedModel* model;
-    float *tables, *zeros;
+    float *basis, *weights, *zeros;
     double *folded, *vector;
     unsigned char *exact32, *exact64;
 
     PreparedPieces(const ModelView& view, Carver& carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
-        tables = carver.take<float>(2 * n_cells);
+        basis = carver.take<float>(n_bases(view) * n_cells * n_terms);
+        weights = carver.take<float>(view.n_centers * n_terms);
         zeros = carver.take<float>(d + panel_rows);
-        folded = carver.take<double>(has_expansion(view) ? folded_doubles(d) : 0);
+        folded = carver.take<double>(view.n_centers == 1 ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
         exact32 = carver.take<unsigned char>(has_engines(view) ? kernel_expansion_bytes<float>(view.n_sv, d) : 0);
         exact64 = carver.take<unsigned char>(has_engines(view) ? kernel_expansion_bytes<double>(view.n_sv, d) : 0);
@@ -94,8 +99,6 @@ inline std::size_t prepared_bytes(const ModelView& view) {
 }
 
 // --- the bound of an engine
-
-constexpr double infinity = HUGE_VAL;
 
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
@@ -113,7 +116,7 @@ inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engin
     constexpr double u = unit_of<Real>;
     const KernelExpansion<Real>& e = engine.expansion;
     const double t = engine.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
-                 a1 = model.sum_moduli;
+                 a1 = model.decisions[0].sum_moduli;
     const double per_reach = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0);
     const double reach = std::sqrt(furthest) + std::sqrt(half_sq_norm);
     if (!(per_reach * reach * reach <= 0x1p-5)) return infinity;
@@ -126,7 +129,7 @@ inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engin
     // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
     const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
     return kernels + summation + engine.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
-           0x1p-51 * std::fabs(model.intercept) + 0x1p-1040;
+           0x1p-51 * std::fabs(model.decisions[0].intercept) + 0x1p-1040;
 }
 
 // --- filling
@@ -202,13 +205,16 @@ inline const PreparedModel& prepare(const ModelView& view, void* memory) {
     for (std::size_t j = 0; j < view.n_features + panel_rows; ++j) pieces.zeros[j] = 0.0f;
     model.zeros = pieces.zeros;
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
-    if (has_expansion(view)) {
-        fill_bound_table(view, 0, pieces.tables);
-        if (has_direction(view)) fill_bound_table(view, 3, pieces.tables + n_cells);
-        model.bound_table = pieces.tables;
-        model.direction_table = pieces.tables + n_cells;
-        model.folded = fold_center(view, pieces.folded);
+    for (std::size_t k = 0; k < n_bases(view); ++k) {
+        const int degree = k == 0 && view.degree < 2 ? view.degree : static_cast<int>(k) + 2;
+        fill_basis(view, degree, pieces.basis + k * n_cells * n_terms);
     }
+    for (std::size_t c = 0; c < view.n_centers; ++c) {
+        fill_weights(view.expansions[c], view.decisions[0], pieces.weights + c * n_terms);
+    }
+    model.basis = pieces.basis;
+    model.weights = pieces.weights;
+    if (view.n_centers == 1) model.folded = fold_center(view, pieces.folded);
     if (has_engines(view)) fill_engines(view, pieces, model);
     return model;
 }

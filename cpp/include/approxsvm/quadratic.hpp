@@ -151,25 +151,25 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 
 // --- a sparse row
 
-// sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and
-// all lie in [0, n_features). Costs n_nonzero^2 / 2 multiply-adds.
+// sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and count
+// from first_column: all lie in [first_column, first_column + n_features). Costs n_nonzero^2 / 2 multiply-adds.
 template <class Real, class Index>
 inline double quadratic_sparse(const float* quadratic, std::size_t n_features, const Real* values, const Index* columns,
-                               std::size_t n_nonzero) {
+                               std::size_t n_nonzero, std::size_t first_column = 0) {
     double total = 0.0;
     for (std::size_t a = 0; a < n_nonzero; ++a) {
-        const std::size_t i = static_cast<std::size_t>(columns[a]);
-        const std::size_t within = i % panel_rows, panel_first = i - within;
+        const std::size_t i = static_cast<std::size_t>(columns[a]) - first_column;
+        const std::size_t within = i % panel_rows, panel_column = first_column + i - within;
         const float* triangle = quadratic + panel_offset(i / panel_rows, n_features) + within;
         double sum[2] = {0.0, 0.0};
         std::size_t b = a;
         for (; b < n_nonzero; ++b) {  // columns of the panel's own triangle
-            const std::size_t k = static_cast<std::size_t>(columns[b]) - panel_first;
+            const std::size_t k = static_cast<std::size_t>(columns[b]) - panel_column;
             if (k >= panel_rows) break;
             sum[0] += static_cast<double>(triangle[k * (k + 1) / 2]) * static_cast<double>(values[b]);
         }
         const float* rectangle = triangle + panel_triangle;
-        const std::size_t rectangle_first = panel_first + panel_rows;
+        const std::size_t rectangle_first = panel_column + panel_rows;
         const auto term = [&](std::size_t c) {
             const std::size_t k = static_cast<std::size_t>(columns[c]) - rectangle_first;
             return static_cast<double>(rectangle[k * panel_rows]) * static_cast<double>(values[c]);

@@ -19,6 +19,9 @@ class DenseSource {
         return all_finite(row(i), rows_.column_stride, n_features_) ? Status::ok : Status::not_finite;
     }
 
+    // Whether the row can be read at all; NaN and infinity are found later, by what they evaluate to.
+    Status check_order(std::size_t) const { return Status::ok; }
+
     // u[j * stride] = scale (z_j - center_j); returns the squared norm of features that the model has never seen.
     template <class Out>
     double load(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
@@ -26,6 +29,29 @@ class DenseSource {
         for (std::size_t j = 0; j < n_features_; ++j) {
             u[j * stride] = rounded(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride], center[j], scale, Out{});
         }
+        return 0.0;
+    }
+
+    // n rows into the lanes of a block, zeros into those left over; unseen[r] as load returns it.
+    template <int Registers>
+    void load_block(const std::size_t* indices, std::size_t n, const float* center, double scale, float* block,
+                    double* unseen) const {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes), width = lanes;
+        const Real* rows[stride] = {};
+        for (std::size_t r = 0; r < n; ++r) {
+            rows[r] = row(indices[r]);
+            unseen[r] = 0.0;
+        }
+        for (std::size_t first = 0; first < stride; first += width) {
+            const std::size_t left = n > first ? n - first : 0;
+            load_lanes(n_features_, center, scale, rows + first, rows_.column_stride, left < width ? left : width,
+                       block + first, stride);
+        }
+    }
+
+    // One row; `u` has room for whole registers.
+    double load_one(std::size_t i, const float* center, double scale, float* u) const {
+        load_row(n_features_, center, scale, row(i), rows_.column_stride, u);
         return 0.0;
     }
 
@@ -67,6 +93,7 @@ class CsrSource {
         SparseRow<Real, Index> row;
         return get(i, row);
     }
+    Status check_order(std::size_t i) const { return check(i); }
     Status get(std::size_t i, SparseRow<Real, Index>& row) const { return checked_row(rows_, i, n_features_, row); }
 
     template <class Out>
@@ -81,6 +108,20 @@ class CsrSource {
                 static_cast<Out>((static_cast<double>(row.values[k]) - static_cast<double>(center[j])) * scale);
         }
         return row.unseen_sq_norm;
+    }
+
+    template <int Registers>
+    void load_block(const std::size_t* indices, std::size_t n, const float* center, double scale, float* block,
+                    double* unseen) const {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        for (std::size_t r = 0; r < n; ++r) unseen[r] = load(indices[r], center, scale, block + r, stride);
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            for (std::size_t r = n; r < stride; ++r) block[j * stride + r] = 0.0f;
+        }
+    }
+
+    double load_one(std::size_t i, const float* center, double scale, float* u) const {
+        return load(i, center, scale, u, 1);
     }
 
     template <class Out>

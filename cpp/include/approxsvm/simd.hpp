@@ -53,6 +53,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+constexpr float largest_float = 0x1.fffffep127f;  // not a function of std, which -O0 emits as a weak symbol
+
 #if defined(APPROXSVM_AVX512)
 
 constexpr int lanes = 16;
@@ -91,6 +93,11 @@ APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
 // x where x <= high or x is NaN; high where x > high.
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return _mm512_min_ps(high, x);
+}
+// x with its lowest eight bits replaced.
+APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
+    const __m512i kept = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(~0xFF));
+    return _mm512_castsi512_ps(_mm512_or_si512(kept, _mm512_set1_epi32(static_cast<int>(byte))));
 }
 // 2^n, where `shifted` is n + 1.5 * 2^23 and -126 <= n <= 127.
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
@@ -216,6 +223,11 @@ APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return _mm256_min_ps(high, x);
 }
+// x with its lowest eight bits replaced.
+APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
+    const __m256i kept = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(~0xFF));
+    return _mm256_castsi256_ps(_mm256_or_si256(kept, _mm256_set1_epi32(static_cast<int>(byte))));
+}
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     return _mm256_castsi256_ps(
         _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23), _mm256_set1_epi32(0x3F800000)));
@@ -327,6 +339,11 @@ APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return vminq_f32(x, high);
 }
+// x with its lowest eight bits replaced.
+APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
+    const uint32x4_t kept = vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(~0xFFu));
+    return vreinterpretq_f32_u32(vorrq_u32(kept, vdupq_n_u32(byte)));
+}
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     return vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23), vdupq_n_s32(0x3F800000)));
 }
@@ -421,6 +438,11 @@ APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return x > high ? high : x;
 }
+// x with its lowest eight bits replaced.
+APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
+    typedef std::uint32_t u32v __attribute__((vector_size(16)));
+    return reinterpret_cast<f32v>((reinterpret_cast<u32v>(x) & ~0xFFu) | byte);
+}
 
 APPROXSVM_INLINE f64v set1(double x) {
     return f64v{x, x};
@@ -476,6 +498,14 @@ APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
 }
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     for (int i = 0; i < 4; ++i) x[i] = x[i] > high[i] ? high[i] : x[i];
+    return x;
+}
+// x with its lowest eight bits replaced.
+APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
+    std::uint32_t bits[4];
+    std::memcpy(bits, &x, sizeof bits);
+    for (std::uint32_t& b : bits) b = (b & ~0xFFu) | byte;
+    std::memcpy(&x, bits, sizeof bits);
     return x;
 }
 

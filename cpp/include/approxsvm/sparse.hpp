@@ -44,14 +44,14 @@ inline FoldedModel fold_center(const ModelView& model, double* memory) {
         add_exactly(sum[j], error[j], -q * m(i));
     };
     const float* q = model.quadratic;
-    for (std::size_t first = 0; first < n; first += panel_rows) {
+    for (std::size_t first = 0; first < n && q; first += panel_rows) {
         const std::size_t last = first + panel_rows < n ? first + panel_rows : n;
         for (std::size_t j = first; j < n; ++j) {
             const std::size_t end = j < last ? j + 1 : last;
             for (std::size_t i = first; i < end; ++i) subtract_entry(static_cast<double>(*q++), i, j);
         }
     }
-    double constant = model.constant, constant_error = 0.0, sq_norm = 0.0, sq_error = 0.0, linear_sq_norm = 0.0;
+    double constant = model.expansions[0].constant, constant_error = 0.0, sq_norm = 0.0, sq_error = 0.0, linear_sq_norm = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
         const double half_m = 0.5 * m(i), v = static_cast<double>(model.linear[i]);
         add_exactly(constant, constant_error, -half_m * v);
@@ -63,7 +63,7 @@ inline FoldedModel fold_center(const ModelView& model, double* memory) {
         linear_sq_norm += sum[i] * sum[i];
     }
     double form_sq_norm = 0.0;  // of the triangle, which bounds that of the matrix
-    for (std::size_t k = 0; k < n * (n + 1) / 2; ++k) {
+    for (std::size_t k = 0; k < triangle_size(n) && model.quadratic; ++k) {
         form_sq_norm += static_cast<double>(model.quadratic[k]) * static_cast<double>(model.quadratic[k]);
     }
     const double half_theta = model.gamma / model.input_scale / model.input_scale;
@@ -112,13 +112,12 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
 
 // What a sparse row evaluates to.
 struct SparseValue {
-    double value;
-    double half_s;
+    Value value;
+    double half_s;    // not narrowed
     double row_norm;  // ||z||, unseen features included
-    double gaussian;  // output_scale exp(-half_s), 0 where it vanishes
 };
 
-// One sparse row by its non-zeros alone.
+// One sparse row by its non-zeros alone, about the only center.
 template <class Real, class Index>
 inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folded, const SparseRow<Real, Index>& row) {
     const double scale = model.input_scale;
@@ -132,78 +131,15 @@ inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folde
         sq_norm += x * (x - 2.0 * static_cast<double>(model.center[j]) * scale);
     }
     const double half_s = folded.half_theta * (sq_norm > 0.0 ? sq_norm : 0.0), row_norm = std::sqrt(row_sq_norm);
+    const float narrowed = static_cast<float>(half_s);
     if (!(half_s <= -static_cast<double>(exp_min_argument)) || sq_norm != sq_norm) {
-        return {model.intercept, half_s, row_norm, 0.0};
+        return {{0.0, narrowed, 0.0}, half_s, row_norm};
     }
-    const double form = quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns, row.n_nonzero);
-    const double gaussian = model.output_scale * std::exp(-half_s);
+    const double form = model.quadratic ? quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns,
+                                                           row.n_nonzero)
+                                        : 0.0;
     const double inner = folded.constant + linear + scale * scale * form;
-    return {model.intercept + gaussian * inner, half_s, row_norm, gaussian};
-}
-
-// Rows that are nearly dense, collected in the lanes of a block until it is full. `consume(i, value, half_s)` takes the
-// results of row number i.
-template <class Consume>
-class PendingBlock {
-  public:
-    PendingBlock(const ModelView& model, float* scratch, const Consume& consume)
-        : model_(model), scratch_(scratch), block_(scratch + 4 * block_rows), n_rows_(0), consume_(consume) {}
-
-    template <class Real, class Index>
-    void add(const SparseRow<Real, Index>& row, std::size_t i) {
-        float* u = block_ + n_rows_;
-        for (std::size_t j = 0; j < model_.n_features; ++j) {
-            u[j * block_rows] = shifted(0.0, model_.center[j], model_.input_scale);
-        }
-        for (std::size_t k = 0; k < row.n_nonzero; ++k) {
-            const std::size_t j = static_cast<std::size_t>(row.columns[k]);
-            u[j * block_rows] = shifted(static_cast<double>(row.values[k]), model_.center[j], model_.input_scale);
-        }
-        rows_[n_rows_++] = i;
-        if (n_rows_ == block_rows) flush();
-    }
-
-    void flush() {
-        if (n_rows_ == 0) return;
-        for (std::size_t j = 0; j < model_.n_features; ++j) {
-            for (std::size_t i = n_rows_; i < block_rows; ++i) block_[j * block_rows + i] = 0.0f;
-        }
-        double values[block_rows];
-        float half_s[block_rows];
-        evaluate_block<max_registers>(model_, block_, scratch_, n_rows_, values);
-        for (std::size_t i = 0; i < n_rows_; ++i) half_s[i] = scratch_[block_rows + i];
-        const std::size_t n = n_rows_;
-        n_rows_ = 0;
-        for (std::size_t i = 0; i < n; ++i) consume_(rows_[i], values[i], half_s[i]);
-    }
-
-  private:
-    const ModelView& model_;
-    float* scratch_;
-    float* block_;
-    std::size_t n_rows_;
-    const Consume& consume_;
-    std::size_t rows_[block_rows];
-};
-
-// Decision values of sparse rows; each row's value depends on that row alone. `folded` comes from fold_center.
-template <class Real, class Index>
-inline Status decision_function(const ModelView& model, const FoldedModel& folded, CsrRows<Real, Index> rows,
-                                double* decision_values, void* workspace) {
-    const auto consume = [&](std::size_t i, double value, float) { decision_values[i] = value; };
-    PendingBlock<decltype(consume)> pending(model, align_workspace(workspace), consume);
-    for (std::size_t i = 0; i < rows.n_rows; ++i) {
-        SparseRow<Real, Index> row;
-        const Status status = checked_row(rows, i, model.n_features, row);
-        if (status != Status::ok) return status;
-        if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) {
-            pending.add(row, i);
-        } else {
-            decision_values[i] = sparse_value(model, folded, row).value;
-        }
-    }
-    pending.flush();
-    return Status::ok;
+    return {{inner, narrowed, model.expansions[0].output_scale * std::exp(-half_s)}, half_s, row_norm};
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -1,0 +1,499 @@
+"""What the compiler found, brought into the bytes of an artifact: numbers narrowed, scaled, ordered and laid out."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm import packing
+from approxsvm.artifact import (
+    CHECKSUM_OFFSET,
+    DECISION_NUMBERS,
+    EXPANSION_NUMBERS,
+    FLOAT64,
+    HEADER,
+    HEADER_BYTES,
+    HEADER_FIELDS,
+    INT64,
+    MAGIC,
+    MAX_GROUP_PANELS,
+    MAX_INPUT_SCALE,
+    MAX_OUTPUT_SCALE,
+    MODES,
+    NO_LABELS,
+    ROUTER_WIDTH,
+    SECTION,
+    SECTION_IDS,
+    SECTIONS,
+    TASKS,
+    TEXT,
+    VERSION,
+    Artifact,
+    Mode,
+    aligned,
+    n_monomials,
+)
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.centers import Router
+from approxsvm.expansion.certificate import Certificates
+from approxsvm.expansion.taylor import CenterChoice, Expansions
+from approxsvm.kernel_model import FloatArray, KernelModel
+
+N_CHECK_ROWS: Final = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where distances are taken from.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,), float32
+        Mean of the support vectors, or the origin.
+    choice : {"mean", "origin"}
+        Which of them.
+    max_sv_norm, max_sv_norm_origin : float
+        max ||x_i - center|| and max ||x_i||.
+    """
+
+    center: npt.NDArray[np.float32]
+    choice: CenterChoice
+    max_sv_norm: float
+    max_sv_norm_origin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Expanded:
+    """Expansions of one decision function, how good they are, and the way from a row to one of them."""
+
+    centers: npt.NDArray[np.float32]
+    degree: int
+    expansions: Expansions
+    certificates: Certificates
+    router: Router | None = None
+
+
+def input_scale_for(gamma: float) -> float:
+    """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is beyond what the format holds.
+    """
+    if gamma == 0.0:
+        return 1.0
+    _, exponent = np.frexp(gamma)
+    input_scale = float(np.ldexp(1.0, int(exponent) // 2))
+    if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
+        raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
+    return input_scale
+
+
+def build(
+    model: KernelModel,
+    mode: Mode,
+    frame: Frame,
+    expanded: Expanded | None = None,
+    *,
+    tolerance: float = np.inf,
+    plan: str = "",
+) -> Artifact:
+    """Lay out a compiled model.
+
+    Parameters
+    ----------
+    model : KernelModel
+    mode : {"approximate", "certified", "exact"}
+        How much of the exact model goes on board.
+    frame : Frame
+        For a single center, what it is expanded about.
+    expanded : Expanded, optional
+        Left out in mode "exact".
+    tolerance : float
+        Of values; infinite when only labels count.
+    plan : str
+        Why it was done like this, in a sentence.
+
+    Raises
+    ------
+    UnsupportedModelError
+        gamma, the coefficients or the labels are beyond what the format holds.
+    """
+    assert (expanded is None) == (mode == "exact")
+    header = _header(model, mode, frame, tolerance)
+    intercept, total = float(model.intercept[0]), 0.0
+    if model.gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
+        intercept = _constant_decision(model)
+    with np.errstate(over="ignore"):  # infinity is refused below
+        sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
+    sections = {"center": frame.center.astype("<f4").tobytes()}
+    if expanded is not None:
+        total = expanded.certificates.total
+        header |= {
+            "degree": expanded.degree,
+            "n_centers": len(expanded.centers),
+            "first_remainder_degree": expanded.certificates.first_remainder_degree,
+        }
+        sections |= _expansion_sections(model, header, expanded, intercept)
+    if not (sum_moduli < MAX_OUTPUT_SCALE and total < np.inf and abs(intercept) < np.inf):
+        raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
+    sections["decisions"] = np.array([(intercept, total, sum_moduli)], DECISION_NUMBERS).tobytes()
+    if mode != "approximate":
+        sections |= _exact_sections(model, header, frame.center, intercept)
+    if plan:
+        sections["plan"] = plan.encode()
+    return _assemble(model, header, sections)
+
+
+def _constant_decision(model: KernelModel) -> float:
+    """The decision value of a model with gamma = 0, rounded once: nothing else in its bound allows for rounding."""
+    try:
+        return math.fsum((*model.coefficients(0).tolist(), float(model.intercept[0])))
+    except OverflowError:
+        return math.inf
+
+
+def _power_of_two_above(largest: float) -> float:
+    """The least power of two above a number, within the limits of the format; 1 for 0."""
+    if largest == 0.0:
+        return 1.0
+    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
+
+
+def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> dict[str, Any]:
+    """What does not depend on the expansions."""
+    label_kind, label_dtype, _ = _pack_labels(model.labels)
+    return {
+        "magic": MAGIC,
+        "version": VERSION,
+        "task": TASKS.index(model.task),
+        "mode": MODES.index(mode),
+        "n_features": model.n_features,
+        "n_support_vectors": model.n_sv,
+        "first_index": model.first_index,
+        "n_labels": len(model.labels),
+        "gamma": model.gamma,
+        "label_kind": label_kind,
+        "label_dtype": label_dtype,
+        "reserved_0": 0,
+        "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
+        "reserved_1": bytes(16),
+        "input_scale": input_scale_for(model.gamma),
+        "tolerance": tolerance,
+        "max_sv_norm": frame.max_sv_norm,
+        "max_sv_norm_origin": frame.max_sv_norm_origin,
+        "center_kind": ("origin", "mean").index(frame.choice),
+        "n_decisions": 1,
+        "degree": 0,
+        "n_centers": 0,
+        "first_remainder_degree": 0,
+    }
+
+
+# --- expansions
+
+
+def _expansion_sections(
+    model: KernelModel, header: dict[str, Any], expanded: Expanded, intercept: float
+) -> dict[str, bytes]:
+    """Coefficients in float32, their numbers, and the router.
+
+    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and the coefficients of a center
+    by a power of two of its own, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
+    """
+    n, d = expanded.centers.shape
+    records = np.zeros(n, EXPANSION_NUMBERS)
+    constants = expanded.expansions.constants if model.gamma > 0.0 else np.zeros(n)
+    parts, scales = _scaled_parts(constants, expanded.expansions.parts, header["input_scale"])
+    certificates = expanded.certificates
+    records["constant"] = constants / scales
+    records["output_scale"] = scales
+    records["norms"] = certificates.norms
+    records["remainder"] = certificates.remainders
+    records["contraction"] = certificates.contractions
+    records["coefficient_error"] = certificates.coefficient_errors
+    records["max_sv_norm"] = expanded.expansions.max_sv_norms
+    sections = {"linear": parts[0].tobytes()}
+    if n > 1:
+        sections["centers"] = expanded.centers.astype("<f4").tobytes()
+        assert expanded.router is not None
+        sections["router"] = _pack_router(expanded, header["input_scale"])
+    if len(parts) > 1:
+        sections["quadratic"] = parts[1][:, _storage_order(d, 2)].tobytes()
+    if len(parts) > 2:
+        stored = [part[:, _storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
+        sections["higher"] = np.concatenate(stored, axis=1).tobytes()
+    known = certificates.directions is not None and bool(np.isfinite(certificates.direction_errors).all())
+    if known and MODES[header["mode"]] == "certified" and expanded.degree == 2:
+        sections["direction"] = _pack_directions(certificates, d, records)
+    sections["expansions"] = records.tobytes()
+    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, parts, records, intercept)
+    return sections
+
+
+def _scaled_parts(
+    constants: FloatArray, parts: tuple[FloatArray, ...], input_scale: float
+) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
+    """Coefficients of every degree in scaled coordinates as float32, and the power of two taken out of each center's.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A coefficient is beyond what the format holds.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are refused below
+        scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
+        # The coefficients of the symmetric form are smaller than those of the monomials, by up to k!.
+        largest = np.abs(constants)
+        for k, part in enumerate(scaled, 1):
+            largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
+    if not (largest < MAX_OUTPUT_SCALE).all():
+        raise UnsupportedModelError(f"a coefficient of {largest.max():.6g} is too large; the limit is 2^1000")
+    scales = np.array([_power_of_two_above(x) for x in largest])
+    return [(part / scales[:, np.newaxis]).astype("<f4") for part in scaled], scales
+
+
+def _pack_directions(certificates: Certificates, n_features: int, records: npt.NDArray[np.void]) -> bytes:
+    """G_3 of every center as a packed triangle; scales, traces and errors go to the records."""
+    assert certificates.directions is not None
+    directions, errors = certificates.directions, certificates.direction_errors
+    scales = np.array([_power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
+    records["direction_scale"] = scales
+    records["direction_trace"] = certificates.direction_traces
+    records["direction_error"] = errors
+    return (directions / scales[:, np.newaxis]).astype("<f4")[:, _storage_order(n_features, 2)].tobytes()
+
+
+@lru_cache(maxsize=32)
+def _storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
+    """Positions, among the monomials in lexicographic order, of the monomials in storage order.
+
+    Quadratic forms go by panels of eight rows, their triangle first; a part of a higher degree is one of a degree less
+    for every first variable (models/FORMAT.md).
+    """
+    if degree > 2:
+        parts, first = [], 0
+        for i in range(n_features):
+            parts.append(first + _storage_order(n_features - i, degree - 1))
+            first += len(parts[-1])
+        return np.concatenate(parts)
+    row_starts = np.cumsum([0, *range(n_features, 1, -1)])
+    order: list[npt.NDArray[np.intp]] = []
+    for first in range(0, n_features, 8):
+        last = min(first + 8, n_features)
+        columns, rows = np.tril_indices(last - first)
+        order.append(row_starts[rows + first] + columns - rows)
+        rows = np.tile(np.arange(first, last), n_features - last)
+        columns = np.repeat(np.arange(last, n_features), last - first)
+        order.append(row_starts[rows] + columns - rows)
+    return np.concatenate(order)
+
+
+def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
+    """All monomials of the degrees 1 to `degree` in the coordinates u, each degree in lexicographic order."""
+    n = len(u)
+    by_degree = [u]
+    for k in range(2, degree + 1):
+        before = by_degree[-1]
+        tails = [before[len(before) - n_monomials(n - i, k - 1) :] for i in range(n)]
+        by_degree.append(np.concatenate([u[i] * tail for i, tail in enumerate(tails)]))
+    return by_degree
+
+
+def _pack_router(expanded: Expanded, input_scale: float) -> bytes:
+    """Lists of centers by panels of 16, with what their distances need, in float32."""
+    router, centers = expanded.router, expanded.centers
+    assert router is not None
+    members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
+    assert max(map(len, members)) <= MAX_GROUP_PANELS * ROUTER_WIDTH
+    starts = np.cumsum([0, *(len(slots) // ROUTER_WIDTH for slots in members)])
+    slots = np.concatenate(members)
+    head = np.concatenate([[len(members), starts[-1]], starts, slots]).astype("<u4").tobytes()
+    reference = router.reference.astype(np.float64)
+    group_slots = _padded(np.arange(len(router.groups)))
+    panels = [
+        _panels((points.astype(np.float64) - reference) * input_scale, taken)
+        for points, taken in ((router.groups, group_slots), (centers, slots))
+    ]
+    return head + bytes(aligned(len(head)) - len(head)) + b"".join(panels)
+
+
+def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Filled up with the last to a multiple of 16."""
+    return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % ROUTER_WIDTH)])
+
+
+def _panels(points: FloatArray, slots: npt.NDArray[Any]) -> bytes:
+    """Half of ||x||^2 and -x of the points in the slots, 16 side by side."""
+    with np.errstate(over="ignore"):
+        rows = np.concatenate([0.5 * (points**2).sum(axis=1, keepdims=True), -points], axis=1)[slots]
+        limit = float(np.finfo(np.float32).max)
+        panels = rows.reshape(-1, ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
+    return panels.astype("<f4").tobytes()
+
+
+def _expansion_check_rows(
+    header: dict[str, Any],
+    centers: npt.NDArray[np.float32],
+    parts: list[npt.NDArray[np.float32]],
+    records: npt.NDArray[np.void],
+    intercept: float,
+) -> bytes:
+    """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
+    n_features, degree = centers.shape[1], len(parts)
+    amplitude = _amplitude(n_features)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        c = k * len(centers) // N_CHECK_ROWS
+        row = check_row(header, centers[c], amplitude, k).astype(np.float64)
+        u = (row - centers[c]) * header["input_scale"]
+        theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
+        s = theta * float(u @ u)
+        scale = records["output_scale"][c] * np.exp(-0.5 * s)
+        inner = moduli = float(records["constant"][c])
+        moduli = abs(moduli)
+        for part, monomials in zip(parts, _monomials(u, degree), strict=True):
+            inner += float(part[c].astype(np.float64) @ monomials)
+            moduli += float(np.abs(part[c]).astype(np.float64) @ np.abs(monomials))
+        # Sums of moduli times the longest path of additions, with room for exp and for every order of summation.
+        tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
+        tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][c]
+        result.append((amplitude, intercept + scale * inner, tolerance))
+    return np.array(result, "<f8").tobytes()
+
+
+# --- the exact model
+
+
+def _exact_sections(
+    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercept: float
+) -> dict[str, bytes]:
+    """The support vectors with their coefficients; none when gamma is 0 and the model a constant in the intercept."""
+    if model.gamma == 0.0:
+        model = replace(
+            model,
+            support_vectors=np.empty((0, model.n_features)),
+            dual_coef=np.empty((1, 0)),
+            n_support=np.zeros_like(model.n_support),
+        )
+    return {
+        "dual_coef": model.coefficients(0).astype("<f8").tobytes(),
+        "support_vectors": packing.pack(model),
+        "exact_check_rows": _exact_check_rows(model, header, center, intercept),
+    }
+
+
+# --- layout
+
+
+def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
+    """Add what every mode has, and bring the sections into their order."""
+    labels = _pack_labels(model.labels)[2]
+    if labels:
+        sections["labels"] = labels
+    if model.feature_names is not None:
+        sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
+    ordered = {name: sections[name] for name in SECTIONS if name in sections}
+    return Artifact(_lay_out(header | {"n_sections": len(ordered)}, ordered))
+
+
+def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
+    """Header, section table and aligned sections as bytes, with sizes and checksum filled in."""
+    offset = HEADER_BYTES + SECTION.size * len(sections)
+    table, body = b"", b""
+    for name, content in sections.items():
+        start = aligned(offset)
+        table += SECTION.pack(SECTION_IDS[name], 0, start, len(content))
+        body += bytes(start - offset) + content
+        offset = start + len(content)
+    body += bytes(aligned(offset) - offset)
+    header = {**header, "file_bytes": aligned(offset), "checksum": 0}
+    data = bytearray(HEADER.pack(*(header[name] for name, _ in HEADER_FIELDS)) + table + body)
+    struct.pack_into("<I", data, CHECKSUM_OFFSET, zlib.crc32(data))
+    return bytes(data)
+
+
+def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
+    try:
+        encoded = [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise UnsupportedModelError(
+            f"{what} must be valid Unicode, but {error.object!r} is not: {error.reason}"
+        ) from None
+    return struct.pack(f"<{len(encoded)}I", *map(len, encoded)) + b"".join(encoded)
+
+
+def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
+    """Label kind, NumPy dtype and bytes.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The labels are neither numbers nor texts.
+    """
+    if len(labels) == 0:
+        return NO_LABELS, b"", b""
+    dtype = labels.dtype
+    name = dtype.str.encode()
+    if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
+        return INT64, name, labels.astype("<i8").tobytes()
+    if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
+        return FLOAT64, name, labels.astype("<f8").tobytes()
+    if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
+        return TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
+    raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
+
+
+# --- check rows
+
+
+def check_row(
+    header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
+) -> npt.NDArray[np.float32]:
+    """Synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
+    with np.errstate(over="ignore"):
+        state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
+        x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        steps = ((x ^ (x >> np.uint64(31))) >> np.uint64(56)).astype(np.int64) - 128
+    offsets = (steps * (amplitude / 128.0 / header["input_scale"])).astype(np.float32)
+    row: npt.NDArray[np.float32] = center + offsets
+    return row
+
+
+def _amplitude(n_features: int) -> float:
+    """A power of two that makes s about 1."""
+    return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
+
+
+def _exact_check_rows(
+    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercept: float
+) -> bytes:
+    """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
+    coef = model.coefficients(0)
+    sum_moduli = float(np.abs(coef).sum())
+    amplitude = _amplitude(model.n_features)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        row = check_row(header, center, amplitude, k).astype(np.float64)
+        value, reach = intercept, 0.0
+        for first in range(0, model.n_sv, 4096):
+            last = min(first + 4096, model.n_sv)
+            with np.errstate(over="ignore"):
+                sq_distance = ((model.dense_support_vectors(first, last) - row) ** 2).sum(axis=1)
+            value += float(coef[first:last] @ np.exp(-model.gamma * sq_distance))
+            reach = max(reach, float(sq_distance.max(initial=0.0)))
+        # Norms and their cancellation, from the engine's center, which may be the origin.
+        reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
+        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0**-52
+        tolerance = min(relative, 1.0) * sum_moduli + 2.0**-48 * abs(intercept)
+        result.append((amplitude, value, tolerance))
+    return np.array(result, "<f8").tobytes()

@@ -1,0 +1,92 @@
+// The part of degree k > 2 of an expansion, a homogeneous polynomial in the coordinates u, by nested products:
+//
+//     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),     part_2 a quadratic form (quadratic.hpp).
+//
+// Its C(n + k - 1, k) coefficients, one per monomial, are stored in the order in which this sum reads them: those of
+// i = 0 first, each inner quadratic form in panels.
+#pragma once
+
+#include "quadratic.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// C(n + k - 1, k): how many monomials of degree k there are in n variables.
+constexpr std::size_t n_monomials(std::size_t n, int k) {
+    std::size_t count = 1;
+    for (int i = 1; i <= k; ++i) count = count * (n + static_cast<std::size_t>(i) - 1) / static_cast<std::size_t>(i);
+    return count;
+}
+
+// Coefficients of degree 3 ... degree together.
+constexpr std::size_t n_higher(std::size_t n_features, int degree) {
+    std::size_t count = 0;
+    for (int k = 3; k <= degree; ++k) count += n_monomials(n_features, k);
+    return count;
+}
+
+// The same, but `limit` or more where it is that large: for sizes that a file claims.
+constexpr std::size_t n_higher_limited(std::size_t n_features, int degree, std::size_t limit) {
+    double count = 0.0, term = 1.0;
+    for (int k = 1; k <= degree; ++k) {
+        term = term * static_cast<double>(n_features + static_cast<std::size_t>(k) - 1) / k;
+        count += term;
+    }
+    return count < static_cast<double>(limit) ? static_cast<std::size_t>(count) : limit;
+}
+
+// part_k of Registers * lanes rows, a lane each. `zeros` holds as many zeros as there are features.
+template <int Registers>
+inline void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* block,
+                       float* part) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    float inner[stride];
+    if (k == 2) return quadratic_block<Registers>(coefficients, zeros, n_features, block, part, inner);
+    for (std::size_t r = 0; r < stride; ++r) part[r] = 0.0f;
+    for (std::size_t i = 0; i < n_features; ++i) {
+        const std::size_t n = n_features - i;
+        part_block<Registers>(coefficients, k - 1, zeros, n, block, inner);
+        for (std::size_t r = 0; r < stride; r += lanes) {
+            store(part + r, fmadd(load(block + r), load(inner + r), load(part + r)));
+        }
+        coefficients += n_monomials(n, k - 1);
+        block += stride;
+    }
+}
+
+// part_k of one row.
+inline float part_row(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
+    float total = 0.0f;
+    if (k == 2) {
+        float sq_norm;
+        quadratic_row(coefficients, zeros, n_features, u, total, sq_norm);
+        return total;
+    }
+    for (std::size_t i = 0; i < n_features; ++i) {
+        const std::size_t n = n_features - i;
+        total += u[i] * part_row(coefficients, k - 1, zeros, n, u + i);
+        coefficients += n_monomials(n, k - 1);
+    }
+    return total;
+}
+
+// part_k of a row by its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!
+// multiply-adds. The variables are those of the columns first ... n_features - 1.
+template <class Real, class Index>
+inline double part_sparse(const float* coefficients, int k, std::size_t first, std::size_t n_features,
+                          const Real* values, const Index* columns, std::size_t n_nonzero) {
+    const std::size_t n = n_features - first;
+    if (k == 2) return quadratic_sparse(coefficients, n, values, columns, n_nonzero, first);
+    const std::size_t all = n_monomials(n, k);
+    double total = 0.0;
+    for (std::size_t a = 0; a < n_nonzero; ++a) {
+        const std::size_t column = static_cast<std::size_t>(columns[a]);
+        const float* inner = coefficients + (all - n_monomials(n_features - column, k));
+        total += static_cast<double>(values[a]) *
+                 part_sparse(inner, k - 1, column, n_features, values + a, columns + a, n_nonzero - a);
+    }
+    return total;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
