@@ -1,11 +1,12 @@
-"""Second-order expansion of a sum of RBF kernels about a center.
+"""Taylor expansions of a sum of RBF kernels about centers.
 
 With xt_i = x_i - center, u = z - center and w_i = a_i exp(-gamma ||xt_i||^2),
 
     sum_i a_i K(x_i, z) = exp(-gamma ||u||^2) sum_i w_i exp(2 gamma xt_i.u),
 
-and the exponential on the right is replaced by 1 + x + x^2 / 2 (Claesen et al. 2014, Eq. 3.8, where the center is
-the origin). The kernel does not change when both arguments are shifted, so any center will do; near the data is best.
+and the exponential on the right is replaced by 1 + x + x^2 / 2 + ... up to some degree (Claesen et al. 2014, Eq. 3.8,
+where the degree is 2 and the center the origin). The kernel does not change when both arguments are shifted, so any
+center will do; near the data is best.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.expansion.monomials import inverse_factorials, moments, n_monomials, rows_of_moments
 from approxsvm.kernel_model import FloatArray, KernelModel
 
 CenterChoice = Literal["mean", "origin"]
@@ -26,6 +29,72 @@ CenterChoice = Literal["mean", "origin"]
 _BLOCK_BYTES = 64 << 20
 # Above this the quadratic term alone would take more than 1 GB while compiling.
 MAX_FEATURES_DEGREE_2 = 11_585
+
+
+@dataclass(frozen=True, eq=False)
+class Expansions:
+    """One decision function about each of n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
+
+    Attributes
+    ----------
+    constants : ndarray of shape (n_centers,)
+        The parts of degree 0.
+    parts : tuple of ndarray
+        ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
+        degree k in u = z - center, in lexicographic order: that of u_i u_j, i < j, is twice an element of the matrix M
+        of the paper.
+    max_sv_norms : ndarray of shape (n_centers,)
+        max ||x_i - center|| over the support vectors of this function, rounded up.
+    """
+
+    constants: FloatArray
+    parts: tuple[FloatArray, ...]
+    max_sv_norms: FloatArray
+
+
+def check_size(n_features: int, degree: int) -> None:
+    """Refuse expansions that would not fit in memory.
+
+    Raises
+    ------
+    UnsupportedModelError
+    """
+    if degree == 2 and n_features > MAX_FEATURES_DEGREE_2:
+        raise UnsupportedModelError(
+            f"degree 2 needs a {n_features} x {n_features} matrix; "
+            f"at most {MAX_FEATURES_DEGREE_2} features are supported"
+        )
+    if n_monomials(n_features, degree) > n_monomials(MAX_FEATURES_DEGREE_2, 2):
+        raise UnsupportedModelError(
+            f"degree {degree} needs {n_monomials(n_features, degree)} coefficients for {n_features} features; "
+            f"at most {n_monomials(MAX_FEATURES_DEGREE_2, 2)} are supported"
+        )
+
+
+def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], degree: int) -> list[FloatArray]:
+    """sum_i w_i xt_i^alpha for every monomial of degree 0 to `degree`, in coordinates scaled by sqrt(2 gamma)."""
+
+    def weighted() -> Iterator[tuple[FloatArray, FloatArray]]:
+        for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree)):
+            rows = block * function.scale
+            weights = function.coef[first : first + len(rows)] * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows))
+            if not weights.all():  # underflow; the powers of such rows may overflow
+                rows, weights = rows[weights != 0.0], weights[weights != 0.0]
+            if len(rows):
+                yield rows, weights
+
+    return moments(weighted(), function.n_features, degree)
+
+
+def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[FloatArray]:
+    """The coefficients in u of the moments, one array for each degree from 0 on."""
+    coefficients = []
+    for k, moment in enumerate(sums):
+        part = moment * inverse_factorials(function.n_features, k) if k > 1 else moment.copy()
+        for _ in range(k):
+            part *= function.scale
+        coefficients.append(part * function.unit)
+    return coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,66 +172,24 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
 
 
 def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
-    """Expand the only decision function of `model` to degree 2 (Claesen et al. 2014, Eq. 3.8) by BLAS in float64.
-
-    Parameters
-    ----------
-    model : KernelModel
-        With exactly one decision function.
-    choice : {"mean", "origin"}
-        The center; "origin" gives the paper's own expansion.
-
-    Returns
-    -------
-    Expansion
-
-    Raises
-    ------
-    UnsupportedModelError
-        The quadratic term would not fit in memory, or the center not in float32.
-    """
-    from scipy.linalg.blas import dsyrk  # here: importing it takes longer than all the rest of the package
-
+    """Expand the only decision function of `model` to degree 2 about one center."""
     n_features = model.n_features
-    if n_features > MAX_FEATURES_DEGREE_2:
-        raise UnsupportedModelError(
-            f"degree 2 needs a {n_features} x {n_features} matrix; "
-            f"at most {MAX_FEATURES_DEGREE_2} features are supported"
-        )
+    check_size(n_features, 2)
     center = choose_center(model, choice)
-    mean = center.astype(np.float64)
-    gamma = model.gamma
-    coef = model.coefficients(0)
-
-    constant = 0.0
-    linear = np.zeros(n_features)
-    quadratic = np.zeros((n_features, n_features), order="F")  # dsyrk adds to its upper triangle
+    function = DecisionFunction(model, 0)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN are refused when written
-        for first, rows in _dense_blocks(model):
-            shifted = rows - mean
-            sq_norm = np.einsum("ij,ij->i", shifted, shifted)
-            weights = coef[first : first + len(rows)] * np.exp(-gamma * sq_norm)
-            constant += float(weights.sum())
-            linear += weights @ shifted
-            # A symmetric rank update needs weights of one sign: square roots of their moduli, two updates.
-            scaled = shifted * np.sqrt(np.abs(weights))[:, np.newaxis]
-            for sign in (1.0, -1.0):
-                part = scaled[weights * sign > 0.0]
-                if len(part):
-                    quadratic = dsyrk(sign, part.T, beta=1.0, c=quadratic, overwrite_c=1)
-
-        upper = np.triu(quadratic, 1)
-        linear = 2.0 * gamma * linear
-        quadratic = 2.0 * gamma * gamma * (upper + upper.T + np.diag(np.diag(quadratic)))
+        constant, linear, packed = coefficients_of(function, moments_about(function, center, 2))
+    quadratic = np.zeros((n_features, n_features))
+    quadratic[np.triu_indices(n_features)] = 0.5 * packed
     max_sv_norm, max_sv_norm_origin = sv_norms(model, center)
     return Expansion(
         center=center,
         center_choice=choice,
-        constant=constant,
+        constant=float(constant[0]),
         linear=linear,
-        quadratic=quadratic,
+        quadratic=quadratic + quadratic.T,
         intercept=float(model.intercept[0]),
-        gamma=gamma,
+        gamma=model.gamma,
         max_sv_norm=max_sv_norm,
         max_sv_norm_origin=max_sv_norm_origin,
     )

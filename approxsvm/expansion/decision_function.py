@@ -1,0 +1,61 @@
+"""One decision function of a model, laid out for expansion: coefficients of unit size, support vectors in blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.kernel_model import FloatArray, KernelModel
+
+# Sparse support vectors with at most this many elements are made dense once instead of at every pass.
+_DENSE_ELEMENTS = 1 << 25
+
+
+class DecisionFunction:
+    """sum_i a_i K(x_i, z) over the support vectors with a_i != 0.
+
+    Parameters
+    ----------
+    model : KernelModel
+    decision : int
+        Position in ``model.intercept``.
+
+    Attributes
+    ----------
+    unit : float
+        A power of two above every |a_i|, so that sums of squares cannot overflow; 1 where there are none.
+    coef : ndarray of shape (n_sv,)
+        a_i / unit.
+    scale : float
+        sqrt(2 gamma): in coordinates multiplied by it, K(x, z) = exp(-||x - z||^2 / 2).
+    """
+
+    def __init__(self, model: KernelModel, decision: int) -> None:
+        coef = model.coefficients(decision)
+        vectors: Any = model.support_vectors
+        if not coef.all():
+            used = np.flatnonzero(coef)
+            coef, vectors = coef[used], vectors[used]
+        if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
+            vectors = vectors.toarray()
+        self._vectors = vectors
+        self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
+        self.coef: FloatArray = coef / self.unit
+        self.gamma = model.gamma
+        self.scale = math.sqrt(2.0 * model.gamma)
+        self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
+
+    def rows(self, first: int, last: int) -> FloatArray:
+        """Support vectors first .. last - 1 as dense rows."""
+        rows = self._vectors[first:last]
+        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+
+    def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
+        """Blocks of at most `n_rows` support vectors less the center, each with the number of its first."""
+        point = center.astype(np.float64)
+        for first in range(0, self.n_sv, n_rows):
+            yield first, self.rows(first, min(first + n_rows, self.n_sv)) - point

@@ -1,0 +1,110 @@
+"""Norms of the parts of an expansion from powers of the Gram matrix, which is never held whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.kernel_model import FloatArray
+
+# Degrees up to this have norms of their own.
+LAST_DEGREE: Final = 8
+# Side of the square blocks of the Gram matrix: the passes over one stay in a cache.
+_BLOCK: Final = 512
+
+Result = TypeVar("Result")
+InOrder = Callable[[Callable[[int], Result], Sequence[int]], Iterable[tuple[int, Result]]]
+
+
+def sum_path(n_sv: int) -> int:
+    """Longest path of additions of a double sum over the Gram matrix: two blocks, then all pairs of blocks."""
+    n_blocks = -(-n_sv // _BLOCK)
+    return 2 * min(n_sv, _BLOCK) + n_blocks * (n_blocks + 1) // 2
+
+
+def gram_norms(
+    function: DecisionFunction,
+    center: npt.NDArray[np.float32],
+    sharpened: tuple[int, ...],
+    in_order: InOrder[_Pair],
+    progress: Callable[[float], None],
+) -> tuple[FloatArray, dict[int, FloatArray]]:
+    """N_k^2 for k = 0 ... 8, and G_k for the degrees to be sharpened.
+
+    Parameters
+    ----------
+    function : DecisionFunction
+    center : ndarray of shape (n_features,), float32
+    sharpened : tuple of int
+    in_order : callable
+        Maps a function over arguments, side by side or not, with results in order: the sums do not depend on it.
+    progress : callable
+        Told the share of the work that is done.
+    """
+    n_sv, d = function.n_sv, function.n_features
+    degree_sq = np.zeros(LAST_DEGREE + 1)
+    spectra = {k: np.zeros((d, d)) for k in sharpened}
+    point = center.astype(np.float64)
+
+    def block(first: int) -> _Block:
+        rows = (function.rows(first, min(first + _BLOCK, n_sv)) - point) * function.scale
+        return _Block.of(rows, function.coef[first : first + len(rows)])
+
+    starts = range(0, n_sv, _BLOCK)
+    for step, first in enumerate(starts):
+        left = block(first)
+
+        def pair_with(second: int, left: _Block = left) -> _Pair:
+            return _pair(left, block(second), sharpened)
+
+        for second, pair in in_order(pair_with, range(first, n_sv, _BLOCK)):
+            twice = 1.0 if first == second else 2.0
+            degree_sq += twice * pair.degree_sq
+            for k, part in pair.spectra.items():
+                spectra[k] += twice * part
+        progress(1.0 - (1.0 - (step + 1) / len(starts)) ** 2)
+    factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
+    return degree_sq / factorials, {k: (0.5 / factorials[k]) * (part + part.T) for k, part in spectra.items()}
+
+
+@dataclass
+class _Block:
+    """Consecutive support vectors, shifted and scaled, and their weights."""
+
+    rows: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, coef: FloatArray) -> _Block:
+        return cls(rows, coef * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows)))
+
+
+@dataclass
+class _Pair:
+    degree_sq: FloatArray
+    spectra: dict[int, FloatArray]
+
+
+def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...]) -> _Pair:
+    """What one block of the Gram matrix contributes."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        gram = left.rows @ right.rows.T
+        degree_sq = np.empty(LAST_DEGREE + 1)
+        degree_sq[0] = left.weight.sum() * right.weight.sum()
+        degree_sq[1] = left.weight @ gram @ right.weight
+        spectra = {}
+        power = gram.copy()
+        for k in range(2, LAST_DEGREE + 1):
+            if k in sharpened:
+                spectra[k] = (left.rows * left.weight[:, np.newaxis]).T @ (
+                    power @ (right.rows * right.weight[:, np.newaxis])
+                )
+            power *= gram
+            degree_sq[k] = left.weight @ power @ right.weight
+        return _Pair(degree_sq, spectra)

@@ -1,0 +1,206 @@
+"""Double sums over the kernel matrix of the support vectors, which is never held whole.
+
+`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy of a center is the same with the kernel
+K^theta and coefficients that fade with the distance from the center (certificate.py says what it is for):
+
+    W_theta^2 = sum_ij at_i at_j K_ij^theta,        at_i = a_i exp(-(1 - theta) gamma ||x_i - center||^2).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.kernel_model import FloatArray
+from approxsvm.threads import all_threads
+
+# Each is the square of the one before: powers of the kernel are taken by square roots.
+CONTRACTIONS: Final = (1.0, 0.5, 0.25)
+# Rows of the kernel matrix at a time.
+ROWS: Final = 256
+# Faded coefficients of a group of centers take at most this many bytes for each contraction.
+_GROUP_BYTES: Final = 96 << 20
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSums:
+    """Sums as computed, with coefficients of unit size; their error is left to the caller.
+
+    Attributes
+    ----------
+    total_sq, moduli_sq : float
+        sum_ij a_i a_j K_ij and sum_ij |a_i a_j| K_ij.
+    values : ndarray of shape (n_sv,)
+        The decision function at the support vectors, without the intercept.
+    contracted_sq : ndarray of shape (n_centers, len(CONTRACTIONS))
+        W_theta^2; column 0 repeats `total_sq`.
+    faded_moduli : ndarray of shape (n_centers, len(CONTRACTIONS))
+        sum_i |at_i|.
+    sq_radius : float
+        gamma times the largest squared norm that went into a distance.
+    """
+
+    total_sq: float
+    moduli_sq: float
+    values: FloatArray
+    contracted_sq: FloatArray
+    faded_moduli: FloatArray
+    sq_radius: float
+
+
+def mapped_in_order(
+    pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Sequence[Argument]
+) -> Iterator[tuple[Argument, Result]]:
+    """Arguments and results in order, with a few results waiting at most: each may be large."""
+    waiting: deque[tuple[Argument, Future[Result]]] = deque()
+    for argument in arguments:
+        waiting.append((argument, pool.submit(function, argument)))
+        if len(waiting) >= 2 * all_threads():
+            done, future = waiting.popleft()
+            yield done, future.result()
+    for done, future in waiting:
+        yield done, future.result()
+
+
+def kernel_sums(
+    function: DecisionFunction,
+    centers: npt.NDArray[np.float32],
+    *,
+    contracted: bool,
+    progress: Callable[[float], None],
+) -> KernelSums:
+    """One walk over the upper triangle of the kernel matrix for a group of centers.
+
+    Parameters
+    ----------
+    function : DecisionFunction
+    centers : ndarray of shape (n_centers, n_features), float32
+    contracted : bool
+        Whether energies for contractions below 1 are wanted; they stay infinite otherwise.
+    progress : callable
+        Told the share of the work done.
+    """
+    n_centers = len(centers)
+    shape = n_centers, len(CONTRACTIONS)
+    contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
+    group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1))) if contracted else n_centers
+    starts = range(0, n_centers, group)
+    with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
+        rows = _Rows(function)
+        for step, first in enumerate(starts):
+            some = centers[first : first + group]
+            faded = _faded(pool, function, some) if contracted else []
+
+            def told(share: float, step: int = step) -> None:
+                progress((step + share) / len(starts))
+
+            total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, told)
+            for column, (coef, energy) in enumerate(zip(faded, energies, strict=True), 1):
+                contracted_sq[first : first + group, column] = energy
+                faded_moduli[first : first + group, column] = np.abs(coef).sum(axis=1)
+    contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
+    return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius)
+
+
+def sum_path(n_sv: int) -> int:
+    """Longest path of additions of the double sums: within a block and over the blocks, both ways."""
+    return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
+
+
+class _Rows:
+    """Support vectors about a point amid them, scaled, a block at a time; and the kernel between two blocks."""
+
+    def __init__(self, function: DecisionFunction) -> None:
+        self.function = function
+        self.n_sv, self.coef = function.n_sv, function.coef
+        self.point = np.zeros(function.n_features, np.float32)
+        if self.n_sv:
+            share = 1.0 / self.n_sv
+            mean = sum((block * share).sum(axis=0) for _, block in function.blocks_about(self.point, ROWS))
+            self.point = np.nan_to_num(np.asarray(mean, np.float32))
+        self.half_sq_norm = np.zeros(self.n_sv)
+        for first, block in function.blocks_about(self.point, ROWS):
+            self.half_sq_norm[first : first + len(block)] = function.gamma * np.einsum("ij,ij->i", block, block)
+        self.sq_radius = float(self.half_sq_norm.max(initial=0.0))
+
+    def scaled(self, first: int) -> FloatArray:
+        rows = self.function.rows(first, min(first + ROWS, self.n_sv))
+        return (rows - self.point.astype(np.float64)) * self.function.scale
+
+    def kernel(self, left: FloatArray, first: int, second: int) -> FloatArray:
+        kernel: FloatArray = left @ self.scaled(second).T
+        kernel -= self.half_sq_norm[first : first + ROWS, np.newaxis]
+        kernel -= self.half_sq_norm[second : second + ROWS]
+        return np.asarray(np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel))
+
+
+def _faded(pool: ThreadPoolExecutor, function: DecisionFunction, centers: npt.NDArray[np.float32]) -> list[FloatArray]:
+    """The coefficients at_i, of shape (n_centers, n_sv), for each contraction below 1."""
+    faded = [np.empty((len(centers), function.n_sv)) for _ in CONTRACTIONS[1:]]
+
+    def fill(c: int) -> None:
+        with np.errstate(all="ignore"):
+            for first, block in function.blocks_about(centers[c], ROWS):
+                last = first + len(block)
+                exponent = -function.gamma * np.einsum("ij,ij->i", block, block)
+                for theta, coef in zip(CONTRACTIONS[1:], faded, strict=True):
+                    coef[c, first:last] = function.coef[first:last] * np.exp((1.0 - theta) * exponent)
+
+    for _ in mapped_in_order(pool, fill, range(len(centers))):
+        pass
+    return faded
+
+
+def _walk(
+    pool: ThreadPoolExecutor, rows: _Rows, faded: list[FloatArray], progress: Callable[[float], None]
+) -> tuple[float, float, FloatArray, list[FloatArray]]:
+    """Sums over one strip of rows after the other, each from its diagonal block on, in order whatever the threads."""
+    coef, moduli = rows.coef, np.abs(rows.coef)
+    moduli_sq = 0.0
+    values = np.zeros(rows.n_sv)
+    energies = [np.zeros(len(coefs)) for coefs in faded]
+
+    def strip(first: int) -> tuple[float, FloatArray, FloatArray, list[FloatArray]]:
+        with np.errstate(all="ignore"):
+            left = rows.scaled(first)
+            last = first + len(left)
+            own, others = np.zeros(len(left)), np.zeros(rows.n_sv - first)
+            modulus = 0.0
+            products = [np.zeros((len(coefs), len(left))) for coefs in faded]
+            for second in range(first, rows.n_sv, ROWS):
+                kernel = rows.kernel(left, first, second)
+                block = slice(second, second + kernel.shape[1])
+                twice = 1.0 if first == second else 2.0
+                own += kernel @ coef[block]
+                others[second - first : second - first + kernel.shape[1]] = coef[first:last] @ kernel
+                modulus += twice * float(moduli[first:last] @ kernel @ moduli[block])
+                for coefs, product in zip(faded, products, strict=True):
+                    np.sqrt(kernel, out=kernel)
+                    product += twice * (coefs[:, block] @ kernel.T)
+            others[: len(left)] = 0.0
+            sums = [
+                np.einsum("ij,ij->i", coefs[:, first:last], product)
+                for coefs, product in zip(faded, products, strict=True)
+            ]
+            return modulus, own, others, sums
+
+    starts = range(0, rows.n_sv, ROWS)
+    for first, (modulus, own, others, sums) in mapped_in_order(pool, strip, starts):
+        moduli_sq += modulus
+        values[first : first + len(own)] += own
+        values[first:] += others
+        for energy, part in zip(energies, sums, strict=True):
+            energy += part
+        progress(1.0 - (1.0 - (first + len(own)) / rows.n_sv) ** 2)
+    total_sq = sum(float(coef[first : first + ROWS] @ values[first : first + ROWS]) for first in starts)
+    return total_sq, moduli_sq, values, energies

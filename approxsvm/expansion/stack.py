@@ -1,0 +1,188 @@
+"""Expansions of one decision function about many centers, with their certificates: which sums to take, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.expansion import gram, taylor
+from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
+from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.expansion.kernel_sums import kernel_sums, mapped_in_order
+from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
+from approxsvm.expansion.taylor import Expansions
+from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.threads import all_threads
+
+# Operations that norms beyond the degree may cost in all: what is wanted, and what the first dropped degree may take.
+_WORK, _MOST_WORK = 2e12, 1e13
+# Of the moments of one center; those of every thread are in memory at once.
+_MOST_MOMENTS = 1 << 22
+# 2 gamma ||z - center||^2 of a typical row near a center.
+_TYPICAL_S = 0.3
+_ROWS = 512
+
+
+def expand_and_certify(
+    model: KernelModel,
+    centers: npt.NDArray[np.float32],
+    degree: int,
+    *,
+    decision: int = 0,
+    typical_s: FloatArray | None = None,
+    directions: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[Expansions, Certificates]:
+    """Expand one decision function about every center, and bound what each expansion leaves out.
+
+    The caller limits BLAS to one thread: the work is shared out to threads here, and the result does not depend on
+    their number.
+
+    Parameters
+    ----------
+    model : KernelModel
+    centers : ndarray of shape (n_centers, n_features), float32
+        Any points; rows should be near one of them.
+    degree : int
+        1 to 6.
+    decision : int
+        Position in ``model.intercept``.
+    typical_s : ndarray of shape (n_centers,), optional
+        2 gamma ||z - center||^2 of the rows to expect: where the bounds are to be small.
+    directions : bool
+        Whether the form that knows the direction of a row is wanted; there is one for degree 2 only.
+    progress : callable, optional
+        Told the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    Expansions
+    Certificates
+
+    Raises
+    ------
+    UnsupportedModelError
+        An expansion would not fit in memory.
+    """
+    d, n_centers = model.n_features, len(centers)
+    taylor.check_size(d, degree)
+    function = DecisionFunction(model, decision)
+    tell = progress or (lambda _: None)
+    kernel = kernel_sums(function, centers, contracted=n_centers > 1, progress=lambda share: tell(0.3 * share))
+    last = _last_moment(function, n_centers, degree)
+    parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
+
+    with ThreadPoolExecutor(all_threads()) as pool:
+
+        def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> CenterSums:
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
+                moments = taylor.moments_about(function, centers[c], last or degree)
+                for part, coefficients in zip(
+                    parts, taylor.coefficients_of(function, moments[: degree + 1]), strict=True
+                ):
+                    part[c] = coefficients
+                if last:
+                    return _from_moments(function, centers[c], degree, moments)
+                return _from_gram(function, centers[c], degree, in_order, tell)
+
+        if n_centers == 1:  # the threads share the center
+            sums = [about(0, lambda f, arguments: mapped_in_order(pool, f, arguments), lambda x: tell(0.3 + 0.7 * x))]
+        else:
+            sums = []
+            for c, center_sums in mapped_in_order(pool, lambda c: about(c, _one_by_one, _ignore), range(n_centers)):
+                sums.append(center_sums)
+                tell(0.3 + 0.7 * (c + 1) / n_centers)
+    directions = directions and degree == 2 and all(3 in center.spectra for center in sums)
+    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
+    max_sv_norms = np.array([center.max_sv_norm for center in sums])
+    expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
+    return expansions, certificates(function, kernel, sums, degree, typical, directions=directions)
+
+
+InOrder = Callable[[Callable[[int], Any], Sequence[int]], Iterable[tuple[int, Any]]]
+
+
+def _one_by_one(function: Callable[[int], Any], arguments: Sequence[int]) -> Iterable[tuple[int, Any]]:
+    return ((argument, function(argument)) for argument in arguments)
+
+
+def _ignore(share: float) -> None:
+    """Progress that nobody asked for."""
+
+
+def _sharpened(function: DecisionFunction, degree: int) -> tuple[int, ...]:
+    """Degrees whose norm is sharpened by the largest eigenvalue: the first two that are dropped."""
+    return (degree + 1, degree + 2) if function.n_features <= MAX_FEATURES_SHARPENED else ()
+
+
+def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int:
+    """The highest degree of moments that is worth its price, or 0 where powers of the Gram matrix are."""
+    d, n_sv = function.n_features, function.n_sv
+
+    def work(last: int) -> float:
+        """Multiplications and additions per center, from matrix products and memory alike."""
+        return float(n_sv) * (d + 20) * n_monomials(d, last - 1)
+
+    gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree))) + 150)
+    highest = [
+        last
+        for last in range(degree + 1, min(degree + 3, LAST_DEGREE) + 1)
+        if n_monomials(d, last) <= _MOST_MOMENTS and d <= MAX_FEATURES_SHARPENED
+    ]
+    if n_centers * gram_work <= _WORK or (highest and gram_work <= work(highest[0])):
+        return 0
+    affordable = [last for last in highest if n_centers * work(last) <= _WORK]
+    if affordable:
+        return affordable[-1]
+    if highest and n_centers * work(highest[0]) <= _MOST_WORK:
+        return highest[0]
+    return 0 if n_centers == 1 or n_centers * gram_work <= _MOST_WORK else degree
+
+
+def _from_gram(
+    function: DecisionFunction,
+    center: npt.NDArray[np.float32],
+    degree: int,
+    in_order: InOrder,
+    progress: Callable[[float], None],
+) -> CenterSums:
+    degree_sq, spectra = gram.gram_norms(function, center, _sharpened(function, degree), in_order, progress)
+    moduli_sq, max_sv_norm = _moduli(function, center)
+    path = gram.sum_path(function.n_sv)
+    return CenterSums(degree_sq, spectra, path, np.zeros(len(degree_sq)), moduli_sq, max_sv_norm)
+
+
+def _from_moments(
+    function: DecisionFunction, center: npt.NDArray[np.float32], degree: int, moments: list[FloatArray]
+) -> CenterSums:
+    d = function.n_features
+    moduli_sq, max_sv_norm = _moduli(function, center)
+    return CenterSums(
+        degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),
+        spectra={k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)},
+        path=2 * function.n_sv + 2,
+        terms=np.array([float(len(moment)) for moment in moments]),
+        moduli_sq=moduli_sq,
+        max_sv_norm=max_sv_norm,
+    )
+
+
+def _moduli(function: DecisionFunction, center: npt.NDArray[np.float32]) -> tuple[FloatArray, float]:
+    """(sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, rounded up."""
+    sums, largest = np.zeros(LAST_DEGREE + 1), 0.0
+    for first, block in function.blocks_about(center, _ROWS):
+        sq_norm = np.einsum("ij,ij->i", block, block)
+        largest = max(largest, float(sq_norm.max()))
+        norm = np.sqrt(2.0 * function.gamma * sq_norm)
+        weight = np.abs(function.coef[first : first + len(block)]) * np.exp(-0.5 * norm**2)
+        for k in range(LAST_DEGREE + 1):
+            sums[k] += float(weight @ norm**k)
+    factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
+    max_sv_norm = math.sqrt(largest) * (1.0 + (function.n_features + 8) * 2.0**-52)
+    return (sums * (1 + 1e-9)) ** 2 / factorials, max_sv_norm
