@@ -486,7 +486,7 @@ def _check_router(header: dict[str, Any], content: bytes | None) -> None:
     n_group_panels = -(-n_groups // ROUTER_WIDTH)
     floats = ROUTER_WIDTH * (header["n_features"] + 1) * (n_group_panels + n_panels)
     expected = aligned(4 * n_numbers) + 4 * floats
-    if n_groups < 1 or n_group_panels > MAX_GROUP_PANELS or len(content) != expected:
+    if not 1 <= n_groups <= header["n_centers"] or n_group_panels > MAX_GROUP_PANELS or len(content) != expected:
         raise ArtifactError(
             f"section router has {len(content)} bytes, but {n_groups} groups and {n_panels} panels need {expected}"
         )

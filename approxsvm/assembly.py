@@ -142,7 +142,7 @@ def build(
             "n_centers": len(expanded.centers),
             "first_remainder_degree": expanded.certificates.first_remainder_degree,
         }
-        sections |= _expansion_sections(model, header, expanded, intercept)
+        sections |= _expansion_sections(model, header, frame, expanded, intercept)
     if not (sum_moduli < MAX_OUTPUT_SCALE and total < np.inf and abs(intercept) < np.inf):
         raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
     sections["decisions"] = np.array([(intercept, total, sum_moduli)], DECISION_NUMBERS).tobytes()
@@ -202,7 +202,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> d
 
 
 def _expansion_sections(
-    model: KernelModel, header: dict[str, Any], expanded: Expanded, intercept: float
+    model: KernelModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercept: float
 ) -> dict[str, bytes]:
     """Coefficients in float32, their numbers, and the router.
 
@@ -225,7 +225,7 @@ def _expansion_sections(
     if n > 1:
         sections["centers"] = expanded.centers.astype("<f4").tobytes()
         assert expanded.router is not None
-        sections["router"] = _pack_router(expanded, header["input_scale"])
+        sections["router"] = _pack_router(expanded, frame.center, header["input_scale"])
     if len(parts) > 1:
         sections["quadratic"] = parts[1][:, _storage_order(d, 2)].tobytes()
     if len(parts) > 2:
@@ -308,7 +308,7 @@ def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
     return by_degree
 
 
-def _pack_router(expanded: Expanded, input_scale: float) -> bytes:
+def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_scale: float) -> bytes:
     """Lists of centers by panels of 16, with what their distances need, in float32."""
     router, centers = expanded.router, expanded.centers
     assert router is not None
@@ -317,7 +317,6 @@ def _pack_router(expanded: Expanded, input_scale: float) -> bytes:
     starts = np.cumsum([0, *(len(slots) // ROUTER_WIDTH for slots in members)])
     slots = np.concatenate(members)
     head = np.concatenate([[len(members), starts[-1]], starts, slots]).astype("<u4").tobytes()
-    reference = router.reference.astype(np.float64)
     group_slots = _padded(np.arange(len(router.groups)))
     panels = [
         _panels((points.astype(np.float64) - reference) * input_scale, taken)

@@ -1,19 +1,21 @@
-"""compile(): read, expand, certify, build. This file holds no mathematics."""
+"""compile(): read, plan, expand, certify, build. This file holds no mathematics."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from approxsvm import artifact as artifacts
+from approxsvm import assembly, planner
+from approxsvm.artifact import MAX_DEGREE, MODES, Artifact, Mode
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import taylor
-from approxsvm.expansion.certificate import Certificate, certify, least_tolerance
+from approxsvm.expansion.certificate import least_tolerance
+from approxsvm.expansion.stack import value_range
 from approxsvm.kernel_model import KernelModel
 from approxsvm.readers import read_model
 
@@ -26,10 +28,15 @@ def compile(
     X: Any = None,
     *,
     n_features: int | None = None,
-    mode: artifacts.Mode = "certified",
-    degree: int | str = "auto",
+    mode: Mode = "certified",
+    degree: int | Literal["auto"] = "auto",
+    n_centers: int | Literal["auto"] = "auto",
     center: taylor.CenterChoice = "mean",
     tolerance: float | None = None,
+    target_error: float | None = None,
+    max_bytes: int | None = None,
+    effort: planner.Effort = "normal",
+    random_state: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> CompiledModel:
@@ -41,7 +48,8 @@ def compile(
         scikit-learn's SVC, NuSVC, SVR, NuSVR or OneClassSVM with the RBF kernel, or the path of a LIBSVM model file.
         Pickles run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Rows like those to predict, without labels. Only their number of columns is used so far.
+        Rows like those to predict, without labels; the training rows will do. They say where expansions are needed and
+        how well each would do. Without them the support vectors have to serve, which serve worse.
     n_features : int, optional
         Number of columns of the rows to predict. A LIBSVM model file does not say it, and its support vectors may use
         fewer; taken from `X` when left out, else from the support vectors.
@@ -49,15 +57,27 @@ def compile(
         "certified": each label is proven equal to the exact model's, or computed exactly; the artifact carries the
         support vectors. "approximate": the expansion alone, with bounds but without support vectors; labels near the
         decision boundary may differ. "exact": the exact model alone, on a faster engine.
-    degree : {"auto", 2}
-        Highest power of the expansion.
+    degree : "auto" or int from 1 to 6
+        Highest power of the expansions (Cotter et al. 2011). "auto" tries several and takes what is fastest.
+    n_centers : "auto" or int
+        Points to expand about; rows use one near them. "auto" tries several numbers and takes what is fastest, or the
+        exact model where no expansion is faster; in mode "approximate" it is 1 unless `target_error` asks for more.
     center : {"mean", "origin"}
-        The point expanded about. The mean of the support vectors is more accurate; the origin gives exactly the
-        expansion of Claesen et al. 2014.
+        The point expanded about where there is only one. The mean of the support vectors is more accurate; the origin
+        gives exactly the expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
         exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression
         takes a thousandth of the range of the model's values at its support vectors ("exact": float64 accuracy).
+    target_error : float, optional
+        In mode "approximate", take the smallest expansion whose labels differ from the exact model's on at most this
+        share of held-out rows.
+    max_bytes : int, optional
+        Limit on the size of the artifact.
+    effort : {"low", "normal", "high"}
+        How much compile time may be spent: up to 64, 1,024 or 4,096 centers are tried.
+    random_state : int
+        Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.
     n_jobs : int, optional
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     progress : callable, optional
@@ -77,7 +97,7 @@ def compile(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
-        `X` is not a matrix.
+        `X` is not a matrix of numbers, or has another number of columns than the model.
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
@@ -93,28 +113,17 @@ def compile(
     >>> bool((fast.predict(scale(X)) == svc.predict(scale(X))).all())
     True
     """
-    if mode not in artifacts.MODES:
-        raise ValueError(f"mode must be one of {', '.join(map(repr, artifacts.MODES))}, not {mode!r}")
-    if degree not in ("auto", 2):
-        raise ValueError(f"degree must be 'auto' or 2, not {degree!r}")
-    if center not in ("mean", "origin"):
-        raise ValueError(f"center must be 'mean' or 'origin', not {center!r}")
-    if tolerance is not None and mode == "approximate":
-        raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
-    if n_features is None and X is not None:
-        if len(np.shape(X)) != 2:
-            raise InputError(f"X must have rows and columns, but its shape is {np.shape(X)}")
-        n_features = int(np.shape(X)[1])
+    limits = planner.Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
+    _check_options(mode, center, tolerance, limits)
+    rows = None if X is None else _sample_rows(X)
+    if n_features is None and rows is not None:
+        n_features = int(rows.shape[1])
     kernel_model = read_model(model, n_features=n_features)
+    if rows is not None and rows.shape[1] != kernel_model.n_features:
+        raise InputError(f"X has {rows.shape[1]} features, but the model has {kernel_model.n_features}")
     _check_supported(kernel_model)
     with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
-        if mode == "exact":
-            artifact = _exact(kernel_model, center, tolerance)
-        else:
-            expansion = taylor.expand(kernel_model, center)
-            certificate = certify(kernel_model, expansion, progress)
-            promise = _tolerance(kernel_model, certificate, tolerance) if mode == "certified" else np.inf
-            artifact = artifacts.build_expansion(kernel_model, expansion, certificate, mode, promise)
+        artifact = _build(kernel_model, rows, mode, center, tolerance, limits, progress or _ignore)
     return estimator_for(artifact, n_jobs=n_jobs)
 
 
@@ -138,25 +147,84 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     OSError
         The file cannot be read.
     """
-    return estimator_for(artifacts.Artifact.read(path), n_jobs=n_jobs)
+    return estimator_for(Artifact.read(path), n_jobs=n_jobs)
 
 
-def _exact(model: KernelModel, choice: taylor.CenterChoice, tolerance: float | None) -> artifacts.Artifact:
+def _build(
+    model: KernelModel,
+    rows: Any,
+    mode: Mode,
+    choice: taylor.CenterChoice,
+    tolerance: float | None,
+    limits: planner.Limits,
+    progress: Callable[[float], None],
+) -> Artifact:
     center = taylor.choose_center(model, choice)
-    least = least_tolerance(model)
-    if tolerance is None:
-        tolerance = least if model.task == "regression" else np.inf
-    _check_tolerance(tolerance, least)
-    return artifacts.build_exact(model, center, taylor.sv_norms(model, center), tolerance)
+    frame = assembly.Frame(center, choice, *taylor.sv_norms(model, center))
+    promise = _promise(model, mode, tolerance)
+    plan = planner.Plan(None, "")
+    if mode != "exact":
+        plan = planner.choose(model, frame, rows, mode, promise, limits, lambda share: progress(0.5 * share))
+    expanded = None
+    if plan.candidate is None:
+        mode = "exact"
+        promise = max(promise, least_tolerance(model))
+    else:
+        expanded = planner.build_expanded(model, plan.candidate, mode, lambda share: progress(0.5 + 0.5 * share))
+    artifact = assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
+    if limits.max_bytes is not None and len(artifact.data) > limits.max_bytes:
+        raise UnsupportedModelError(
+            f"the artifact takes {len(artifact.data):,} bytes, but max_bytes is {limits.max_bytes:,}"
+        )
+    return artifact
 
 
-def _tolerance(model: KernelModel, certificate: Certificate, tolerance: float | None) -> float:
-    """The promise: what was asked for, else labels alone, or a share of the range of a regression's values."""
+def _promise(model: KernelModel, mode: Mode, tolerance: float | None) -> float:
+    """What was asked for, else labels alone, or a share of the range of a regression's values."""
     least = least_tolerance(model)
     if tolerance is not None:
         _check_tolerance(tolerance, least)
         return float(tolerance)
-    return max(DEFAULT_SHARE_OF_RANGE * certificate.value_range, least) if model.task == "regression" else np.inf
+    if model.task != "regression" or mode == "approximate":
+        return np.inf
+    return least if mode == "exact" else max(DEFAULT_SHARE_OF_RANGE * value_range(model), least)
+
+
+def _ignore(share: float) -> None:
+    pass
+
+
+def _sample_rows(X: Any) -> Any:
+    """Finite float64 rows, dense or CSR."""
+    from sklearn.utils import check_array
+
+    try:
+        return check_array(X, accept_sparse="csr", dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"X: {error}") from None
+
+
+def _check_options(mode: Mode, center: taylor.CenterChoice, tolerance: float | None, limits: planner.Limits) -> None:
+    if mode not in MODES:
+        raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
+    if center not in ("mean", "origin"):
+        raise ValueError(f"center must be 'mean' or 'origin', not {center!r}")
+    if limits.effort not in get_args(planner.Effort):
+        raise ValueError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
+    if limits.degree != "auto" and not (_is_int(limits.degree) and 1 <= limits.degree <= MAX_DEGREE):
+        raise ValueError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
+    if limits.n_centers != "auto" and not (_is_int(limits.n_centers) and limits.n_centers >= 1):
+        raise ValueError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
+    if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
+        raise ValueError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
+    if tolerance is not None and mode == "approximate":
+        raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
+    if limits.target_error is not None and not (mode == "approximate" and 0.0 <= limits.target_error <= 1.0):
+        raise ValueError(f"target_error is for mode 'approximate', from 0 to 1; got {limits.target_error} and {mode!r}")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _check_tolerance(tolerance: float, least: float) -> None:
@@ -165,7 +233,7 @@ def _check_tolerance(tolerance: float, least: float) -> None:
 
 
 def _check_supported(model: KernelModel) -> None:
-    artifacts.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
+    assembly.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     n_classes = len(model.labels)
     if n_classes > 2:
         raise UnsupportedModelError(

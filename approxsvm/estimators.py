@@ -20,7 +20,7 @@ from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
 # What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
-STAGES = ("expansion", "direction", "float32", "float64", "definition")
+STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "definition")
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -31,7 +31,7 @@ def proven(
 
     In mode "approximate" there is nothing to fall back on: a label is proven when its value exceeds its bound.
     """
-    first = {"certified": ("expansion", "direction"), "exact": ("float32",)}.get(artifact.mode)
+    first = {"certified": ("expansion", "direction", "higher_degree"), "exact": ("float32",)}.get(artifact.mode)
     if first is not None:
         return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
     return np.asarray(np.isfinite(bounds) if artifact.task == "regression" else np.abs(values) > bounds)
@@ -183,9 +183,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def rows_per_stage(self) -> dict[str, int]:
         """How many rows each stage has answered since this estimator was made: what the promise costs in use.
 
-        "expansion" and "direction" (the expansion with a sharper bound), "float32" and "float64" (the exact engine),
-        "definition" (term after term in LIBSVM's order). Single rows through ``predict_one`` and plain predictions in
-        mode "approximate" are not counted.
+        "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "float32" and
+        "float64" (the exact engine), "definition" (term after term in LIBSVM's order). Single rows through
+        ``predict_one`` are not counted.
         """
         return dict(zip(STAGES, self._predictor.counts, strict=True))
 
@@ -336,7 +336,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     @property
     def offset_(self) -> float:
         """What separates scores from decision values."""
-        return -float(self.artifact.header["intercept"])
+        return -float(self.artifact.decision_numbers()["intercept"][0])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values, shape (n_rows,); positive means an inlier."""

@@ -9,15 +9,18 @@ cycle). The constants were read off the tables of ``python -m benchmarks`` on a 
 
 * a row of the exact engine costs n_sv (n_terms + 30): 30 for exp and the two sums, n_terms its features, or its
   non-zeros where those are few; half as much again where the support vectors do not fit a second-level cache of 1 MB;
-* the way to a center costs 2 n_features for every point that is looked at, 3 sqrt(n_centers) of them on average;
-* 3,000 for everything that is done once for a row: loading it, exp, the bound.
+* 3,000 for everything that is done once for a row of an expansion: loading it, exp, the bound;
+* the way to one of many centers costs 12,000, for its rows are loaded three times and lie apart, and n_features for
+  every point that is looked at, 5 sqrt(n_centers) of them on average;
+* a row that is refined there goes alone: four times its multiply-adds, and 3,000.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -26,10 +29,12 @@ import numpy.typing as npt
 from approxsvm import assembly
 from approxsvm.artifact import Artifact, Mode, n_monomials
 from approxsvm.assembly import Expanded, Frame
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.estimators import STAGES, estimator_for
 from approxsvm.expansion.centers import Router, choose_centers, route
-from approxsvm.expansion.certificate import expand_and_certify
+from approxsvm.expansion.stack import expand_and_certify
+from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
+from approxsvm.expansion.validity import row_norms
 from approxsvm.kernel_model import FloatArray, KernelModel
 
 Effort = Literal["low", "normal", "high"]
@@ -53,6 +58,7 @@ MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
 _WORTHWHILE: Final = 0.75
 _ROW_COST: Final = 3_000.0
+_ROUTING_COST: Final = 12_000.0
 _KERNEL_COST: Final = 30.0
 _CACHE_BYTES: Final = 1 << 20
 # In an approximate artifact a center stands for at least this many rows, so that it discloses none of them.
@@ -93,14 +99,32 @@ class Sample:
     held_out: Any
     are_support_vectors: bool
 
+    @property
+    def name(self) -> str:
+        """What the rows are, for people."""
+        if self.are_support_vectors:
+            return (
+                "support vectors, which lie nearer the boundary than ordinary rows (sample rows X would judge better)"
+            )
+        return "sample rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Centers, the way to them, and 2 gamma ||z - center||^2 of the rows that each is to serve."""
+
+    centers: npt.NDArray[np.float32]
+    router: Router | None
+    typical_s: FloatArray
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """Centers and a degree; with what became of the held-out rows once it has been tried."""
 
     degree: int
-    centers: npt.NDArray[np.float32]
-    router: Router | None
+    points: Points
+    n_bytes: int
     cost: float = math.inf
     certified: float = 0.0
     error: float = 1.0
@@ -108,7 +132,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """For people."""
-        n = len(self.centers)
+        n = len(self.points.centers)
         return f"{'one center' if n == 1 else f'{n:,} centers'} of degree {self.degree}"
 
 
@@ -120,13 +144,57 @@ class Plan:
     reason: str
 
 
-def draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
+def choose(
+    model: KernelModel,
+    frame: Frame,
+    X: Any,
+    mode: Mode,
+    tolerance: float,
+    limits: Limits,
+    progress: Callable[[float], None],
+) -> Plan:
+    """Choose what to compile.
+
+    Parameters
+    ----------
+    model : KernelModel
+        With one decision function.
+    frame : Frame
+        Its center is that of the plans with a single one.
+    X : ndarray or csr_array of shape (n_rows, n_features), or None
+        Sample rows; the support vectors take their place.
+    mode : {"certified", "approximate"}
+    tolerance : float
+        Of values; infinite when only labels count.
+    limits : Limits
+    progress : callable
+        Told the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    UnsupportedModelError
+        Nothing that was asked for fits `max_bytes`.
+    """
+    if mode == "approximate" and limits.target_error is None:
+        limits = replace(
+            limits,
+            degree=2 if limits.degree == "auto" else limits.degree,
+            n_centers=1 if limits.n_centers == "auto" else limits.n_centers,
+        )
+    planner = Planner(model, frame, _draw_sample(model, X, limits.random_state), mode, tolerance, limits)
+    return planner.plan(progress)
+
+
+def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
     """At most 40,000 rows of X, else of the support vectors, a quarter of them held out."""
     rows = model.support_vectors if X is None else X
-    rng = np.random.default_rng(random_state)
-    chosen = rng.permutation(rows.shape[0])[:MAX_SAMPLE_ROWS]
+    chosen = np.random.default_rng(random_state).permutation(rows.shape[0])[:MAX_SAMPLE_ROWS]
     n_held_out = int(len(chosen) * HELD_OUT_SHARE)
-    return Sample(rows[chosen[n_held_out:]], rows[chosen[:n_held_out]], X is None)
+    return Sample(rows[np.sort(chosen[n_held_out:])], rows[np.sort(chosen[:n_held_out])], X is None)
 
 
 class Planner:
@@ -156,41 +224,62 @@ class Planner:
         self._limits = limits
         self.exact_cost = self._exact_cost()
 
-    def plan(self, progress: Callable[[float], None] | None = None) -> Plan:
-        """Try candidates from few centers to many, as long as more could still be better.
-
-        Raises
-        ------
-        UnsupportedModelError
-            Nothing that was asked for fits `max_bytes`.
-        """
-        limits = self._limits
+    def plan(self, progress: Callable[[float], None]) -> Plan:
+        """Try candidates from few centers to many, as long as more could still be better."""
+        numbers = self._numbers_of_centers()
         tried: list[Candidate] = []
-        for n_centers in self._numbers_of_centers():
+        for step, n_centers in enumerate(numbers):
             if tried and self._cannot_improve(n_centers, tried):
                 break
-            found = self._centers(n_centers)
-            if n_centers > 1 and len(found[0]) <= max((len(c.centers) for c in tried), default=1):
-                break
-            for degree in self._degrees(len(found[0])):
-                candidate = Candidate(degree, *found)
-                if self._fits(candidate):
-                    tried.append(self._tried(candidate))
-            if progress is not None:
-                progress(0.0)
-        forced = limits.degree != "auto" and limits.n_centers != "auto"
+            points = self._points(n_centers)
+            if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
+                break  # there are not as many different rows
+            for degree in self._degrees(len(points.centers)):
+                candidate = Candidate(degree, points, self._bytes(degree, points))
+                if self._limits.max_bytes is None or candidate.n_bytes <= self._limits.max_bytes:
+                    tried.append(candidate if self._is_forced else self._tried(candidate))
+            progress((step + 1) / len(numbers))
         if not tried:
             return self._without_candidates()
+        return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+
+    @property
+    def _is_forced(self) -> bool:
+        return self._limits.degree != "auto" and self._limits.n_centers != "auto"
+
+    def _best_certified(self, tried: list[Candidate]) -> Plan:
         best = min(tried, key=lambda c: c.cost)
-        if forced:
-            return Plan(best, f"{best.name}, as asked for; {self._judgement(best)}")
-        if best.cost > _WORTHWHILE * self.exact_cost and limits.degree == "auto" and limits.n_centers == "auto":
-            return Plan(
-                None,
-                f"the exact engine alone, because the best expansion tried, {best.name}, would still take "
-                f"{best.cost / self.exact_cost:.0%} of its time; {self._judgement(best)}",
+        if self._is_forced:
+            return Plan(best, f"{best.name}, as asked for")
+        share = best.cost / self.exact_cost
+        judgement = f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
+        free = self._limits.degree == "auto" and self._limits.n_centers == "auto"
+        if free and share > _WORTHWHILE:
+            reason = (
+                f"the exact engine alone: the best expansion tried, {best.name}, certifies {best.certified:.1%} and "
+                f"would take {share:.0%} of its time, {judgement}"
             )
-        return Plan(best, f"{best.name}, the cheapest of {len(tried)} tried; {self._judgement(best)}")
+            return Plan(None, reason)
+        reason = (
+            f"{best.name}, the fastest of {len(tried)} plans tried: certifies {best.certified:.1%} and should take "
+            f"{share:.1%} of the exact engine's time, {judgement}"
+        )
+        return Plan(best, reason)
+
+    def _best_approximate(self, tried: list[Candidate]) -> Plan:
+        target = self._limits.target_error
+        if target is None:
+            return Plan(tried[0], f"{tried[0].name}, as asked for or by default")
+        good = [c for c in tried if c.error <= target]
+        judgement = f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
+        if not good:
+            closest = min(tried, key=lambda c: c.error)
+            raise UnsupportedModelError(
+                f"no expansion tried has an error of at most {target:g}; the best, {closest.name}, has "
+                f"{closest.error:.3g}, {judgement}"
+            )
+        best = min(good, key=lambda c: c.n_bytes)
+        return Plan(best, f"{best.name}, the smallest with at most {target:g} of labels wrong, {judgement}")
 
     # --- candidates
 
@@ -206,7 +295,7 @@ class Planner:
         if asked != "auto":
             return (asked,)
         d = self._model.n_features
-        if d > assembly.MAX_FEATURES_DEGREE_2:
+        if d > MAX_FEATURES_DEGREE_2:
             return (1,)
         most = MAX_COEFFICIENTS if n_centers == 1 else MAX_COEFFICIENTS // 16
         higher = [r for r in (3, 4) if self._coefficients(r) <= most] if self._mode == "certified" else []
@@ -216,32 +305,46 @@ class Planner:
     def _coefficients(self, degree: int) -> int:
         return math.comb(self._model.n_features + degree, degree)
 
-    def _centers(self, n_centers: int) -> tuple[npt.NDArray[np.float32], Router | None]:
-        if n_centers == 1:
-            return self._frame.center[np.newaxis], None
-        min_rows = _ROWS_BEHIND_A_CENTER if self._mode == "approximate" else 1
-        centers, router = choose_centers(
-            self._sample.fit, n_centers, self._limits.random_state, reference=self._frame.center, min_rows=min_rows
-        )
-        return (centers, router) if len(centers) > 1 else (self._frame.center[np.newaxis], None)
+    def _points(self, n_centers: int) -> Points:
+        gamma = self._model.gamma
+        if n_centers > 1:
+            min_rows = _ROWS_BEHIND_A_CENTER if self._mode == "approximate" else 1
+            centers, router = choose_centers(self._sample.fit, n_centers, self._limits.random_state, min_rows=min_rows)
+            if len(centers) > 1:
+                return Points(centers, router, self._typical_s(centers, router))
+        return Points(self._frame.center[np.newaxis], None, np.array([2.0 * gamma * self._spread()]))
 
-    def _fits(self, candidate: Candidate) -> bool:
-        limit = self._limits.max_bytes
-        return limit is None or self._bytes(candidate) <= limit
+    def _spread(self) -> float:
+        """Mean squared distance of held-out rows to the only center."""
+        norms = row_norms(self._sample.held_out, self._frame.center)
+        return float(np.mean(norms**2)) if len(norms) else 0.0
 
-    def _bytes(self, candidate: Candidate) -> int:
+    def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
+        """Half as much again as the mean of the rows of each center."""
+        rows = self._sample.fit
+        nearest = route(router, centers, rows)
+        total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))
+        for first in range(0, rows.shape[0], 4096):
+            part, mine = rows[first : first + 4096], nearest[first : first + 4096]
+            dense = part if isinstance(part, np.ndarray) else part.toarray()
+            with np.errstate(over="ignore"):
+                np.add.at(total, mine, ((dense - centers[mine]) ** 2).sum(axis=1))
+        mean = total.sum() / max(rows.shape[0], 1)
+        return 3.0 * self._model.gamma * np.where(count > 1, total / np.maximum(count, 1), mean)
+
+    def _bytes(self, degree: int, points: Points) -> int:
         """About what the artifact will take."""
-        d, n = self._model.n_features, len(candidate.centers)
-        coefficients = self._coefficients(candidate.degree) + 40
-        if self._mode == "certified" and candidate.degree == 2:
+        d, n = self._model.n_features, len(points.centers)
+        coefficients = self._coefficients(degree) + 40
+        if self._mode == "certified" and degree == 2:
             coefficients += n_monomials(d, 2)
-        listed = sum(map(len, candidate.router.members)) if candidate.router else 0
-        exact = 0 if self._mode == "approximate" else len(self._exact_sections)
+        listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
+        exact = 0 if self._mode == "approximate" else len(self._exact_artifact.data)
         return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
 
-    @property
-    def _exact_sections(self) -> bytes:
-        return assembly.build(self._model, "exact", self._frame).data
+    @cached_property
+    def _exact_artifact(self) -> Artifact:
+        return assembly.build(self._model, "exact", self._frame)
 
     # --- judging them
 
@@ -260,7 +363,7 @@ class Planner:
     def _expansion_cost(self, degree: int, n_centers: int) -> float:
         """Of a row that the expansion certifies at once."""
         d = self._model.n_features
-        routing = 2.0 * d * 3.0 * math.sqrt(n_centers) if n_centers > 1 else 0.0
+        routing = _ROUTING_COST + 5.0 * d * math.sqrt(n_centers) if n_centers > 1 else 0.0
         return _ROW_COST + routing + self._coefficients(min(degree, 2))
 
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
@@ -268,64 +371,56 @@ class Planner:
 
     def _tried(self, candidate: Candidate) -> Candidate:
         """Expand some of its centers, and send the rows that belong to them through the real predictor."""
-        rows, centers, router = self._probe(candidate)
+        rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
-        expanded = build_expanded(self._model, centers, candidate.degree, router, self._mode)
+        expanded = build_expanded(self._model, replace(candidate, points=points), self._mode)
         artifact = assembly.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
-        stages = estimator_for(artifact)._evaluate(rows, bounds=True)[2]
-        share = np.bincount(stages, minlength=len(STAGES)) / len(stages)
-        by = dict(zip(STAGES, share, strict=True))
+        values, _, stages = estimator_for(artifact)._evaluate(rows, bounds=True)
+        if self._mode == "approximate":
+            exact = estimator_for(self._exact_artifact)._evaluate(rows)
+            return replace(candidate, error=float(np.mean((values > 0.0) != (exact > 0.0))))
+        share = dict(zip(STAGES, np.bincount(stages, minlength=len(STAGES)) / len(stages), strict=True))
         d, degree = self._model.n_features, candidate.degree
-        refined = 1.0 - by["expansion"]
         further = n_monomials(d, 2) if degree == 2 else self._coefficients(degree) - self._coefficients(min(degree, 2))
-        engine = by["float32"] + 2.0 * (by["float64"] + by["definition"])
-        cost = self._expansion_cost(degree, len(candidate.centers)) + refined * further + engine * self.exact_cost
-        certified = by["expansion"] + by["direction"] + by["higher_degree"]
-        return Candidate(degree, candidate.centers, candidate.router, float(cost), float(certified))
+        engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
+        cost = self._expansion_cost(degree, len(candidate.points.centers))
+        if candidate.points.router:
+            further = _ROW_COST + 4 * further
+        cost += (1.0 - share["expansion"]) * further + engine * self.exact_cost
+        certified = share["expansion"] + share["direction"] + share["higher_degree"]
+        return replace(candidate, cost=float(cost), certified=float(certified))
 
-    def _probe(self, candidate: Candidate) -> tuple[Any, npt.NDArray[np.float32], Router | None]:
-        """Held-out rows, the centers that are theirs, and a router among those."""
-        rows = self._sample.held_out
-        if candidate.router is None:
-            return rows[:_PROBE_ROWS], candidate.centers, None
-        nearest = route(candidate.router, candidate.centers, rows)
+    def _probe(self, points: Points) -> tuple[Any, Points]:
+        """Held-out rows and the centers that are theirs, with a router among those."""
+        rows, centers = self._sample.held_out, points.centers
+        if points.router is None:
+            return rows[:_PROBE_ROWS], points
+        nearest = route(points.router, centers, rows)
         probed: npt.NDArray[np.intp] = np.array(list(dict.fromkeys(nearest.tolist()))[:_PROBED_CENTERS], dtype=np.intp)
         chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
-        if len(probed) < 2:
-            return rows[chosen], candidate.centers[probed], None
-        centers = candidate.centers[probed]
-        everything = np.arange(len(centers), dtype=np.uint32)
-        router = Router(candidate.router.reference, centers[:1], (everything,))
-        return rows[chosen], centers, router
-
-    # --- words
-
-    def _judgement(self, candidate: Candidate) -> str:
-        rows = "support vectors, which lie nearer the boundary than ordinary rows" if (
-            self._sample.are_support_vectors
-        ) else "sample rows"
-        text = f"judged on {self._sample.held_out.shape[0]:,} held-out {rows}"
-        if self._mode == "certified":
-            text = f"it certifies {candidate.certified:.1%}, {text}"
-        return text
+        everything = np.arange(len(probed), dtype=np.uint32)
+        router = Router(points.router.reference, centers[probed[:1]], (everything,)) if len(probed) > 1 else None
+        return rows[chosen], Points(centers[probed], router, points.typical_s[probed])
 
     def _without_candidates(self) -> Plan:
+        limit = self._limits.max_bytes
         if self._mode == "certified" and self._limits.degree == "auto" and self._limits.n_centers == "auto":
-            return Plan(None, f"the exact engine alone, because no expansion fits {self._limits.max_bytes:,} bytes")
-        raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {self._limits.max_bytes}")
+            return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
+        raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {limit:,}")
 
 
 def build_expanded(
-    model: KernelModel,
-    centers: npt.NDArray[np.float32],
-    degree: int,
-    router: Router | None,
-    mode: Mode,
-    progress: Callable[[float], None] | None = None,
+    model: KernelModel, candidate: Candidate, mode: Mode, progress: Callable[[float], None] | None = None
 ) -> Expanded:
-    """Expand about all centers and certify."""
+    """Expand about all centers of a candidate, and certify."""
+    points = candidate.points
     expansions, certificates = expand_and_certify(
-        model, centers, degree, directions=mode == "certified", progress=progress
+        model,
+        points.centers,
+        candidate.degree,
+        typical_s=points.typical_s,
+        directions=mode == "certified",
+        progress=progress,
     )
-    return Expanded(centers, degree, expansions, certificates, router)
+    return Expanded(points.centers, candidate.degree, expansions, certificates, points.router)

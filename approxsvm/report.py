@@ -68,15 +68,14 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
     """Collect the summary of an artifact and of the predictions made with it."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values())
-    proven = rows_per_stage["expansion"] + rows_per_stage["direction"]
-    has_expansion = artifact.mode != "exact"
+    proven = sum(rows_per_stage[name] for name in ("expansion", "direction", "higher_degree"))
     return Summary(
         source=artifact.source,
         task=artifact.task,
         mode=artifact.mode,
         tolerance=header["tolerance"],
         degree=header["degree"],
-        n_centers=int(has_expansion),
+        n_centers=artifact.n_centers,
         center=("origin", "mean")[header["center_kind"]],
         n_features=artifact.n_features,
         n_support_vectors=header["n_support_vectors"],

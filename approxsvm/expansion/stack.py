@@ -105,6 +105,17 @@ def expand_and_certify(
     return expansions, certificates(function, kernel, sums, degree, typical, directions=directions)
 
 
+def value_range(model: KernelModel, decision: int = 0) -> float:
+    """Largest less smallest decision value at the support vectors; 0 where that overflows."""
+    function = DecisionFunction(model, decision)
+    if function.n_sv == 0:
+        return 0.0
+    no_centers = np.empty((0, model.n_features), np.float32)
+    values = kernel_sums(function, no_centers, contracted=False, progress=lambda _: None).values
+    found = float(np.ptp(values)) * function.unit
+    return found if np.isfinite(found) else 0.0
+
+
 InOrder = Callable[[Callable[[int], Any], Sequence[int]], Iterable[tuple[int, Any]]]
 
 

@@ -295,7 +295,7 @@ inline Status read_router(const unsigned char* bytes, const Section& section, Mo
     const unsigned char* p = bytes + section.offset;
     const std::size_t n_groups = read_at<std::uint32_t>(p, 0), n_panels = read_at<std::uint32_t>(p, 4);
     // No claim may make the sizes below overflow.
-    if (n_groups < 1 || n_groups > max_n_centers || n_groups > section.bytes / 4 || n_panels > section.bytes / 64)
+    if (n_groups < 1 || n_groups > model.n_centers || n_groups > section.bytes / 4 || n_panels > section.bytes / 64)
         return Status::bad_section;
     const std::size_t head = aligned_up(4 * (2 + n_groups + 1 + router_width * n_panels));
     const std::size_t panel_bytes = 4 * router_panel_floats(model.n_features);

@@ -128,7 +128,7 @@ inline Status expand_about_one(Cascade<Source>& cascade, const PreparedModel& pr
 // --- many centers
 
 // Rows [first, first + n) of the source in the order of their centers: those of center c are order[starts[c]] ...
-// order[starts[c + 1] - 1], counted from `first`.
+// order[starts[c + 1] - 1], counted from `first`. On the way there `center_of` holds their groups.
 struct Routing {
     std::uint32_t *center_of, *order, *starts;
 
@@ -138,20 +138,54 @@ struct Routing {
           order(center_of + route_rows),
           starts(order + route_rows) {}
 
+    // `y` is room for routed_rows rows.
     template <class Source>
     Status fill(const ModelView& model, const Source& source, std::size_t first, std::size_t n, float* y) {
-        for (std::size_t c = 0; c <= model.n_centers; ++c) starts[c] = 0;
         for (std::size_t i = 0; i < n; ++i) {
             const Status status = source.check_order(first + i);
             if (status != Status::ok) return status;
-            source.load_one(first + i, model.center, model.input_scale, y);
-            center_of[i] = static_cast<std::uint32_t>(route(model, y));
-            ++starts[center_of[i]];
+            order[i] = static_cast<std::uint32_t>(i);
         }
-        std::uint32_t end = 0;
-        for (std::size_t c = 0; c <= model.n_centers; ++c) starts[c] = end += starts[c];
-        for (std::size_t i = n; i-- > 0;) order[--starts[center_of[i]]] = static_cast<std::uint32_t>(i);
+        const std::size_t stride = model.n_features;
+        std::size_t found[routed_rows];
+        for (std::size_t k = 0; k < n; k += routed_rows) {
+            const std::size_t m = load(model, source, first, k, n, y);
+            route_to_groups(model, y, stride, found);
+            for (std::size_t r = 0; r < m; ++r) center_of[k + r] = static_cast<std::uint32_t>(found[r]);
+        }
+        sort(n, model.router.n_groups);
+        for (std::size_t g = 0; g < model.router.n_groups; ++g) {
+            const std::size_t end = starts[g + 1];
+            for (std::size_t k = starts[g]; k < end; k += routed_rows) {
+                const std::size_t m = load(model, source, first, k, end, y);
+                route_in_group(model, g, y, stride, found);
+                for (std::size_t r = 0; r < m; ++r) center_of[order[k + r]] = static_cast<std::uint32_t>(found[r]);
+            }
+        }
+        sort(n, model.n_centers);
         return Status::ok;
+    }
+
+  private:
+    // The rows order[k] ... order[end - 1], at most routed_rows of them; returns their number. What is left over of
+    // `y` keeps what it held.
+    template <class Source>
+    std::size_t load(const ModelView& model, const Source& source, std::size_t first, std::size_t k, std::size_t end,
+                     float* y) const {
+        const std::size_t m = end - k < routed_rows ? end - k : routed_rows;
+        for (std::size_t r = 0; r < m; ++r) {
+            source.load_one(first + order[k + r], model.center, model.input_scale, y + r * model.n_features);
+        }
+        return m;
+    }
+
+    // Counts and then sorts the rows by center_of, each kind in ascending order.
+    void sort(std::size_t n, std::size_t n_kinds) {
+        for (std::size_t c = 0; c <= n_kinds; ++c) starts[c] = 0;
+        for (std::size_t i = 0; i < n; ++i) ++starts[center_of[i]];
+        std::uint32_t end = 0;
+        for (std::size_t c = 0; c <= n_kinds; ++c) starts[c] = end += starts[c];
+        for (std::size_t i = n; i-- > 0;) order[--starts[center_of[i]]] = static_cast<std::uint32_t>(i);
     }
 };
 

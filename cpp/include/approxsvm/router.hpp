@@ -21,38 +21,54 @@ constexpr std::size_t router_panels(std::size_t n_points) {
     return (n_points + router_width - 1) / router_width;
 }
 
-// The slot, router_width * panel + lane, of the nearest point of some panels; 0 where all scores are NaN.
-inline std::size_t nearest_slot(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y) {
-    constexpr int registers = static_cast<int>(router_width) / lanes;
-    f32v best[registers];
-    APPROXSVM_UNROLL for (int v = 0; v < registers; ++v) best[v] = set1(largest_float);
-    for (std::size_t p = 0; p < n_panels; ++p) {
-        // Two sums each, over even and odd features: more of them on their way at a time.
-        f32v even[registers], odd[registers];
-        const float* x = panels + p * router_panel_floats(n_features);
-        APPROXSVM_UNROLL for (int v = 0; v < registers; ++v) {
-            even[v] = load(x + v * lanes);
-            odd[v] = zero();
-        }
-        x += router_width;
-        std::size_t j = 0;
-        for (; j + 2 <= n_features; j += 2, x += 2 * router_width) {
-            const f32v y0 = set1(y[j]), y1 = set1(y[j + 1]);
-            APPROXSVM_UNROLL for (int v = 0; v < registers; ++v) {
-                even[v] = fmadd(load(x + v * lanes), y0, even[v]);
-                odd[v] = fmadd(load(x + router_width + v * lanes), y1, odd[v]);
-            }
-        }
-        if (j < n_features) {
-            const f32v y0 = set1(y[j]);
-            APPROXSVM_UNROLL for (int v = 0; v < registers; ++v) even[v] = fmadd(load(x + v * lanes), y0, even[v]);
-        }
-        APPROXSVM_UNROLL for (int v = 0; v < registers; ++v) {
-            best[v] = min_or_nan(best[v], with_low_byte(add(even[v], odd[v]), static_cast<std::uint32_t>(p)));
+// Rows that are routed together, and panels that they are compared with at a time: eight independent sums, so that
+// the multiply-add units are busy, and every number that is loaded is used more than once.
+constexpr int routed_rows = lanes == 16 ? 4 : 2;
+constexpr int routed_panels = lanes >= 8 ? 2 : 1;
+constexpr int router_registers = static_cast<int>(router_width) / lanes;
+
+// The best scores so far of each lane, with the panel that they came from in their lowest eight bits.
+struct BestScores {
+    f32v score[routed_rows][router_registers];
+};
+
+template <int Panels>
+APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
+                                          const float* y, std::size_t stride, BestScores& best) {
+    const std::size_t panel_floats = router_panel_floats(n_features);
+    const float* x = panels + first * panel_floats;
+    f32v sum[Panels][routed_rows][router_registers];
+    APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
+        APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
+            const f32v half_sq_norm = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
+            APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) sum[p][r][v] = half_sq_norm;
         }
     }
+    for (std::size_t j = 0; j < n_features; ++j) {
+        x += router_width;
+        f32v yj[routed_rows];
+        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) yj[r] = set1(y[static_cast<std::size_t>(r) * stride + j]);
+        APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
+            APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
+                const f32v xj = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
+                APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) sum[p][r][v] = fmadd(xj, yj[r], sum[p][r][v]);
+            }
+        }
+    }
+    APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
+        const std::uint32_t number = static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(p);
+        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+            APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
+                best.score[r][v] = min_or_nan(best.score[r][v], with_low_byte(sum[p][r][v], number));
+            }
+        }
+    }
+}
+
+// The slot, router_width * panel + lane, of the best score; 0 where all are NaN.
+APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std::size_t n_panels) {
     float score[router_width];
-    APPROXSVM_UNROLL for (int v = 0; v < registers; ++v) store(score + v * lanes, best[v]);
+    APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) store(score + v * lanes, best[v]);
     std::size_t lane = 0;
     for (std::size_t i = 1; i < router_width; ++i) {
         if (score[i] < score[lane] || score[lane] != score[lane]) lane = i;
@@ -63,14 +79,44 @@ inline std::size_t nearest_slot(const float* panels, std::size_t n_panels, std::
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// The number of a center near the row whose coordinates are y = input_scale (z - model.center).
-inline std::size_t route(const ModelView& model, const float* y) {
+// For each of routed_rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
+inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
+                          std::size_t stride, std::size_t* slots) {
+    BestScores best;
+    APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+        APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) best.score[r][v] = set1(largest_float);
+    }
+    std::size_t p = 0;
+    for (; p + routed_panels <= n_panels; p += routed_panels) {
+        compare_with_panels<routed_panels>(panels, p, n_features, y, stride, best);
+    }
+    for (; p < n_panels; ++p) compare_with_panels<1>(panels, p, n_features, y, stride, best);
+    APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) slots[r] = best_slot(best.score[r], n_panels);
+}
+
+// The groups of routed_rows rows whose coordinates are y = input_scale (z - model.center).
+inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t* groups) {
     const RouterView& router = model.router;
-    const std::size_t slot = nearest_slot(router.groups, router_panels(router.n_groups), model.n_features, y);
-    const std::size_t group = slot < router.n_groups ? slot : 0;
+    nearest_slots(router.groups, router_panels(router.n_groups), model.n_features, y, stride, groups);
+    for (int r = 0; r < routed_rows; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
+}
+
+// The centers of routed_rows rows of one group.
+inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
+                           std::size_t* centers) {
+    const RouterView& router = model.router;
     const std::size_t first = router.starts[group], n = router.starts[group + 1] - first;
     const float* panels = router.panels + first * router_panel_floats(model.n_features);
-    return router.members[first * router_width + nearest_slot(panels, n, model.n_features, y)];
+    nearest_slots(panels, n, model.n_features, y, stride, centers);
+    for (int r = 0; r < routed_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
+}
+
+// The center of one row.
+inline std::size_t route(const ModelView& model, const float* y) {
+    std::size_t found[routed_rows];
+    route_to_groups(model, y, 0, found);  // a stride of 0 repeats the row
+    route_in_group(model, found[0], y, 0, found);
+    return found[0];
 }
 
 }  // namespace APPROXSVM_TARGET
