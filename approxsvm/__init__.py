@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.kernel_model import KernelModel
     from approxsvm.readers import read_model
+    from approxsvm.readers.data import read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
 
 __version__ = version("approxsvm")
@@ -42,6 +43,7 @@ _HOMES = {
     "read_libsvm_data": "approxsvm.readers.libsvm",
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
+    "read_rows": "approxsvm.readers.data",
     "verify": "approxsvm.audit",
 }
 
@@ -65,6 +67,7 @@ __all__ = [
     "read_libsvm_data",
     "read_libsvm_model",
     "read_model",
+    "read_rows",
     "verify",
 ]
 

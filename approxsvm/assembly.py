@@ -269,7 +269,8 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
     records["direction_scale"] = scales
     records["direction_trace"] = certificates.direction_traces
     records["direction_error"] = errors
-    return (directions / scales[:, np.newaxis]).astype("<f4")[:, _storage_order(n_features, 2)].tobytes()
+    narrowed: npt.NDArray[np.float32] = (directions / scales[:, np.newaxis]).astype("<f4")
+    return narrowed[:, _storage_order(n_features, 2)].tobytes()
 
 
 @lru_cache(maxsize=32)
@@ -336,7 +337,7 @@ def _panels(points: FloatArray, slots: npt.NDArray[Any]) -> bytes:
         rows = np.concatenate([0.5 * (points**2).sum(axis=1, keepdims=True), -points], axis=1)[slots]
         limit = float(np.finfo(np.float32).max)
         panels = rows.reshape(-1, ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
-    return panels.astype("<f4").tobytes()
+    return bytes(panels.astype("<f4").tobytes())
 
 
 def _expansion_check_rows(

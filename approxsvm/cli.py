@@ -63,6 +63,27 @@ _FILE = click.Path(path_type=Path)
     help="Point expanded about: the mean of the support vectors, or the origin as in the paper.",
 )
 @click.option(
+    "--data",
+    type=_FILE,
+    help="Rows like those to predict, best the training rows: a LIBSVM, .npy, .csv or .parquet file. They say where "
+    "expansions are needed.",
+)
+@click.option("--degree", type=click.IntRange(1, 6), help="Force this degree; chosen by cost otherwise.")
+@click.option("--centers", type=click.IntRange(min=1), help="Force this many centers; chosen by cost otherwise.")
+@click.option(
+    "--effort",
+    type=click.Choice(["low", "normal", "high"]),
+    default="normal",
+    show_default=True,
+    help="Try up to 64, 1,024 or 4,096 centers.",
+)
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Limit on the size of the artifact.")
+@click.option(
+    "--target-error",
+    type=click.FloatRange(0.0, 1.0),
+    help="With --mode approximate: the smallest expansion with at most this share of labels wrong on --data.",
+)
+@click.option(
     "--n-features",
     type=click.IntRange(min=1),
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
@@ -74,6 +95,12 @@ def convert_model(
     mode: Any,
     tolerance: float | None,
     center: Any,
+    data: Path | None,
+    degree: int | None,
+    centers: int | None,
+    effort: Any,
+    max_bytes: int | None,
+    target_error: float | None,
     n_features: int | None,
     trust: bool,
 ) -> None:
@@ -93,14 +120,28 @@ def convert_model(
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     terminal = Console(stderr=True)
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
-        task = bar.add_task(f"Compiling {source}", total=1.0)
+        task = bar.add_task(f"Reading {source}", total=1.0)
         model = approxsvm.read_model(source, n_features=n_features, trust=trust)
+        rows = None
+        if data is not None:
+            bar.update(task, description=f"Reading {data}")
+            rows = approxsvm.read_rows(data, n_features=model.n_features)
+
+        def show(step: str, share: float) -> None:
+            bar.update(task, description=step, completed=share)
+
         fast = approxsvm.compile(
             model,
+            rows,
             mode=mode,
+            degree=degree or "auto",
+            n_centers=centers or "auto",
             tolerance=tolerance,
             center=center,
-            progress=lambda share: bar.update(task, completed=share),
+            target_error=target_error,
+            max_bytes=max_bytes,
+            effort=effort,
+            progress=show,
         )
         fast.save(output)
     seconds = time.perf_counter() - start
@@ -112,6 +153,8 @@ def convert_model(
         f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({size}), {seconds:.2f} s",
         soft_wrap=True,
     )
+    if summary.plan:
+        console.print(f"plan: {summary.plan}", soft_wrap=True)
 
 
 @main.command()
@@ -132,7 +175,7 @@ def inspect(artifact: Path) -> None:
 @main.command()
 @click.argument("artifact", type=_FILE)
 @click.option("--against", required=True, type=_FILE, help="The model that the artifact was made from.")
-@click.option("--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM file.")
+@click.option("--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM, .npy, .csv or .parquet file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
 def verify(artifact: Path, against: Path, data: Path, as_json: bool, trust: bool) -> None:
@@ -144,7 +187,7 @@ def verify(artifact: Path, against: Path, data: Path, as_json: bool, trust: bool
     """
     fast = approxsvm.load(artifact)
     model = approxsvm.read_model(against, n_features=fast.n_features_in_, trust=trust)
-    rows = approxsvm.read_libsvm_data(data, n_features=fast.n_features_in_)[0]
+    rows = approxsvm.read_rows(data, n_features=fast.n_features_in_)
     result = approxsvm.verify(fast, model, rows)
     if as_json:
         click.echo(json.dumps(result.as_dict()))

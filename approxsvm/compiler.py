@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from approxsvm.expansion.stack import value_range
 from approxsvm.kernel_model import KernelModel
 from approxsvm.readers import read_model
 
+Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
 DEFAULT_SHARE_OF_RANGE = 1e-3
 
@@ -38,7 +40,7 @@ def compile(
     effort: planner.Effort = "normal",
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> CompiledModel:
     """Compile a trained RBF kernel machine into a small, fast predictor.
 
@@ -81,7 +83,7 @@ def compile(
     n_jobs : int, optional
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     progress : callable, optional
-        Told the share of the work done, from 0 to 1, while the bound is computed.
+        Told what is being done, in words, and the share of that which is done, from 0 to 1.
 
     Returns
     -------
@@ -157,20 +159,20 @@ def _build(
     choice: taylor.CenterChoice,
     tolerance: float | None,
     limits: planner.Limits,
-    progress: Callable[[float], None],
+    progress: Progress,
 ) -> Artifact:
     center = taylor.choose_center(model, choice)
     frame = assembly.Frame(center, choice, *taylor.sv_norms(model, center))
     promise = _promise(model, mode, tolerance)
     plan = planner.Plan(None, "")
     if mode != "exact":
-        plan = planner.choose(model, frame, rows, mode, promise, limits, lambda share: progress(0.5 * share))
+        plan = planner.choose(model, frame, rows, mode, promise, limits, partial(progress, "Planning"))
     expanded = None
     if plan.candidate is None:
         mode = "exact"
         promise = max(promise, least_tolerance(model))
     else:
-        expanded = planner.build_expanded(model, plan.candidate, mode, lambda share: progress(0.5 + 0.5 * share))
+        expanded = planner.build_expanded(model, plan.candidate, mode, partial(progress, "Expanding"))
     artifact = assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
     if limits.max_bytes is not None and len(artifact.data) > limits.max_bytes:
         raise UnsupportedModelError(
@@ -190,7 +192,7 @@ def _promise(model: KernelModel, mode: Mode, tolerance: float | None) -> float:
     return least if mode == "exact" else max(DEFAULT_SHARE_OF_RANGE * value_range(model), least)
 
 
-def _ignore(share: float) -> None:
+def _ignore(step: str, share: float) -> None:
     pass
 
 

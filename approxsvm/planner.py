@@ -57,6 +57,8 @@ MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
 _WORTHWHILE: Final = 0.75
+# Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
+_ENOUGH_SUPPORT_VECTORS: Final = 0.9
 _ROW_COST: Final = 3_000.0
 _ROUTING_COST: Final = 12_000.0
 _KERNEL_COST: Final = 30.0
@@ -194,7 +196,15 @@ def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
     rows = model.support_vectors if X is None else X
     chosen = np.random.default_rng(random_state).permutation(rows.shape[0])[:MAX_SAMPLE_ROWS]
     n_held_out = int(len(chosen) * HELD_OUT_SHARE)
-    return Sample(rows[np.sort(chosen[n_held_out:])], rows[np.sort(chosen[:n_held_out])], X is None)
+    return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), X is None)
+
+
+def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
+    """Some of the rows, in their order; sparse ones with the narrow indices that scikit-learn insists on."""
+    part = rows[np.sort(chosen)]
+    if not isinstance(part, np.ndarray):
+        part.indices, part.indptr = part.indices.astype(np.int32), part.indptr.astype(np.int32)
+    return part
 
 
 class Planner:
@@ -367,6 +377,10 @@ class Planner:
         return _ROW_COST + routing + self._coefficients(min(degree, 2))
 
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
+        if self._mode == "approximate":
+            return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
+        if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
+            return True
         return self._expansion_cost(1, n_centers) >= 0.9 * min(c.cost for c in tried)
 
     def _tried(self, candidate: Candidate) -> Candidate:
@@ -382,7 +396,8 @@ class Planner:
             return replace(candidate, error=float(np.mean((values > 0.0) != (exact > 0.0))))
         share = dict(zip(STAGES, np.bincount(stages, minlength=len(STAGES)) / len(stages), strict=True))
         d, degree = self._model.n_features, candidate.degree
-        further = n_monomials(d, 2) if degree == 2 else self._coefficients(degree) - self._coefficients(min(degree, 2))
+        beyond = self._coefficients(degree) - self._coefficients(min(degree, 2))
+        further = float(n_monomials(d, 2) if degree == 2 else beyond)
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
         cost = self._expansion_cost(degree, len(candidate.points.centers))
         if candidate.points.router:

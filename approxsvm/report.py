@@ -33,8 +33,10 @@ class Summary:
         The paper's limit 1 / (4 max||x||^2) with norms from the center, taken over the support vectors.
     n_bytes : int
         Size of the artifact.
+    plan : str
+        Why the compiler chose what it chose.
     certified_fraction : float or None
-        Share of the rows predicted so far that the expansion's own bound proved; None before any, and in other modes
+        Share of the rows predicted so far that an expansion's own bound proved; None before any, and in other modes
         than "certified", which do not settle rows by it.
     rows_per_stage : dict
         How many rows each stage has answered so far.
@@ -52,6 +54,7 @@ class Summary:
     gamma: float
     gamma_max_support_vectors: float
     n_bytes: int
+    plan: str
     certified_fraction: float | None
     rows_per_stage: dict[str, int]
 
@@ -82,6 +85,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=len(artifact.data),
+        plan=artifact.plan,
         certified_fraction=proven / n_rows if n_rows and artifact.mode == "certified" else None,
         rows_per_stage=rows_per_stage,
     )
