@@ -130,6 +130,7 @@ class Candidate:
     cost: float = math.inf
     certified: float = 0.0
     error: float = 1.0
+    expanded: Expanded | None = None  # where trying it took all of it
 
     @property
     def name(self) -> str:
@@ -271,8 +272,8 @@ class Planner:
             )
             return Plan(None, reason)
         reason = (
-            f"{best.name}, the fastest of {len(tried)} plans tried: certifies {best.certified:.1%} and should take "
-            f"{share:.1%} of the exact engine's time, {judgement}"
+            f"{best.name}{f', the fastest of {len(tried)} plans tried' if len(tried) > 1 else ''}: "
+            f"certifies {best.certified:.1%} and should take {share:.1%} of the exact engine's time, {judgement}"
         )
         return Plan(best, reason)
 
@@ -389,6 +390,8 @@ class Planner:
         if rows.shape[0] == 0:
             return candidate
         expanded = build_expanded(self._model, replace(candidate, points=points), self._mode)
+        if points is candidate.points:
+            candidate = replace(candidate, expanded=expanded)
         artifact = assembly.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
         values, _, stages = estimator_for(artifact)._evaluate(rows, bounds=True)
         if self._mode == "approximate":
@@ -429,6 +432,8 @@ def build_expanded(
     model: KernelModel, candidate: Candidate, mode: Mode, progress: Callable[[float], None] | None = None
 ) -> Expanded:
     """Expand about all centers of a candidate, and certify."""
+    if candidate.expanded is not None:
+        return candidate.expanded
     points = candidate.points
     expansions, certificates = expand_and_certify(
         model,
