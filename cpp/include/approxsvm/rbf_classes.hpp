@@ -20,6 +20,12 @@
 
 #include "rbf.hpp"
 
+#if defined(__GNUC__)
+#define APPROXSVM_NOINLINE __attribute__((noinline))
+#else
+#define APPROXSVM_NOINLINE
+#endif
+
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
@@ -258,21 +264,31 @@ inline void class_sums_block(const ClassKernelExpansion<Real>& expansion, const 
 
 // --- one row, dense or sparse: one SIMD lane per support vector
 
-constexpr std::size_t max_chunk_panels = 64;
+constexpr std::size_t max_chunk_panels = 32;
 
 // Panels whose kernel values are kept, in float64, until they are added up: many, for then classes are split rarely,
 // but no more than stay in the second-level cache while sparse rows pass over them.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
-    constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 256 * 1024;
+    constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
     return n < group ? group : n > max_chunk_panels ? max_chunk_panels : n;
 }
 
-// Kernel values of a row with the support vectors of n_panels panels, in float64; terms as in panel_products.
+// Kernel values of a chunk.
+template <class Real>
+constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
+
+// Sparse rows that share the coefficients while these are in registers, and sums that advance together for each.
+constexpr int rows_together = tile_rows == 8 ? 4 : 2;
+constexpr int row_sums_together = 5;
+
+// Kernel values of a row with the support vectors of n_panels panels, in float64; terms as in panel_products. Never
+// inlined: among the loops around it, compilers run out of registers for the addresses of its innermost one (12 % at
+// 784 features).
 template <class Real, class FeatureOf>
-APPROXSVM_INLINE void chunk_kernels(const KernelExpansion<Real>& expansion, std::size_t first_panel,
-                                    std::size_t n_panels, const Real* values, std::size_t n_terms, FeatureOf feature_of,
-                                    Real half_sq_norm, double* kernel) {
+APPROXSVM_NOINLINE inline void chunk_kernels(const KernelExpansion<Real>& expansion, std::size_t first_panel,
+                                             std::size_t n_panels, const Real* values, std::size_t n_terms,
+                                             FeatureOf feature_of, Real half_sq_norm, double* kernel) {
     constexpr int halves = lanes_of<Real> / lanes64;
     const auto add_panels = [&](auto n, std::size_t panel) {
         constexpr int n_registers = n.value * panel_registers;
@@ -291,25 +307,37 @@ APPROXSVM_INLINE void chunk_kernels(const KernelExpansion<Real>& expansion, std:
     for (; panel < end; ++panel) add_panels(Number<1>{}, panel);
 }
 
-// sums[f] += the products of n_panels panels of kernel values of one class with the coefficients of Sums functions.
-template <int Sums, std::size_t Width>
+// Adds the products of n_panels panels of kernel values with the coefficients of Sums functions to the sums of Rows
+// rows. Row r has its kernel values at kernel + r chunk_lanes and its sums at sums + r n_sums.
+template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
-                                     std::size_t coef_stride, double* sums) {
-    f64v sum[Sums];
-    APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) sum[f] = zero64();
-    for (const double* const end = kernel + n_panels * Width; kernel != end; kernel += Width, coef += coef_stride) {
-        APPROXSVM_UNROLL for (std::size_t i = 0; i < Width; i += lanes64) {
-            const f64v k = load(kernel + i);
+                                     std::size_t coef_stride, double* sums, std::size_t n_sums) {
+    constexpr std::size_t width = panel_width<Real>;
+    f64v sum[Rows][Sums];
+    APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+        APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) sum[r][f] = zero64();
+    }
+    for (const double* const end = kernel + n_panels * width; kernel != end; kernel += width, coef += coef_stride) {
+        for (std::size_t i = 0; i < width; i += lanes64) {
+            f64v k[Rows];
+            APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+                k[r] = load(kernel + static_cast<std::size_t>(r) * chunk_lanes<Real> + i);
+            }
             APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) {
-                sum[f] = fmadd(load(coef + static_cast<std::size_t>(f) * Width + i), k, sum[f]);
+                const f64v a = load(coef + static_cast<std::size_t>(f) * width + i);
+                APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) sum[r][f] = fmadd(a, k[r], sum[r][f]);
             }
         }
     }
-    APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) sums[f] += sum_of_lanes(sum[f]);
+    APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+        double* const of_row = sums + static_cast<std::size_t>(r) * n_sums;
+        APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) of_row[f] += sum_of_lanes(sum[r][f]);
+    }
 }
 
-// The part of a chunk's support vectors in the sums of a row, (n_classes, n_classes), from their kernel values.
-template <class Real>
+// The part of a chunk's support vectors in the sums of Rows rows, (Rows, n_classes, n_classes), from kernel values,
+// (Rows, chunk_lanes).
+template <int Rows, class Real>
 APPROXSVM_INLINE void add_chunk_sums(const ClassKernelExpansion<Real>& expansion, std::size_t first_panel,
                                      std::size_t n_panels, const double* kernel, double* sums) {
     constexpr std::size_t width = panel_width<Real>;
@@ -319,33 +347,41 @@ APPROXSVM_INLINE void add_chunk_sums(const ClassKernelExpansion<Real>& expansion
         std::size_t after = panel + 1;
         while (after < end && expansion.class_of_panel[after] == c) ++after;
         const double* const coef = expansion.coef + panel * n_classes * width;
-        const double* const values = kernel + (panel - first_panel) * width;
-        for_sums<5>(0, n_classes, [&](auto n, std::size_t first) {
-            add_panel_sums<n.value, width>(values, after - panel, coef + first * width, n_classes * width,
-                                           sums + c * n_classes + first);
+        const double* const of_class = kernel + (panel - first_panel) * width;
+        for_sums<row_sums_together>(0, n_classes, [&](auto n, std::size_t first) {
+            add_panel_sums<n.value, Rows, Real>(of_class, after - panel, coef + first * width, n_classes * width,
+                                                sums + c * n_classes + first, n_classes * n_classes);
         });
         panel = after;
     }
 }
 
-// The sums of n_rows rows, (n_rows, n_classes, n_classes): row r has n_terms_of(r) entries from values[start_of(r)] on,
-// at the features feature_of(k).
-template <class Real, class StartOf, class FeatureOf>
+// The sums of n_rows rows, (n_rows, n_classes, n_classes): row r has the entries values[k], start_of(r) <= k <
+// start_of(r + 1), at the features feature_of(k).
+template <int Rows, class Real, class StartOf, class FeatureOf>
 APPROXSVM_INLINE void class_sums_rows(const ClassKernelExpansion<Real>& expansion, const Real* values, StartOf start_of,
                                       FeatureOf feature_of, std::size_t n_rows, const Real* half_sq_norm,
                                       double* sums) {
     const KernelExpansion<Real>& kernels = expansion.kernels;
     const std::size_t n_sums = expansion.n_classes * expansion.n_classes, chunk = chunk_panels(kernels.n_features);
     for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
-    alignas(cache_line_bytes) double kernel[max_chunk_panels * panel_width<Real>];
+    alignas(cache_line_bytes) double kernel[Rows * chunk_lanes<Real>];
     for (std::size_t panel = 0; panel < kernels.n_panels; panel += chunk) {
         const std::size_t left = kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
-        for (std::size_t r = 0; r < n_rows; ++r) {
-            const std::size_t start = start_of(r), n_terms = start_of(r + 1) - start;
-            const auto feature = [=](std::size_t k) { return feature_of(start + k); };
-            chunk_kernels(kernels, panel, n_panels, values + start, n_terms, feature, half_sq_norm[r], kernel);
-            add_chunk_sums(expansion, panel, n_panels, kernel, sums + r * n_sums);
+        const auto add_rows = [&](auto n, std::size_t first) {
+            for (std::size_t r = 0; r < n.value; ++r) {
+                const std::size_t start = start_of(first + r), n_terms = start_of(first + r + 1) - start;
+                const auto feature = [=](std::size_t k) { return feature_of(start + k); };
+                chunk_kernels(kernels, panel, n_panels, values + start, n_terms, feature, half_sq_norm[first + r],
+                              kernel + r * chunk_lanes<Real>);
+            }
+            add_chunk_sums<n.value>(expansion, panel, n_panels, kernel, sums + first * n_sums);
+        };
+        std::size_t r = 0;
+        if constexpr (Rows > 1) {
+            for (; r + Rows <= n_rows; r += Rows) add_rows(Number<Rows>{}, r);
         }
+        for (; r < n_rows; ++r) add_rows(Number<1>{}, r);
     }
     for (std::size_t r = 0; r < n_rows; ++r) clear_unreachable_sums(half_sq_norm + r, 1, n_sums, sums + r * n_sums);
 }
@@ -355,7 +391,7 @@ template <class Real>
 inline void class_sums_row(const ClassKernelExpansion<Real>& expansion, const Real* u, Real half_sq_norm,
                            double* sums) {
     const std::size_t n_features = expansion.kernels.n_features;
-    class_sums_rows(
+    class_sums_rows<1>(
         expansion, u, [=](std::size_t r) { return r * n_features; }, [](std::size_t k) { return k; }, 1, &half_sq_norm,
         sums);
 }
@@ -368,7 +404,7 @@ inline void class_sums_sparse(const ClassKernelExpansion<Real>& expansion, const
     const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
     for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
         const std::size_t left = n_rows - first;
-        class_sums_rows(
+        class_sums_rows<rows_together>(
             expansion, values, [=](std::size_t r) { return row_starts[first + r]; },
             [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); },
             left < sparse_block_rows ? left : sparse_block_rows, half_sq_norm + first, sums + first * n_sums);
