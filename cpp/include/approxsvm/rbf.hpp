@@ -104,6 +104,17 @@ constexpr std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_fea
     return n_lanes * ((n_features + 1) * sizeof(Real) + 2 * sizeof(double)) + cache_line_bytes;
 }
 
+// Writes support vector i, (n_features,) or null for zeros, into its lane of the panels and returns half_theta times
+// its squared norm.
+template <class Real>
+inline Real set_panel_lane(Real* panels, std::size_t i, std::size_t n_features, const double* scaled,
+                           double half_theta) {
+    constexpr std::size_t width = panel_width<Real>;
+    Real* const x = panels + i / width * width * n_features + i % width;
+    for (std::size_t j = 0; j < n_features; ++j) x[j * width] = scaled ? static_cast<Real>(scaled[j]) : Real{0};
+    return static_cast<Real>(half_theta * sq_norm(x, n_features, width));
+}
+
 // Fills a KernelExpansion, one support vector at a time, in memory of kernel_expansion_bytes that the caller lends.
 template <class Real>
 class KernelExpansionWriter {
@@ -146,10 +157,7 @@ class KernelExpansionWriter {
   private:
     // `scaled` may be null, for zeros.
     void set_lane(std::size_t i, const double* scaled, double coefficient, double weight) {
-        constexpr std::size_t width = panel_width<Real>;
-        Real* x = panels_ + i / width * width * n_features_ + i % width;
-        for (std::size_t j = 0; j < n_features_; ++j) x[j * width] = scaled ? static_cast<Real>(scaled[j]) : Real{0};
-        const Real half_sq_norm = static_cast<Real>(half_theta_ * sq_norm(x, n_features_, width));
+        const Real half_sq_norm = set_panel_lane(panels_, i, n_features_, scaled, half_theta_);
         half_sq_norms_[i] = half_sq_norm;
         if (half_sq_norm > result_.max_half_sq_norm) result_.max_half_sq_norm = half_sq_norm;
         coef_[i] = coefficient;
@@ -242,6 +250,23 @@ APPROXSVM_INLINE void add_inner_products(const Real* panel, const Real* block, s
     }
 }
 
+// K of the support vectors first .. first + tile_rows and register v of the rows of a block, from their inner products.
+template <int Registers, class Real>
+APPROXSVM_INLINE void tile_kernels(const KernelExpansion<Real>& expansion, std::size_t first,
+                                   const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,
+                                   const Real* half_sq_norm, typename RegisterOf<Real>::type (&kernel)[tile_rows]) {
+    using Register = typename RegisterOf<Real>::type;
+    const Register theta = set1(expansion.theta), nought = set1(Real{0});
+    const Real* const half_sq = expansion.half_sq_norms + first;
+    const Register minus_half_sq_norm = sub(nought, load(half_sq_norm + v * lanes_of<Real>));
+    Register minus_half_sq_norms[tile_rows];
+    APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+        kernel[i] = inner[i][v];
+        minus_half_sq_norms[i] = sub(minus_half_sq_norm, set1(half_sq[i]));
+    }
+    to_kernel_values(theta, kernel, minus_half_sq_norms, nought);
+}
+
 // The part of the support vectors first .. first + tile_rows in the sums of a block, from their inner products.
 template <int Registers, class Real>
 APPROXSVM_INLINE void add_kernels(const KernelExpansion<Real>& expansion, std::size_t first,
@@ -249,18 +274,11 @@ APPROXSVM_INLINE void add_kernels(const KernelExpansion<Real>& expansion, std::s
                                   const Real* half_sq_norm, double* sum, double* moduli) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int width = lanes_of<Real>, halves = width / lanes64;
-    const Register theta = set1(expansion.theta), nought = set1(Real{0});
-    const Real* const half_sq = expansion.half_sq_norms + first;
     const double* const coef = expansion.coef + first;
     const double* const coef_moduli = expansion.coef_moduli + first;
     for (int v = 0; v < Registers; ++v) {
-        const Register minus_half_sq_norm = sub(nought, load(half_sq_norm + v * width));
-        Register kernel[tile_rows], minus_half_sq_norms[tile_rows];
-        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-            kernel[i] = inner[i][v];
-            minus_half_sq_norms[i] = sub(minus_half_sq_norm, set1(half_sq[i]));
-        }
-        to_kernel_values(theta, kernel, minus_half_sq_norms, nought);
+        Register kernel[tile_rows];
+        tile_kernels(expansion, first, inner, v, half_sq_norm, kernel);
         f64v s[halves], m[halves];
         APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) {
             s[h] = load(sum + v * width + h * lanes64);
@@ -390,24 +408,32 @@ APPROXSVM_INLINE void panel_products(const KernelExpansion<Real>& expansion, std
     } while (k < n_terms);
 }
 
+// From inner products to kernel values, in place.
+template <int Panels, class Real>
+APPROXSVM_INLINE void panel_kernels(const KernelExpansion<Real>& expansion, std::size_t first_panel, Real half_sq_norm,
+                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int n_registers = Panels * panel_registers;
+    const Real* const half_sq = expansion.half_sq_norms + first_panel * panel_width<Real>;
+    const Register theta = set1(expansion.theta), nought = set1(Real{0}), minus_half_sq_norm = set1(-half_sq_norm);
+    Register minus_half_sq_norms[n_registers];
+    APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+        minus_half_sq_norms[i] = sub(minus_half_sq_norm, load(half_sq + i * lanes_of<Real>));
+    }
+    to_kernel_values(theta, total, minus_half_sq_norms, nought);
+}
+
 // sum[l] += a_i K_i and moduli[l] += |a_i| K_i, where the support vectors i = l modulo lanes64 of the same panels are
 // added to each other first. `total` is used up.
 template <int Panels, class Real>
 APPROXSVM_INLINE void add_panel_kernels(const KernelExpansion<Real>& expansion, std::size_t first_panel,
                                         typename RegisterOf<Real>::type (&total)[Panels * panel_registers],
                                         Real half_sq_norm, f64v& sum, f64v& moduli) {
-    using Register = typename RegisterOf<Real>::type;
-    constexpr int width = lanes_of<Real>, halves = width / lanes64, n_registers = Panels * panel_registers;
+    constexpr int halves = lanes_of<Real> / lanes64, n_registers = Panels * panel_registers;
     const std::size_t first = first_panel * panel_width<Real>;
-    const Real* const half_sq = expansion.half_sq_norms + first;
     const double* coef = expansion.coef + first;
     const double* coef_moduli = expansion.coef_moduli + first;
-    const Register theta = set1(expansion.theta), nought = set1(Real{0}), minus_half_sq_norm = set1(-half_sq_norm);
-    Register minus_half_sq_norms[n_registers];
-    APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
-        minus_half_sq_norms[i] = sub(minus_half_sq_norm, load(half_sq + i * width));
-    }
-    to_kernel_values(theta, total, minus_half_sq_norms, nought);
+    panel_kernels<Panels>(expansion, first_panel, half_sq_norm, total);
     f64v s[2] = {zero64(), zero64()}, m[2] = {zero64(), zero64()};
     APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
         const f64v k[2] = {widened<0>(total[i]), widened<1>(total[i])};

@@ -1,0 +1,473 @@
+#include <algorithm>
+#include <approxsvm/rbf_classes.hpp>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "check.hpp"
+#include "skip_target.hpp"
+
+// The sums of all one-vs-one functions against the double loop that LIBSVM writes, in long double, within the rounding
+// bound of the exact engine. Compiled once per target.
+
+using namespace approxsvm;
+
+namespace {
+
+using Generator = std::mt19937_64;
+using Counts = std::vector<std::uint32_t>;
+
+void expect(bool holds, const std::string& what) {
+    if (!holds) check::report(__FILE__, __LINE__, what);
+}
+
+std::size_t total(const Counts& counts) {
+    std::size_t sum = 0;
+    for (const std::uint32_t n : counts) sum += n;
+    return sum;
+}
+
+// --- models and rows ---
+
+/// Support vectors in memory of exactly the promised size, at an address that is not aligned.
+template <class Real>
+struct Model {
+    Counts counts;
+    std::size_t n_classes, n_sv, n_features;
+    double half_theta;
+    std::vector<double> vectors;  // (n_sv, n_features), every entry a Real
+    std::vector<double> coef;     // (n_classes - 1, n_sv), as in LIBSVM
+    std::vector<double> weights;  // (n_sv,)
+    std::vector<char> memory;
+    ClassKernelExpansion<Real> expansion;
+
+    Model(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
+          double half_theta_, std::size_t misalignment = 1)
+        : counts(std::move(all_counts)),
+          n_classes(counts.size()),
+          n_sv(total(counts)),
+          n_features(features),
+          half_theta(half_theta_),
+          vectors(std::move(all_vectors)),
+          coef(std::move(all_coef)),
+          memory(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features)) {
+        const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(n_sv);
+        ClassKernelExpansionWriter<Real, std::uint32_t> writer(memory.data() + misalignment, counts.data(), n_classes,
+                                                               n_features, half_theta);
+        for (std::size_t s = 0; s < n_sv; ++s) {
+            weights.push_back(largest_modulus(coef.data() + s, n_classes - 1, stride) * (1.0 + static_cast<double>(s)));
+            writer.add_support_vector(vectors.data() + s * n_features, coef.data() + s, stride, weights[s]);
+        }
+        expansion = writer.expansion();
+    }
+    std::size_t n_sums() const { return n_classes * n_classes; }
+};
+
+/// (n_classes, n_classes) numbers for a row, in memory of that size.
+using Sums = std::vector<double>;
+
+template <class Real>
+using Rows = std::vector<std::vector<Real>>;
+
+/// Rows in blocks of Registers registers, the missing ones of the last block zero.
+template <int Registers, class Real>
+std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    const std::size_t n_blocks = (rows.size() + width - 1) / width, d = model.n_features;
+    std::vector<Real> blocks(n_blocks * d * width), half_sq_norm(n_blocks * width);
+    std::vector<double> sums(n_blocks * model.n_sums() * width, 99.0);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t j = 0; j < d; ++j) blocks[(r / width * d + j) * width + r % width] = rows[r][j];
+    }
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+        half_sq_norms_block<Registers>(model.expansion.kernels, blocks.data() + b * d * width,
+                                       half_sq_norm.data() + b * width);
+    }
+    class_sums_block<Registers>(model.expansion, blocks.data(), half_sq_norm.data(), sums.data(), n_blocks);
+    std::vector<Sums> result(rows.size(), Sums(model.n_sums()));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        const double* const of_block = sums.data() + r / width * model.n_sums() * width + r % width;
+        for (std::size_t f = 0; f < model.n_sums(); ++f) result[r][f] = of_block[f * width];
+    }
+    return result;
+}
+
+template <class Real>
+Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
+    Sums sums(model.n_sums(), 99.0);
+    class_sums_row(model.expansion, row.data(), half_sq_norm_row(model.expansion.kernels, row.data(), row.size()),
+                   sums.data());
+    return sums;
+}
+
+template <class Real>
+std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    std::vector<Real> values, half_sq_norm;
+    std::vector<std::int32_t> columns;
+    std::vector<std::size_t> starts = {0};
+    for (const std::vector<Real>& row : rows) {
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            if (row[j] == Real{0}) continue;
+            values.push_back(row[j]);
+            columns.push_back(static_cast<std::int32_t>(j));
+        }
+        const std::size_t start = starts.back();
+        half_sq_norm.push_back(half_sq_norm_row(model.expansion.kernels, values.data() + start, values.size() - start));
+        starts.push_back(values.size());
+    }
+    std::vector<double> sums(rows.size() * model.n_sums(), 99.0);
+    class_sums_sparse(model.expansion, values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(),
+                      sums.data());
+    std::vector<Sums> result;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        const auto first = sums.begin() + static_cast<std::ptrdiff_t>(r * model.n_sums());
+        result.emplace_back(first, first + static_cast<std::ptrdiff_t>(model.n_sums()));
+    }
+    return result;
+}
+
+bool same(const Sums& a, const Sums& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+// --- the judge ---
+
+/// Sums and what bounds their errors: moduli of the same products, the largest of them, norms.
+struct Reference {
+    std::vector<long double> sums, moduli, largest;
+    std::vector<long double> kernel;
+    long double max_norm = 0, row_norm = 0;
+};
+
+template <class Real>
+Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
+    const std::size_t k = model.n_classes;
+    Reference result{
+        std::vector<long double>(k * k), std::vector<long double>(k * k), std::vector<long double>(k * k), {}};
+    for (const Real x : row) result.row_norm += static_cast<long double>(x) * x;
+    result.row_norm = std::sqrt(result.row_norm);
+    std::size_t s = 0;
+    for (std::size_t c = 0; c < k; ++c) {
+        for (const std::size_t end = s + model.counts[c]; s < end; ++s) {
+            long double sq_distance = 0, sq_norm = 0;
+            for (std::size_t j = 0; j < row.size(); ++j) {
+                const long double x = model.vectors[s * model.n_features + j], difference = x - row[j];
+                sq_distance += difference * difference;
+                sq_norm += x * x;
+            }
+            const long double kernel = std::exp(-model.half_theta * sq_distance);
+            result.kernel.push_back(kernel);
+            result.max_norm = std::max(result.max_norm, std::sqrt(sq_norm));
+            for (std::size_t r = 0; r < k; ++r) {
+                const long double a = r + 1 < k ? model.coef[r * model.n_sv + s] : model.weights[s];
+                result.sums[c * k + r] += a * kernel;
+                result.moduli[c * k + r] += std::fabs(a) * kernel;
+                result.largest[c * k + r] = std::max(result.largest[c * k + r], std::fabs(a));
+            }
+        }
+    }
+    return result;
+}
+
+/// The bound of the norms form for one sum over a class of n support vectors.
+template <class Real>
+long double error_bound(const Model<Real>& model, const Reference& truth, std::size_t f, long double n) {
+    constexpr bool narrow = std::is_same_v<Real, float>;
+    const long double u = std::numeric_limits<Real>::epsilon() / 2, reach = truth.max_norm + truth.row_norm;
+    const long double d = 1.01L * u * static_cast<long double>(inner_product_path(model.n_features) + 5) *
+                          model.half_theta * reach * reach;
+    const long double summation = (n + 2) * 0x1p-53L;
+    return 1.05L * truth.moduli[f] * (std::expm1(2 * d) + 6.1L * u + summation) +
+           n * truth.largest[f] * (narrow ? 0x1p-120L : 0x1p-1020L);
+}
+
+/// Within the bound; the pairs' values by LIBSVM's own loop; exactly nothing from an empty class.
+template <class Real>
+void judge(const Model<Real>& model, const Reference& truth, const Sums& sums, const std::string& what,
+           long double& worst) {
+    const std::size_t k = model.n_classes;
+    for (std::size_t f = 0; f < k * k; ++f) {
+        const std::uint32_t n = model.counts[f / k];
+        const long double bound = error_bound(model, truth, f, n), error = std::fabs(sums[f] - truth.sums[f]);
+        if (bound > 0) worst = std::max(worst, error / bound);
+        if (error <= bound && (n > 0 || sums[f] == 0.0)) continue;
+        expect(false, what + ", " + std::to_string(model.n_features) + " features, class " + std::to_string(f / k) +
+                          " of " + std::to_string(k) + " with " + std::to_string(n) + ", sum " + std::to_string(f % k) +
+                          ": error " + check::show(error) + " exceeds " + check::show(bound));
+        return;
+    }
+}
+
+template <class Real>
+void judge_pairs(const Model<Real>& model, const Reference& truth, const Sums& sums) {
+    const std::size_t k = model.n_classes;
+    std::vector<std::size_t> start(1, 0);
+    for (const std::uint32_t n : model.counts) start.push_back(start.back() + n);
+    for (std::size_t i = 0; i < k; ++i) {
+        for (std::size_t j = i + 1; j < k; ++j) {
+            const double *const coef1 = model.coef.data() + (j - 1) * model.n_sv, *const coef2 = model.coef.data() +
+                                                                                                 i * model.n_sv;
+            long double sum = 0;
+            for (std::size_t s = start[i]; s < start[i + 1]; ++s) sum += coef1[s] * truth.kernel[s];
+            for (std::size_t s = start[j]; s < start[j + 1]; ++s) sum += coef2[s] * truth.kernel[s];
+            const long double bound = error_bound(model, truth, i * k + j - 1, model.counts[i]) +
+                                      error_bound(model, truth, j * k + i, model.counts[j]);
+            const double value = pair_sum(sums.data(), k, 1, i, j), moduli = pair_moduli(sums.data(), k, 1, i, j);
+            expect(std::fabs(value - sum) <= 1.01L * bound + 0x1p-52L * std::fabs(sum), "the value of a pair");
+            expect(std::fabs(sum) <= 1.01L * moduli + 1.01L * bound, "the moduli of a pair");
+        }
+    }
+}
+
+// --- random models ---
+
+template <class Real>
+std::vector<Real> random_vector(Generator& generator, std::size_t n_features, double norm, double share_of_zeros) {
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    std::vector<Real> vector(n_features);
+    const double scale = norm / std::sqrt(static_cast<double>(std::max<std::size_t>(n_features, 1)));
+    for (Real& x : vector) {
+        const double value = normal(generator) * scale;
+        x = uniform(generator) < share_of_zeros ? Real{0} : static_cast<Real>(value);
+    }
+    return vector;
+}
+
+/// Every seventh support vector is a duplicate of one before, of this class or another; some coefficients are zero.
+template <class Real>
+Model<Real> random_model(Generator& generator, const Counts& counts, std::size_t n_features, double norm,
+                         double coef_exponent = 0) {
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(-1.0, 1.0), theta(0.5, 2.0);
+    std::vector<double> vectors, coef;
+    const std::size_t n_sv = total(counts);
+    for (std::size_t s = 0; s < n_sv; ++s) {
+        if (s % 7 == 6) {
+            const std::size_t twin = generator() % s * n_features;
+            for (std::size_t j = 0; j < n_features; ++j) vectors.push_back(vectors[twin + j]);
+        } else {
+            for (Real x : random_vector<Real>(generator, n_features, norm, 0.2)) {
+                vectors.push_back(static_cast<double>(x));
+            }
+        }
+    }
+    for (std::size_t i = 0; i < n_sv * (counts.size() - 1); ++i) {
+        const double a = normal(generator) * std::pow(10.0, coef_exponent * uniform(generator));
+        coef.push_back(generator() % 4 == 0 ? 0.0 : a);
+    }
+    return Model<Real>(counts, vectors, coef, n_features, theta(generator), generator() % 64);
+}
+
+/// Random rows of several norms and zeros, some of them support vectors.
+template <class Real>
+Rows<Real> random_rows(Generator& generator, const Model<Real>& model, std::size_t n_rows, double norm) {
+    Rows<Real> rows;
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        rows.push_back(random_vector<Real>(generator, model.n_features, r % 4 == 2 ? norm * 3 : norm, r % 3 ? 0.7 : 0));
+        if (r % 5 != 4 || model.n_sv == 0) continue;
+        const std::size_t twin = generator() % model.n_sv * model.n_features;
+        for (std::size_t j = 0; j < model.n_features; ++j) rows[r][j] = static_cast<Real>(model.vectors[twin + j]);
+    }
+    return rows;
+}
+
+/// All ways to evaluate the rows: within the bound, and bitwise the same however rows are grouped.
+template <class Real>
+void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_judged, long double& worst) {
+    const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
+    const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        expect(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
+    }
+    const std::string name = std::is_same_v<Real, float> ? "float" : "double";
+    for (std::size_t n = 0; n < n_judged && n < rows.size(); ++n) {
+        const std::size_t r = n % 2 == 0 ? n : rows.size() - n;
+        const Reference truth = reference(model, rows[r]);
+        judge(model, truth, block[r], "block of " + name, worst);
+        judge(model, truth, row_sums(model, rows[r]), "row of " + name, worst);
+        judge(model, truth, sparse[r], "sparse row of " + name, worst);
+        judge_pairs(model, truth, block[r]);
+        expect(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
+    }
+}
+
+/// Class sizes around the width of panels and tiles, for every number of classes: all the same, one of them empty or of
+/// one vector at every place, or mixed.
+std::vector<Counts> class_sizes(Generator& generator, std::size_t n_classes) {
+    constexpr std::uint32_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
+    std::vector<Counts> all;
+    for (const std::uint32_t n : sizes) all.push_back(Counts(n_classes, n));
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        for (const std::uint32_t n : {0u, 1u}) {
+            all.push_back(Counts(n_classes, 16));
+            all.back()[c] = n;
+        }
+    }
+    for (int repetition = 0; repetition < 4; ++repetition) {
+        Counts mixed(n_classes);
+        for (std::uint32_t& n : mixed) n = sizes[generator() % 14];
+        all.push_back(mixed);
+    }
+    return all;
+}
+
+template <class Real>
+void check_classes() {
+    Generator generator(1);
+    long double worst = 0;
+    for (std::size_t n_classes = 1; n_classes <= 12; ++n_classes) {
+        for (const Counts& counts : class_sizes(generator, n_classes)) {
+            const Model<Real> model = random_model<Real>(generator, counts, 1 + generator() % 6, 1.0);
+            check_rows(model, random_rows(generator, model, 1 + generator() % 50, 1.0), 2, worst);
+        }
+    }
+    std::cout << "    worst error / bound " << worst << '\n';
+}
+
+template <class Real>
+void check_features() {
+    Generator generator(2);
+    long double worst = 0;
+    std::vector<std::size_t> features = {0, 64, 65, 123, 257, 513, 1100};
+    for (std::size_t d = 1; d <= 40; ++d) features.push_back(d);
+    for (const std::size_t d : features) {
+        const Model<Real> model = random_model<Real>(generator, {20, 3, 0, 40, 17}, d, 1.0);
+        const std::size_t n_rows = 1 + generator() % (5 * static_cast<std::size_t>(lanes));
+        check_rows(model, random_rows(generator, model, n_rows, 1.0), 3, worst);
+    }
+    std::cout << "    worst error / bound " << worst << '\n';
+}
+
+/// Classes across many chunks of panels, chunks across many classes, more sparse rows than pass at once.
+template <class Real>
+void check_many() {
+    Generator generator(3);
+    long double worst = 0;
+    for (const std::size_t d : {2u, 90u, 600u}) {
+        const Model<Real> few = random_model<Real>(generator, {2500, 7, 1200}, d, 1.0);
+        check_rows(few, random_rows(generator, few, 60, 1.0), 3, worst);
+    }
+    const Model<Real> many = random_model<Real>(generator, Counts(120, 3), 5, 1.0);
+    check_rows(many, random_rows(generator, many, sparse_block_rows + 9, 1.0), 3, worst);
+    std::cout << "    worst error / bound " << worst << '\n';
+}
+
+/// From kernels of nearly one to kernels that underflow, and coefficients of all sizes.
+template <class Real>
+void check_norms() {
+    Generator generator(4);
+    long double worst = 0;
+    for (const double norm : {0.0, 1e-30, 1e-3, 0.3, 3.0, 6.0, 8.0, 12.0, 20.0, 30.0, 60.0}) {
+        for (const std::size_t d : {1u, 3u, 30u}) {
+            const Model<Real> model = random_model<Real>(generator, {9, 1, 24, 5}, d, norm, norm == 3.0 ? 200.0 : 1.0);
+            check_rows(model, random_rows(generator, model, 37, norm), 6, worst);
+        }
+    }
+    std::cout << "    worst error / bound " << worst << '\n';
+}
+
+template <class Real>
+void check_isolation() {
+    Generator generator(5);
+    const Model<Real> model = random_model<Real>(generator, {20, 1, 33}, 20, 1.0);
+    const Rows<Real> calm = random_rows(generator, model, 4 * static_cast<std::size_t>(lanes), 1.0);
+    const std::vector<Sums> block = block_sums<3>(model, calm), sparse = sparse_sums(model, calm);
+    const Real large = std::numeric_limits<Real>::max();
+    const Real sizes[] = {std::sqrt(large), std::sqrt(large) * 3, large / 2, large};
+    const Sums nothing(model.n_sums(), 0.0);
+    for (std::size_t r = 0; r < calm.size(); ++r) {
+        Rows<Real> rows = calm;
+        for (std::size_t j = 0; j < rows[r].size(); ++j) {
+            rows[r][j] = sizes[r % 4] * static_cast<Real>(j % 3 == 0 ? 1 : j % 3 == 1 ? -1 : 0.5);
+        }
+        const std::vector<Sums> new_block = block_sums<3>(model, rows), new_sparse = sparse_sums(model, rows);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            expect(same(i == r ? nothing : block[i], new_block[i]), "a huge row of a block");
+            expect(same(i == r ? nothing : sparse[i], new_sparse[i]), "a huge sparse row");
+        }
+        expect(same(nothing, row_sums(model, rows[r])), "a huge row");
+    }
+}
+
+/// Support vectors whose squared norm overflows are out of reach of every row.
+template <class Real>
+void check_huge_vectors() {
+    const double huge = std::sqrt(static_cast<double>(std::numeric_limits<Real>::max())) * 2;
+    const Model<Real> model({2, 1}, {1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
+    const Rows<Real> rows = {{1, 2}};
+    for (const Sums& sums : {row_sums(model, rows[0]), block_sums<1>(model, rows)[0], sparse_sums(model, rows)[0]}) {
+        expect(std::fabs(sums[0] - 1) < 1e-30 && std::fabs(sums[2]) < 1e-30, "a vector out of reach counts");
+    }
+}
+
+template <class Real>
+void check_layout() {
+    constexpr std::size_t width = panel_width<Real>;
+    const Counts counts = {1, 0, static_cast<std::uint32_t>(width) + 1};
+    const std::size_t n = width + 2;
+    std::vector<double> vectors, coef;
+    for (std::size_t s = 0; s < n; ++s) vectors.push_back(static_cast<double>(s + 1));
+    for (std::size_t i = 0; i < 2 * n; ++i) coef.push_back(static_cast<double>(i) - 3.5);
+    const Model<Real> model(counts, vectors, coef, 1, 0.5, 13);
+    const ClassKernelExpansion<Real>& expansion = model.expansion;
+    CHECK_EQ(reinterpret_cast<std::uintptr_t>(expansion.kernels.panels) % cache_line_bytes, 0u);
+    CHECK_EQ(expansion.kernels.n_panels, 3u);
+    CHECK_EQ(expansion.kernels.n_sv, n);
+    CHECK_EQ(expansion.kernels.max_half_sq_norm, static_cast<Real>(0.5 * static_cast<double>(n * n)));
+    constexpr std::uint32_t class_of_panel[] = {0, 2, 2};
+    for (std::size_t lane = 0; lane < 3 * width; ++lane) {
+        const std::size_t panel = lane / width, i = lane % width;
+        CHECK_EQ(expansion.class_of_panel[panel], class_of_panel[panel]);
+        const bool is_filled = panel == 0 ? i == 0 : panel == 1 || i == 0;
+        const std::size_t s = panel == 0 ? 0 : lane - width + 1;
+        CHECK_EQ(expansion.kernels.panels[lane], is_filled ? static_cast<Real>(s + 1) : Real{0});
+        const double* const of_lane = expansion.coef + panel * 3 * width + i;
+        CHECK_EQ(of_lane[0], is_filled ? model.coef[s] : 0.0);
+        CHECK_EQ(of_lane[width], is_filled ? model.coef[n + s] : 0.0);
+        CHECK_EQ(of_lane[2 * width], is_filled ? model.weights[s] : 0.0);
+    }
+}
+
+}  // namespace
+
+TEST(every_number_of_classes_and_their_sizes) {
+    check_classes<float>();
+    check_classes<double>();
+}
+TEST(every_number_of_features) {
+    check_features<float>();
+    check_features<double>();
+}
+TEST(large_classes_and_many_classes) {
+    check_many<float>();
+    check_many<double>();
+}
+TEST(norms_and_coefficients) {
+    check_norms<float>();
+    check_norms<double>();
+}
+TEST(a_row_out_of_reach_has_no_sums_and_no_influence) {
+    check_isolation<float>();
+    check_isolation<double>();
+}
+TEST(a_vector_out_of_reach_does_not_count) {
+    check_huge_vectors<float>();
+    check_huge_vectors<double>();
+}
+TEST(layout) {
+    check_layout<float>();
+    check_layout<double>();
+}
+TEST(largest_modulus_of_a_column) {
+    const double coef[] = {1, -2, 0.5, 7, -3, 9};
+    CHECK_EQ(largest_modulus(coef, 3, 2), 3.0);
+    CHECK_EQ(largest_modulus(coef + 1, 3, 2), 9.0);
+    CHECK_EQ(largest_modulus(coef, 0, 2), 0.0);
+}
