@@ -70,6 +70,12 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
+Evaluation part_of(const Evaluation& out, std::size_t first, std::size_t n_decisions) {
+    return {out.values ? out.values + first * n_decisions : nullptr,
+            out.bounds ? out.bounds + first * n_decisions : nullptr, out.stages ? out.stages + first : nullptr,
+            out.winners ? out.winners + first : nullptr};
+}
+
 // Work of a dense row up to degree 2: its form and the way to its center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers);
@@ -99,16 +105,15 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
                            StageCounts& counts, int n_threads, EvaluateFunction<Rows> function, const CutOff& cut) {
     const void* prepared = predictor.prepared();
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
-    const Status status = for_chunks(
-        predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
-        [&](std::size_t first, std::size_t n, void* workspace) {
-            StageCounts mine{};
-            const Evaluation part{out.values ? out.values + first : nullptr, out.bounds ? out.bounds + first : nullptr,
-                                  out.stages ? out.stages + first : nullptr};
-            const Status result = function(prepared, cut(first, n), rows.n_rows, part, mine.data(), workspace);
-            for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
-            return result;
-        });
+    const Status status = for_chunks(predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
+                                     [&](std::size_t first, std::size_t n, void* workspace) {
+                                         StageCounts mine{};
+                                         const Evaluation part = part_of(out, first, predictor.model().n_decisions);
+                                         const Status result = function(prepared, cut(first, n), rows.n_rows, part,
+                                                                        mine.data(), workspace);
+                                         for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
+                                         return result;
+                                     });
     for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += total[k];
     return status;
 }
@@ -191,8 +196,12 @@ template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
                       EvaluateFunction<DenseRows<Real>> function) {
     StageCounts counts{};
-    return function(predictor.prepared(), {row, 1, 0, 1}, 1, {&value, nullptr, nullptr}, counts.data(),
-                    workspace.data());
+    std::uint32_t winner = 0;
+    const bool classes = predictor.model().n_decisions > 1;
+    const Evaluation out{classes ? nullptr : &value, nullptr, nullptr, classes ? &winner : nullptr};
+    const Status status = function(predictor.prepared(), {row, 1, 0, 1}, 1, out, counts.data(), workspace.data());
+    if (classes) value = winner;
+    return status;
 }
 
 }  // namespace

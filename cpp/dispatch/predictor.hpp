@@ -54,7 +54,8 @@ class Predictor {
     Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
                     int n_threads) const;
 
-    // One row without allocation or threads; `workspace` comes from make_workspace().
+    // One row without allocation or threads: its value, or the position of its label where there are several classes;
+    // `workspace` comes from make_workspace().
     Status decide_one(const float* row, double& value, const Workspace& workspace) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace) const;
 

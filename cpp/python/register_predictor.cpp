@@ -56,36 +56,39 @@ class PyPredictor {
 
     std::string target() const { return predictor_->kernels().name; }
 
-    // Values; with bounds also bounds and stages.
-    py::object dense(const py::array& rows, int n_threads, bool bounds) {
+    // Values; with bounds also bounds and stages; with labels the positions of the labels of several classes instead.
+    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels) {
+        const Wanted wanted = wanted_of(bounds, labels);
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
         check_n_features(rows.shape(1));
-        if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads, bounds);
-        if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads, bounds);
+        if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads, wanted);
+        if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads, wanted);
         raise("InputError", "rows must be float32 or float64");
     }
 
     py::object csr(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
-                   bool bounds) {
+                   bool bounds, bool labels) {
+        const Wanted wanted = wanted_of(bounds, labels);
         const bool is_float = py::isinstance<py::array_t<float>>(values);
         if (!is_float && !py::isinstance<py::array_t<double>>(values))
             raise("InputError", "values must be float32 or float64");
         if (py::isinstance<py::array_t<std::int32_t>>(columns) &&
             py::isinstance<py::array_t<std::int32_t>>(row_starts)) {
-            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, values, n_threads, bounds)
-                            : csr_of<double, std::int32_t>(row_starts, columns, values, n_threads, bounds);
+            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, values, n_threads, wanted)
+                            : csr_of<double, std::int32_t>(row_starts, columns, values, n_threads, wanted);
         }
         if (py::isinstance<py::array_t<std::int64_t>>(columns) &&
             py::isinstance<py::array_t<std::int64_t>>(row_starts)) {
-            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, values, n_threads, bounds)
-                            : csr_of<double, std::int64_t>(row_starts, columns, values, n_threads, bounds);
+            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, values, n_threads, wanted)
+                            : csr_of<double, std::int64_t>(row_starts, columns, values, n_threads, wanted);
         }
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
 
     // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
     // time.
+    // The value, or the position of the label where there are several classes.
     double one(const py::object& object) const {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -110,6 +113,13 @@ class PyPredictor {
     }
 
   private:
+    enum class Wanted { values, bounds, winners };
+
+    Wanted wanted_of(bool bounds, bool labels) const {
+        if (labels && predictor_->model().n_decisions == 1) raise("InputError", "labels are for several classes");
+        return labels ? Wanted::winners : bounds ? Wanted::bounds : Wanted::values;
+    }
+
     std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
         try {
             py::gil_scoped_release release;  // laying out a large model takes a while
@@ -127,26 +137,46 @@ class PyPredictor {
         }
     }
 
-    // Arrays for the results of n rows. Bounds and stages stay empty unless they are wanted.
+    // Arrays for the results of n rows: values, with bounds also bounds and stages, or, of several classes, labels
+    // alone.
     struct Results {
+        const Wanted wanted;
         py::array_t<double> values, bounds;
         py::array_t<std::uint8_t> stages;
+        py::array_t<std::uint32_t> winners;
 
-        Results(std::size_t n, bool with_bounds)
-            : values(static_cast<py::ssize_t>(n)),
-              bounds(static_cast<py::ssize_t>(with_bounds ? n : 0)),
-              stages(static_cast<py::ssize_t>(with_bounds ? n : 0)) {}
+        Results(std::size_t n_rows, std::size_t n_decisions, Wanted wanted_) : wanted(wanted_) {
+            const py::ssize_t n = static_cast<py::ssize_t>(n_rows);
+            const std::vector<py::ssize_t> shape =
+                n_decisions == 1 ? std::vector<py::ssize_t>{n}
+                                 : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(n_decisions)};
+            if (wanted == Wanted::winners) {
+                winners = py::array_t<std::uint32_t>(n);
+            } else {
+                values = py::array_t<double>(shape);
+            }
+            if (wanted == Wanted::bounds) {
+                bounds = py::array_t<double>(shape);
+                stages = py::array_t<std::uint8_t>(n);
+            }
+        }
 
-        py::object to_python(bool with_bounds) const {
-            return with_bounds ? py::object(py::make_tuple(values, bounds, stages)) : py::object(values);
+        Evaluation evaluation() {
+            if (wanted == Wanted::winners) return {nullptr, nullptr, nullptr, winners.mutable_data()};
+            if (wanted == Wanted::values) return {values.mutable_data(), nullptr, nullptr};
+            return {values.mutable_data(), bounds.mutable_data(), stages.mutable_data()};
+        }
+
+        py::object to_python() const {
+            return wanted == Wanted::winners  ? py::object(winners)
+                   : wanted == Wanted::values ? py::object(values)
+                                              : py::object(py::make_tuple(values, bounds, stages));
         }
     };
 
     template <class Rows>
-    Status run(const Rows& rows, Results& results, int n_threads, bool with_bounds) {
-        double* values = results.values.mutable_data();
-        const Evaluation out{values, with_bounds ? results.bounds.mutable_data() : nullptr,
-                             with_bounds ? results.stages.mutable_data() : nullptr};
+    Status run(const Rows& rows, Results& results, int n_threads) {
+        const Evaluation out = results.evaluation();
         dispatch::StageCounts counts{};
         Status status;
         {
@@ -160,27 +190,27 @@ class PyPredictor {
     }
 
     template <class Real>
-    py::object dense_of(const py::array& rows, int n_threads, bool bounds) {
+    py::object dense_of(const py::array& rows, int n_threads, Wanted wanted) {
         const py::ssize_t size = static_cast<py::ssize_t>(sizeof(Real));
         if (rows.strides(0) % size != 0 || rows.strides(1) % size != 0) {
             raise("InputError", "row strides must be multiples of the element size");
         }
         const DenseRows<Real> view{static_cast<const Real*>(rows.data()), static_cast<std::size_t>(rows.shape(0)),
                                    rows.strides(0) / size, rows.strides(1) / size};
-        Results results(view.n_rows, bounds);
-        if (run(view, results, n_threads, bounds) == Status::not_finite) {
+        Results results(view.n_rows, predictor_->model().n_decisions, wanted);
+        if (run(view, results, n_threads) == Status::not_finite) {
             for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
                 for (py::ssize_t j = 0; j < rows.shape(1); ++j) {
                     raise_if_not_finite(view.values[i * view.row_stride + j * view.column_stride], i, j);
                 }
             }
         }
-        return results.to_python(bounds);
+        return results.to_python();
     }
 
     template <class Real, class Index>
     py::object csr_of(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
-                      bool bounds) {
+                      Wanted wanted) {
         const auto starts = py::array_t<Index, py::array::c_style>::ensure(row_starts);
         const auto cols = py::array_t<Index, py::array::c_style>::ensure(columns);
         const auto data = py::array_t<Real, py::array::c_style>::ensure(values);
@@ -194,15 +224,15 @@ class PyPredictor {
             }
         }
         const CsrRows<Real, Index> view{data.data(), cols.data(), s, static_cast<std::size_t>(n_rows)};
-        Results results(view.n_rows, bounds);
-        const Status status = run(view, results, n_threads, bounds);
+        Results results(view.n_rows, predictor_->model().n_decisions, wanted);
+        const Status status = run(view, results, n_threads);
         if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
         if (status == Status::not_finite) {
             for (py::ssize_t i = 0; i < n_rows; ++i) {
                 for (Index k = s[i]; k < s[i + 1]; ++k) raise_if_not_finite(data.data()[k], i, cols.data()[k]);
             }
         }
-        return results.to_python(bounds);
+        return results.to_python();
     }
 
     // The wording that scikit-learn's users know, and the place.
@@ -233,9 +263,10 @@ void register_predictor(py::module_& module) {
              py::arg("target") = py::none())
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
-        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false)
+        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false,
+             py::arg("labels") = false)
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("bounds") = false)
+             py::arg("bounds") = false, py::arg("labels") = false)
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

@@ -78,6 +78,7 @@ class ExactModel {
         view_.gamma = is_constant() ? 0.0 : *model_.gamma;
         decision_.intercept = is_constant() ? 1.0 : -model_.rho[0];
         view_.decisions = &decision_;
+        view_.n_decisions = 1;
         view_.n_sv = static_cast<std::size_t>(model_.n_sv);
         view_.dual_coef = model_.coef.data();
         for (const double a : model_.coef) decision_.sum_moduli += std::fabs(a);
@@ -97,7 +98,8 @@ class ExactModel {
 
     /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact.py.
     bool engine_can_hold() {
-        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200 && decision_.sum_moduli < max_output_scale)) return false;
+        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200 && decision_.sum_moduli < max_output_scale))
+            return false;
         if (view_.n_features > max_engine_features) return false;
         constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
         if (view_.n_sv > max_engine_bytes / entry_bytes / view_.n_features) return false;

@@ -22,8 +22,8 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::uint32_t format_version = 3;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 16;
-constexpr std::size_t max_n_centers = 1 << 20;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 18;
+constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
 namespace section {
@@ -41,9 +41,11 @@ enum Id : std::uint32_t {
     check_rows = 11,
     feature_names = 12,
     plan = 13,
-    dual_coef = 14,
-    support_vectors = 15,
-    exact_check_rows = 16
+    class_counts = 14,
+    favourites = 15,
+    dual_coef = 16,
+    support_vectors = 17,
+    exact_check_rows = 18
 };
 }
 
@@ -158,28 +160,38 @@ inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
     return {reinterpret_cast<const char*>(list + offset), read_at<std::uint32_t>(list, 4 * k)};
 }
 
-inline bool labels_are_valid(const ModelView& model, const Section& labels) {
-    const std::size_t bytes = labels.bytes;
-    if (model.task != Task::classification)
-        return model.label_kind == LabelKind::none && model.n_labels == 0 && labels.offset == 0;
-    if (model.n_labels != 2) return false;
+// Whether two labels of a readable list are the same. Lists are short.
+inline bool labels_are_distinct(const ModelView& model) {
     const unsigned char* p = model.labels;
-    switch (model.label_kind) {
-        case LabelKind::none:
-            return false;
-        case LabelKind::int64:
-            return bytes == 16 && read_at<std::int64_t>(p, 0) != read_at<std::int64_t>(p, 8);
-        case LabelKind::float64: {
-            const double a = read_at<double>(p, 0), b = bytes == 16 ? read_at<double>(p, 8) : a;
-            return is_finite(a) && is_finite(b) && a != b;
-        }
-        case LabelKind::text: {
-            if (!is_text_list(p, bytes, 2)) return false;
-            const Text a = text_at(p, 2, 0), b = text_at(p, 2, 1);
-            return a.length != b.length || std::memcmp(a.data, b.data, a.length) != 0;
+    const std::size_t n = model.n_labels;
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = i + 1; j < n; ++j) {
+            if (model.label_kind == LabelKind::text) {
+                const Text a = text_at(p, n, i), b = text_at(p, n, j);
+                if (a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0) return false;
+            } else if (model.label_kind == LabelKind::int64) {
+                if (read_at<std::int64_t>(p, 8 * i) == read_at<std::int64_t>(p, 8 * j)) return false;
+            } else if (read_at<double>(p, 8 * i) == read_at<double>(p, 8 * j)) {
+                return false;
+            }
         }
     }
-    return false;
+    return true;
+}
+
+inline bool labels_are_valid(const ModelView& model, const Section& labels) {
+    const std::size_t n = model.n_labels;
+    if (model.task != Task::classification) return model.label_kind == LabelKind::none && n == 0 && labels.offset == 0;
+    if (n < 2 || model.label_kind == LabelKind::none) return false;
+    if (model.label_kind == LabelKind::text) {
+        if (!is_text_list(model.labels, labels.bytes, n)) return false;
+    } else if (labels.bytes != 8 * n) {
+        return false;
+    }
+    for (std::size_t i = 0; model.label_kind == LabelKind::float64 && i < n; ++i) {
+        if (!is_finite(read_at<double>(model.labels, 8 * i))) return false;
+    }
+    return labels_are_distinct(model);
 }
 
 // Header fields that stand alone.
@@ -194,7 +206,8 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     model.tolerance = read_at<double>(bytes, 80);
     model.max_sv_norm = read_at<double>(bytes, 88);
     model.max_sv_norm_origin = read_at<double>(bytes, 96);
-    const std::uint32_t n_centers = read_at<std::uint32_t>(bytes, 104), n_decisions = read_at<std::uint32_t>(bytes, 108);
+    const std::uint32_t n_centers = read_at<std::uint32_t>(bytes, 104),
+                        n_decisions = read_at<std::uint32_t>(bytes, 108);
     const std::uint32_t first_remainder = read_at<std::uint32_t>(bytes, 112);
     const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 116);
     if (task > 2 || mode > 2 || label_kind > 3 || model.first_index > 1 || center_kind > 1) return Status::bad_header;
@@ -203,7 +216,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
                        first_remainder <= degree || first_remainder > last_norm_degree + 1
                  : degree != 0 || n_centers != 0 || first_remainder != 0)
         return Status::bad_header;
-    if (n_decisions != 1) return Status::bad_header;
+    if (model.n_labels > max_n_labels || n_decisions != n_decisions_of(model.n_labels)) return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
         !all_zero(bytes + 176, bytes + 192))
         return Status::bad_header;
@@ -220,6 +233,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     model.half_theta = static_cast<float>(0.5 * theta);
     model.degree = static_cast<int>(degree);
     model.n_centers = n_centers;
+    model.n_decisions = n_decisions;
     model.first_remainder_degree = static_cast<int>(first_remainder);
     return Status::ok;
 }
@@ -244,14 +258,17 @@ inline Status read_check_rows(const unsigned char* bytes, const Section& section
     return Status::ok;
 }
 
-// Intercept, W and A1.
+// Intercept, W and A1 of each.
 inline Status read_decisions(const unsigned char* bytes, const Section& section, ModelView& model) {
-    if (!has_size(section, true, sizeof(DecisionNumbers))) return Status::bad_section;
+    if (!has_size(section, true, model.n_decisions * sizeof(DecisionNumbers))) return Status::bad_section;
     model.decisions = reinterpret_cast<const DecisionNumbers*>(bytes + section.offset);
-    const DecisionNumbers& numbers = model.decisions[0];
-    const bool valid = is_finite(numbers.intercept) && numbers.total_norm >= 0.0 && is_finite(numbers.total_norm) &&
-                       numbers.sum_moduli >= 0.0 && is_finite(numbers.sum_moduli);
-    return valid ? Status::ok : Status::bad_coefficient;
+    for (std::size_t k = 0; k < model.n_decisions; ++k) {
+        const DecisionNumbers& numbers = model.decisions[k];
+        if (!is_finite(numbers.intercept) || !(numbers.total_norm >= 0.0) || !is_finite(numbers.total_norm) ||
+            !(numbers.sum_moduli >= 0.0) || !is_finite(numbers.sum_moduli))
+            return Status::bad_coefficient;
+    }
+    return Status::ok;
 }
 
 inline bool is_valid(const ExpansionNumbers& numbers) {
@@ -326,30 +343,38 @@ inline Status read_router(const unsigned char* bytes, const Section& section, Mo
 inline Status read_expansions(const unsigned char* bytes, const Section* sections, ModelView& model) {
     const std::size_t d = model.n_features, n = model.n_centers;
     // Sizes are checked one factor at a time: a product of claims must not overflow.
-    const std::size_t limit = std::size_t{1} << 46;
-    if (n_higher_limited(d, model.degree, limit / (n + 1)) * (n + 1) >= limit) return Status::bad_section;
+    const std::size_t limit = std::size_t{1} << 46, n_all = n * model.n_decisions;
+    if (n_all >= limit || n_higher_limited(d, model.degree, limit / (n_all + 1)) * (n_all + 1) >= limit)
+        return Status::bad_section;
     Status status = read_floats(bytes, sections[section::center], true, d, largest_float, model.center);
     if (status != Status::ok) return status;
     status = read_floats(bytes, sections[section::centers], n > 1, n * d, largest_float, model.centers);
     if (status != Status::ok) return status;
     if (n == 1) model.centers = model.center;
-    status = read_floats(bytes, sections[section::linear], n > 0, n * d, 1.0f, model.linear);
+    status = read_floats(bytes, sections[section::linear], n > 0, n_all * d, 1.0f, model.linear);
     if (status != Status::ok) return status;
-    const std::size_t n_triangles = n * triangle_size(d);
+    const std::size_t n_triangles = n_all * triangle_size(d);
     status = read_floats(bytes, sections[section::quadratic], model.degree >= 2, n_triangles, 2.0f, model.quadratic);
     if (status != Status::ok) return status;
-    status = read_floats(bytes, sections[section::higher], model.degree > 2, n * n_higher(d, model.degree), 720.0f,
+    status = read_floats(bytes, sections[section::higher], model.degree > 2, n_all * n_higher(d, model.degree), 720.0f,
                          model.higher);
     if (status != Status::ok) return status;
     const bool directed = sections[section::direction].offset != 0;
-    if (directed && (model.mode != Mode::certified || model.degree != 2)) return Status::bad_section;
+    const bool may_be = model.mode == Mode::certified && model.degree == 2 && model.n_decisions == 1;
+    if (directed && !may_be) return Status::bad_section;
     status = read_floats(bytes, sections[section::direction], directed, n_triangles, 2.0f, model.direction);
     if (status != Status::ok) return status;
     const Section& numbers = sections[section::expansions];
-    if (!has_size(numbers, n > 0, n * sizeof(ExpansionNumbers))) return Status::bad_section;
+    if (!has_size(numbers, n > 0, n_all * sizeof(ExpansionNumbers))) return Status::bad_section;
     model.expansions = reinterpret_cast<const ExpansionNumbers*>(bytes + numbers.offset);
-    for (std::size_t c = 0; c < n; ++c) {
-        if (!is_valid(model.expansions[c])) return Status::bad_coefficient;
+    for (std::size_t e = 0; e < n_all; ++e) {
+        if (!is_valid(model.expansions[e])) return Status::bad_coefficient;
+    }
+    const Section& favourites = sections[section::favourites];
+    if (!has_size(favourites, n > 0 && model.n_labels > 2, 4 * n)) return Status::bad_section;
+    model.favourites = reinterpret_cast<const std::uint32_t*>(bytes + favourites.offset);
+    for (std::size_t c = 0; favourites.offset != 0 && c < n; ++c) {
+        if (model.favourites[c] >= model.n_labels) return Status::bad_section;
     }
     return read_router(bytes, sections[section::router], model);
 }
@@ -357,12 +382,19 @@ inline Status read_expansions(const unsigned char* bytes, const Section* section
 // The support vectors and their coefficients.
 inline Status read_exact_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors];
-    const bool wanted = model.mode != Mode::approximate;
-    model.n_sv = wanted ? coef.bytes / 8 : 0;
+    const Section& counts = sections[section::class_counts];
+    const bool wanted = model.mode != Mode::approximate, classes = model.n_labels > 2;
+    const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : 1;
+    model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(bytes + coef.offset);
     model.packed = PackedVectors{};
-    if (!has_size(coef, wanted, 8 * model.n_sv) || (vectors.offset != 0) != wanted) return Status::bad_section;
-    for (std::size_t i = 0; i < model.n_sv; ++i) {
+    if (!has_size(coef, wanted, 8 * n_rows * model.n_sv) || (vectors.offset != 0) != wanted) return Status::bad_section;
+    if (!has_size(counts, wanted && classes, 4 * std::size_t{model.n_labels})) return Status::bad_section;
+    model.class_counts = reinterpret_cast<const std::uint32_t*>(bytes + counts.offset);
+    std::size_t n_counted = 0;
+    for (std::size_t c = 0; counts.offset != 0 && c < model.n_labels; ++c) n_counted += model.class_counts[c];
+    if (counts.offset != 0 && n_counted != model.n_sv) return Status::bad_section;
+    for (std::size_t i = 0; i < n_rows * model.n_sv; ++i) {
         if (!is_finite(model.dual_coef[i])) return Status::bad_coefficient;
     }
     if (!wanted) return Status::ok;
@@ -432,13 +464,13 @@ inline void make_check_row(const ModelView& model, const float* center, const un
     }
 }
 
-// The center that check row k of the expansions is about: spread over all of them.
-inline std::size_t check_row_center(const ModelView& model, std::uint32_t k) {
-    return static_cast<std::size_t>(std::uint64_t{k} * model.n_centers / model.n_check_rows);
+// Check row k of n_rows is about one of the centers and of one of the decision functions: spread over all of them.
+constexpr std::size_t check_row_position(std::size_t n_all, std::uint32_t k, std::uint32_t n_rows) {
+    return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }
 
-// Replays every check row of the expansions alone and in a full block. `memory` holds decision_function_bytes(n_features)
-// bytes and, behind them, one row of n_features floats (replay_bytes in all).
+// Replays every check row of the expansions alone and in a full block. `memory` holds
+// decision_function_bytes(n_features) bytes and, behind them, one row of n_features floats (replay_bytes in all).
 constexpr std::size_t replay_bytes(std::size_t n_features) {
     return decision_function_bytes(n_features) + n_features * sizeof(float) + 64;
 }
@@ -446,7 +478,8 @@ inline Status replay_check_rows(const ModelView& model, void* memory) {
     unsigned char* bytes = static_cast<unsigned char*>(memory);
     float* row = align_workspace(bytes + decision_function_bytes(model.n_features));
     for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
-        const std::size_t center = check_row_center(model, k);
+        const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
+        const std::size_t decision = check_row_position(model.n_decisions, k, model.n_check_rows);
         make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, row);
         const double expected = read_at<double>(model.check_rows, k * check_row_bytes + 8);
         const double tolerance = read_at<double>(model.check_rows, k * check_row_bytes + 16);
@@ -454,7 +487,7 @@ inline Status replay_check_rows(const ModelView& model, void* memory) {
         constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
         for (const std::size_t n_rows : batches) {          // a row stride of 0 repeats the row
             const DenseRows<float> rows{row, n_rows, 0, 1};
-            if (decision_function_about(model, center, rows, values, memory) != Status::ok) {
+            if (decision_function_about(model, center, decision, rows, values, memory) != Status::ok) {
                 return Status::check_row_mismatch;
             }
             for (std::size_t i = 0; i < n_rows; ++i) {

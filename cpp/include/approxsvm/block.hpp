@@ -29,8 +29,7 @@ APPROXSVM_INLINE void load_square(const float* center, double scale, const Real*
         }
     } else {
         for (int i = 0; i < lanes; ++i) {
-            r[i] =
-                static_cast<std::size_t>(i) < n_rows ? load_shifted(rows[i] + first, center + first, scale) : zero();
+            r[i] = static_cast<std::size_t>(i) < n_rows ? load_shifted(rows[i] + first, center + first, scale) : zero();
         }
     }
     transpose(r);

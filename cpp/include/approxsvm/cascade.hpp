@@ -1,6 +1,7 @@
 // Values with a proof: each row is answered by the cheapest stage whose error bound suffices.
 //
-//     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by one
+//     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by
+//     one
 //     -> exact engine in float32 -> in float64 -> the definition, term after term in LIBSVM's order
 //
 // A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
@@ -10,8 +11,7 @@
 #pragma once
 
 #include "artifact.hpp"
-#include "prepared.hpp"
-#include "row_source.hpp"
+#include "engine_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -19,11 +19,11 @@ inline namespace APPROXSVM_TARGET {
 // --- bounds of the later stages
 
 // certificate.md, 3 (iv): float64 sums of direct differences.
-inline double definition_bound(const ModelView& model, double moduli) {
-    const double a1 = model.decisions[0].sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
+inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
+    const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
     const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
-    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(model.decisions[0].intercept) +
+    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
            0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
 }
 
@@ -58,75 +58,105 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
 
 // --- the cascade
 
+// The factor that features unknown to the model add to the Gaussian.
+inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
+    if (unseen_sq_norm == 0.0) return;
+    value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);
+    value.gaussian = value.half_s <= -exp_min_argument
+                         ? expansion.numbers->output_scale * std::exp(-static_cast<double>(value.half_s))
+                         : 0.0;
+}
+
 // Rows are routed to their centers this many at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch memory per thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse rows
-// for either engine, and the centers of routed rows.
-constexpr std::size_t evaluation_workspace_bytes(std::size_t n_features, std::size_t n_centers) {
-    const std::size_t routing = n_centers > 1 ? (2 * route_rows + n_centers + 1) * sizeof(std::uint32_t) + 64 : 0;
-    return 4 * workspace_bytes(n_features) + routing;
-}
+// Scratch memory of one thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse
+// rows for either engine and its sums, the centers of routed rows, and the values of all pairs of classes for a block
+// of rows.
+struct EvaluationMemory {
+    float *first_block, *later_block, *nonzeros32, *nonzeros64;
+    double *sums32, *sums64, *pair_values, *pair_bounds;
+    std::uint32_t *routing, *tally;
+    std::uint8_t* pair_marks;
+
+    EvaluationMemory(const ModelView& model, Carver& carver) {
+        const std::size_t block = workspace_bytes(model.n_features) / sizeof(float);
+        const bool classes = has_classes(model);
+        const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
+        const std::size_t n_sums = classes ? n_labels * n_labels : 2;
+        first_block = carver.take<float>(block);
+        later_block = carver.take<float>(block);
+        nonzeros32 = carver.take<float>(has_engines(model) ? block : 0);
+        nonzeros64 = carver.take<float>(has_engines(model) ? block : 0);
+        sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
+        sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
+        routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
+        const std::size_t n_pairs_here = classes ? model.n_decisions : 0;
+        pair_values = carver.take<double>(block_rows * n_pairs_here);
+        pair_bounds = carver.take<double>(block_rows * n_pairs_here);
+        pair_marks = carver.take<std::uint8_t>(2 * n_pairs_here);
+        tally = carver.take<std::uint32_t>(3 * n_labels);
+    }
+};
+
 inline std::size_t evaluation_workspace_bytes(const ModelView& model) {
-    return evaluation_workspace_bytes(model.n_features, model.n_centers);
+    Carver counter(nullptr);
+    EvaluationMemory memory(model, counter);
+    return counter.used(nullptr) + 64;
 }
-
-// How rows are taken, decided for a whole call: one by one means lower latency and sums in another order.
-struct Batch {
-    bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
-    bool engines_alone;  // in the exact engines
-};
-inline Batch batch_of(const ModelView& model, std::size_t n_rows) {
-    const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
-    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows};
-}
-
-// Rows on their way to the exact engine in one precision: dense ones until a block is full and, where the engine's
-// center is the origin, rows with few non-zeros until their buffer is, for there the work follows the non-zeros.
-template <class Real>
-struct EngineQueue {
-    static constexpr std::size_t dense_capacity = max_registers * static_cast<std::size_t>(lanes_of<Real>);
-
-    EngineQueue(void* memory, std::size_t n_bytes)
-        : capacity(n_bytes / (sizeof(Real) + sizeof(std::int32_t))),
-          values(reinterpret_cast<Real*>(memory)),
-          columns(reinterpret_cast<std::int32_t*>(values + capacity)) {}
-
-    std::size_t n_dense = 0, n_sparse = 0;
-    std::size_t dense[dense_capacity];
-    std::size_t sparse[sparse_block_rows], starts[sparse_block_rows + 1] = {0};
-    Real half_sq_norm[sparse_block_rows];
-    std::size_t capacity;  // non-zeros
-    Real* values;
-    std::int32_t* columns;
-};
 
 template <class Source>
 class Cascade {
   public:
     Cascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
-            const Batch& batch, void* workspace)
+            const Batch& batch, const EvaluationMemory& memory)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           out_(out),
           counts_(counts),
-          block_(region(workspace, 1)),
+          block_(memory.later_block),
           batch_(batch),
-          at_origin_(engine_at_origin(*prepared.view)),
-          by_nonzeros_(prepared.view->degree > 2 && prepared.view->n_centers == 1 &&
-                       prepared.folded.center_sq_norm == 0.0),
-          n_open_(0),
-          queue32_(region(workspace, 2), workspace_bytes(prepared.view->n_features) - 64),
-          queue64_(region(workspace, 3), workspace_bytes(prepared.view->n_features) - 64) {}
+          by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
+          engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
+          engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
 
     // What follows comes from the expansion about this center.
     void begin_center(std::size_t center) {
         settle_open();
         expansion_ = expansion_of(view_, center);
-        weights_ = prepared_.weights + center * n_terms;
+        weights_ = prepared_.weights + center * n_bound_terms;
     }
-    const Expansion& expansion() const { return expansion_; }
+    const float* center() const { return expansion_.center; }
+
+    // n rows of that center, in the lanes of `block`.
+    template <int Registers>
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const double* unseen,
+                      float* scratch) {
+        Value values[block_rows];
+        const bool finite = evaluate_block<Registers>(view_, expansion_, block, scratch, n, values);
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!finite) {  // an overflow is legitimate, NaN and infinity are not
+                const Status status = source_.check(rows[r]);
+                if (status != Status::ok) return status;
+            }
+            add_unseen(view_, expansion_, unseen[r], values[r]);
+            offer_expansion(rows[r], values[r], 0.0);
+        }
+        return Status::ok;
+    }
+
+    // One row of that center.
+    Status take_row(std::size_t i, const float* u, double unseen) {
+        Value value = evaluate_row(view_, expansion_, u);
+        if (!(value.half_s <= largest_float)) {
+            const Status status = source_.check(i);
+            if (status != Status::ok) return status;
+        }
+        add_unseen(view_, expansion_, unseen, value);
+        offer_expansion(i, value, 0.0);
+        return Status::ok;
+    }
 
     // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
@@ -143,15 +173,13 @@ class Cascade {
     }
 
     // Takes a row that needs the exact engine.
-    void send_to_float32(std::size_t i) { send(queue32_, i); }
+    void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
 
     // Answers every row that is still open.
     void finish() {
         settle_open();
-        settle_dense(queue32_);
-        settle_sparse(queue32_);
-        settle_dense(queue64_);
-        settle_sparse(queue64_);
+        engine32_.finish(offer32());
+        engine64_.finish(offer64());
     }
 
   private:
@@ -160,11 +188,6 @@ class Cascade {
         Value value;
         double extra;
     };
-
-    // Piece k of the workspace.
-    float* region(void* workspace, std::size_t k) const {
-        return align_workspace(static_cast<unsigned char*>(workspace) + k * workspace_bytes(view_.n_features));
-    }
 
     bool suffices(double value, double bound) const {
         return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= view_.tolerance;
@@ -180,7 +203,7 @@ class Cascade {
     // --- refining what the first bound leaves open
 
     double table_bound(std::size_t basis, float half_s) const {
-        return bound_of(prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_terms, weights_);
+        return bound_of(prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_bound_terms, weights_);
     }
 
     // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
@@ -221,8 +244,8 @@ class Cascade {
         nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
         double unseen;
         if (by_nonzeros_) {
-            nonzeros_.n = source_.load_nonzeros(row.row, view_.input_scale, limit, nonzeros_.values, nonzeros_.columns,
-                                                unseen);
+            nonzeros_.n =
+                source_.load_nonzeros(row.row, view_.input_scale, limit, nonzeros_.values, nonzeros_.columns, unseen);
             if (nonzeros_.n <= limit) return refine(&row, 1, Number<-1>{});
         }
         source_.load_one(row.row, expansion_.center, view_.input_scale, block_);
@@ -253,8 +276,8 @@ class Cascade {
     }
 
     void forms(const float* coefficients, int k, float* form, Number<-1>) {
-        *form = static_cast<float>(part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values,
-                                               nonzeros_.columns, nonzeros_.n));
+        *form = static_cast<float>(
+            part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values, nonzeros_.columns, nonzeros_.n));
     }
     void forms(const float* coefficients, int k, float* form, Number<0>) {
         *form = part_row(coefficients, k, prepared_.zeros, view_.n_features, block_);
@@ -267,13 +290,13 @@ class Cascade {
     // The same values, the part of degree 3 bounded by the direction of the row.
     template <class Registers>
     void try_direction(const Open* rows, std::size_t n, bool* open, Registers registers) {
-        float form[block_rows], rest[n_terms];
-        for (std::size_t t = 0; t < n_terms; ++t) rest[t] = t == term::norms + 3 ? 0.0f : weights_[t];
+        float form[block_rows], rest[n_bound_terms];
+        for (std::size_t t = 0; t < n_bound_terms; ++t) rest[t] = t == term::norms + 3 ? 0.0f : weights_[t];
         forms(expansion_.direction, 2, form, registers);
         for (std::size_t r = 0; r < n; ++r) {
             const float half_s = rows[r].value.half_s;
             const double decision = decision_value(expansion_, rows[r].value);
-            const double bound = bound_of(prepared_.basis + cell_of(half_s) * n_terms, rest) +
+            const double bound = bound_of(prepared_.basis + cell_of(half_s) * n_bound_terms, rest) +
                                  direction_bound(view_, *expansion_.numbers, form[r], half_s) + rows[r].extra;
             open[r] = !suffices(decision, bound);
             if (!open[r]) settle(rows[r].row, decision, bound, by_direction);
@@ -299,124 +322,35 @@ class Cascade {
         return all;
     }
 
-    // Loads n rows into lanes and zeros into the lanes left over.
-    template <class Load, class Real>
-    void fill_lanes(std::size_t n, std::size_t stride, const Load& load_row, Real* lanes_block) {
-        for (std::size_t r = 0; r < n; ++r) load_row(r);
-        for (std::size_t j = 0; j < view_.n_features; ++j) {
-            for (std::size_t r = n; r < stride; ++r) lanes_block[j * stride + r] = Real{0};
-        }
-    }
-
     // --- the exact engine
-
-    const ExactEngine<float>& engine(float) const { return prepared_.exact32; }
-    const ExactEngine<double>& engine(double) const { return prepared_.exact64; }
 
     // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
     // before: it pays where that is more than half of them.
     void send_to_engine(std::size_t i, double bound) {
-        if (bound > 2.0 * prepared_.typical_float32_bound) return send(queue32_, i);
-        send(queue64_, i);
+        if (bound > 2.0 * prepared_.typical_float32_bound) return engine32_.send(i, offer32());
+        engine64_.send(i, offer64());
     }
 
-    template <class Real>
-    void send(EngineQueue<Real>& queue, std::size_t i) {
-        if (at_origin_ && add_sparse(queue, i)) return;
-        queue.dense[queue.n_dense++] = i;
-        if (queue.n_dense == queue.dense_capacity) settle_dense(queue);
-    }
-
-    // False for a row that is cheaper as a dense one: with more non-zeros than a third of its features.
-    template <class Real>
-    bool add_sparse(EngineQueue<Real>& queue, std::size_t i) {
-        const std::size_t limit = view_.n_features / 3;
-        if (queue.n_sparse == sparse_block_rows || queue.capacity - queue.starts[queue.n_sparse] < limit) {
-            settle_sparse(queue);
-        }
-        const std::size_t r = queue.n_sparse, start = queue.starts[r];
-        double unseen;
-        const std::size_t n =
-            source_.load_nonzeros(i, view_.input_scale, limit, queue.values + start, queue.columns + start, unseen);
-        if (n > limit) return false;
-        const Real seen = half_sq_norm_row(engine(Real{}).expansion, queue.values + start, n);
-        queue.half_sq_norm[r] = seen + static_cast<Real>(view_.gamma * unseen);
-        queue.sparse[r] = i;
-        queue.starts[++queue.n_sparse] = start + n;
-        return true;
-    }
-
-    template <class Real>
-    void settle_sparse(EngineQueue<Real>& queue) {
-        const std::size_t n = queue.n_sparse;
-        queue.n_sparse = 0;
-        double sum[sparse_block_rows], moduli[sparse_block_rows];
-        kernel_sums_sparse(engine(Real{}).expansion, queue.values, queue.columns, queue.starts, n, queue.half_sq_norm,
-                           sum, moduli);
-        for (std::size_t r = 0; r < n; ++r) {
-            const std::size_t n_nonzero = queue.starts[r + 1] - queue.starts[r];
-            offer(queue.sparse[r], sum[r], moduli[r], queue.half_sq_norm[r], n_nonzero);
-        }
-    }
-
-    template <class Real>
-    void settle_dense(EngineQueue<Real>& queue) {
-        const std::size_t n = queue.n_dense;
-        if (n == 0) return;
-        queue.n_dense = 0;
-        const KernelExpansion<Real>& expansion = engine(Real{}).expansion;
-        double sum[EngineQueue<Real>::dense_capacity], moduli[EngineQueue<Real>::dense_capacity];
-        Real half_sq_norm[EngineQueue<Real>::dense_capacity];
-        if (batch_.engines_alone) {
-            for (std::size_t r = 0; r < n; ++r)
-                engine_row(expansion, queue.dense[r], sum[r], moduli[r], half_sq_norm[r]);
-        } else if (n > 2 * static_cast<std::size_t>(lanes_of<Real>)) {
-            engine_block<3>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
-        } else if (n > static_cast<std::size_t>(lanes_of<Real>)) {
-            engine_block<2>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
-        } else {
-            engine_block<1>(expansion, queue.dense, n, sum, moduli, half_sq_norm);
-        }
-        for (std::size_t r = 0; r < n; ++r) {
-            offer(queue.dense[r], sum[r], moduli[r], half_sq_norm[r], view_.n_features);
-        }
-    }
-
-    // Takes the sums of an engine.
-    template <class Real>
-    void offer(std::size_t i, double sum, double moduli, Real half_sq_norm, std::size_t n_terms) {
-        constexpr bool narrow = sizeof(Real) == sizeof(float);
-        const double value = sum + view_.decisions[0].intercept;
-        const double bound = exact_bound(view_, engine(Real{}), moduli, static_cast<double>(half_sq_norm), n_terms);
-        if (suffices(value, bound)) return settle(i, value, bound, narrow ? by_float32 : by_float64);
-        if (narrow) return send(queue64_, i);
-        settle_by_definition(i);
-    }
-
-    // The sums of n rows, one SIMD lane each.
-    template <int Registers, class Real>
-    void engine_block(const KernelExpansion<Real>& expansion, const std::size_t* rows, std::size_t n, double* sum,
-                      double* moduli, Real* half_sq_norm) {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes_of<Real>);
-        Real* u = reinterpret_cast<Real*>(block_);
-        double unseen[stride] = {};
-        const auto load_row = [&](std::size_t r) {
-            unseen[r] = source_.load(rows[r], prepared_.engine_center, view_.input_scale, u + r, stride);
+    auto offer32() {
+        return [this](std::size_t i, const RowSums<float>& sums) {
+            if (!settle_by_sums(i, prepared_.exact32, sums, by_float32)) engine64_.send(i, offer64());
         };
-        fill_lanes(n, stride, load_row, u);
-        half_sq_norms_block<Registers>(expansion, u, half_sq_norm);
-        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<Real>(view_.gamma * unseen[r]);
-        kernel_sums_block<Registers>(expansion, u, half_sq_norm, sum, moduli);
+    }
+    auto offer64() {
+        return [this](std::size_t i, const RowSums<double>& sums) {
+            if (!settle_by_sums(i, prepared_.exact64, sums, by_float64)) settle_by_definition(i);
+        };
     }
 
-    // The sums of one row.
     template <class Real>
-    void engine_row(const KernelExpansion<Real>& expansion, std::size_t i, double& sum, double& moduli,
-                    Real& half_sq_norm) {
-        Real* u = reinterpret_cast<Real*>(block_);
-        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, u, 1);
-        half_sq_norm = half_sq_norm_row(expansion, u, view_.n_features) + static_cast<Real>(view_.gamma * unseen);
-        kernel_sums_row(expansion, u, half_sq_norm, sum, moduli);
+    bool settle_by_sums(std::size_t i, const ExactEngine<Real>& engine, const RowSums<Real>& row, Stage stage) {
+        const double value = row.sums[0] + view_.decisions[0].intercept;
+        const EngineSums sums{row.sums[row.stride], engine.typical_half_sq_norm, engine.narrowing_error};
+        const double bound = engine_bound(engine.expansion, sums, view_.decisions[0],
+                                          static_cast<double>(row.half_sq_norm), row.n_terms);
+        if (!suffices(value, bound)) return false;
+        settle(i, value, bound, stage);
+        return true;
     }
 
     // --- the definition
@@ -436,7 +370,8 @@ class Cascade {
             sum += view_.dual_coef[k] * kernel;
             moduli += std::fabs(view_.dual_coef[k]) * kernel;
         }
-        settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, moduli), by_definition);
+        settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, view_.decisions[0], moduli),
+               by_definition);
     }
 
     const PreparedModel& prepared_;
@@ -444,9 +379,8 @@ class Cascade {
     const Source& source_;
     const Evaluation out_;
     std::uint64_t* counts_;
-    float* block_;           // (n_features, block_rows) floats, or half as many doubles
+    float* block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
-    const bool at_origin_;    // of the engines' center
     const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;
@@ -455,10 +389,10 @@ class Cascade {
     } nonzeros_{};
     Expansion expansion_{};
     const float* weights_ = nullptr;
-    std::size_t n_open_;
+    std::size_t n_open_ = 0;
     Open open_[block_rows];
-    EngineQueue<float> queue32_;
-    EngineQueue<double> queue64_;
+    EngineStage<float, SingleSums<float>, Source> engine32_;
+    EngineStage<double, SingleSums<double>, Source> engine64_;
 };
 
 }  // namespace APPROXSVM_TARGET

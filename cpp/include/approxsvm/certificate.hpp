@@ -60,8 +60,8 @@ inline double max_s_phi(int k, double low, double high) {
 }
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of the one before; what is left out is below what the rounding up allows for. Beyond s = 40 it is 1 to
-// within as much.
+// positive multiple of the one before; what is left out is below what the rounding up allows for. Beyond s = 40 it is 1
+// to within as much.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);
@@ -98,7 +98,7 @@ inline double s_error(std::size_t n_features) {
 namespace term {
 constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + 3, fixed = total + 1;
 }
-constexpr std::size_t n_terms = 16;  // two of them unused
+constexpr std::size_t n_bound_terms = 16;  // two of them unused
 constexpr double contractions[3] = {1.0, 0.5, 0.25};
 
 inline float rounded_up(double x) {
@@ -141,38 +141,37 @@ inline void fill_basis_row(const ModelView& model, int degree, double low, doubl
     const double moved = std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0;
     row[term::total] = rounded_up(total + 1.01 * moved + 0x1p-100 + 0x1p-48);
     row[term::fixed] = 1.0f;
-    for (std::size_t t = term::fixed + 1; t < n_terms; ++t) row[t] = 0.0f;
+    for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
 }
 
-// Fills table[0 .. n_cells * n_terms).
+// Fills table[0 .. n_cells * n_bound_terms).
 inline void fill_basis(const ModelView& model, int degree, float* table) {
     const double widen = s_error(model.n_features);
     for (std::size_t cell = 0; cell + 1 < n_cells; ++cell) {
         fill_basis_row(model, degree, cell_begin(cell) * (1.0 - widen), cell_begin(cell + 1) * (1.0 + widen),
-                       table + cell * n_terms);
+                       table + cell * n_bound_terms);
     }
-    float* last = table + (n_cells - 1) * n_terms;  // the value is the intercept there
-    for (std::size_t t = 0; t < n_terms; ++t) last[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
+    float* last = table + (n_cells - 1) * n_bound_terms;  // the value is the intercept there
+    for (std::size_t t = 0; t < n_bound_terms; ++t) last[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
 }
 
 // The weights of one expansion of one decision function.
 inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumbers& decision, float* weights) {
-    for (std::size_t t = 0; t < n_terms; ++t) weights[t] = 0.0f;
+    for (std::size_t t = 0; t < n_bound_terms; ++t) weights[t] = 0.0f;
     for (int k = 0; k <= last_norm_degree; ++k) weights[term::norms + k] = rounded_up(expansion.norms[k]);
     for (int t = 0; t < 3; ++t) {
-        if (expansion.contraction == contractions[t])
-            weights[term::remainders + t] = rounded_up(expansion.remainder);
+        if (expansion.contraction == contractions[t]) weights[term::remainders + t] = rounded_up(expansion.remainder);
     }
     weights[term::total] = rounded_up(decision.total_norm);
-    weights[term::fixed] = rounded_up(expansion.coefficient_error +
-                                      0x1p-48 * (std::fabs(decision.intercept) + decision.total_norm));
+    weights[term::fixed] =
+        rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total_norm));
 }
 
 // The bound of a row of that cell: 16 products that are not negative, their sum rounded up once. A norm that float32
 // cannot hold makes it infinite, or NaN where it meets a zero.
 APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
     float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (std::size_t t = 0; t < n_terms; t += 4) {
+    for (std::size_t t = 0; t < n_bound_terms; t += 4) {
         for (std::size_t i = 0; i < 4; ++i) sum[i] += basis_row[t + i] * weights[t + i];
     }
     const double bound = 1.00001 * static_cast<double>((sum[0] + sum[1]) + (sum[2] + sum[3])) + 0x1p-120;

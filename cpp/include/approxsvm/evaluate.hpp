@@ -3,71 +3,18 @@
 #pragma once
 
 #include "cascade.hpp"
+#include "class_cascade.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // --- rows of one center
 
-// The factor that features unknown to the model add to the Gaussian.
-inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
-    if (unseen_sq_norm == 0.0) return;
-    value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);
-    value.gaussian = value.half_s <= -exp_min_argument
-                         ? expansion.numbers->output_scale * std::exp(-static_cast<double>(value.half_s))
-                         : 0.0;
-}
-
-template <int Registers, class Source>
-inline Status expand_block(Cascade<Source>& cascade, const ModelView& model, const Source& source,
-                           const std::size_t* rows, std::size_t n, float* scratch) {
-    float* block = scratch + 4 * block_rows;
-    double unseen[block_rows];
-    Value values[block_rows];
-    const Expansion& expansion = cascade.expansion();
-    source.template load_block<Registers>(rows, n, expansion.center, model.input_scale, block, unseen);
-    const bool finite = evaluate_block<Registers>(model, expansion, block, scratch, n, values);
-    for (std::size_t r = 0; r < n; ++r) {
-        if (!finite) {  // an overflow is legitimate, NaN and infinity are not
-            const Status status = source.check(rows[r]);
-            if (status != Status::ok) return status;
-        }
-        add_unseen(model, expansion, unseen[r], values[r]);
-        cascade.offer_expansion(rows[r], values[r], 0.0);
-    }
-    return Status::ok;
-}
-
-// Up to block_rows rows, side by side or one by one.
-template <class Source>
-inline Status expand_some(Cascade<Source>& cascade, const ModelView& model, const Source& source,
-                          const std::size_t* rows, std::size_t n, bool rows_alone, float* scratch) {
-    constexpr std::size_t width = lanes;
-    if (!rows_alone) {
-        return n > 2 * width ? expand_block<3>(cascade, model, source, rows, n, scratch)
-               : n > width   ? expand_block<2>(cascade, model, source, rows, n, scratch)
-                             : expand_block<1>(cascade, model, source, rows, n, scratch);
-    }
-    float* u = scratch + 4 * block_rows;
-    const Expansion& expansion = cascade.expansion();
-    for (std::size_t r = 0; r < n; ++r) {
-        const double unseen = source.load_one(rows[r], expansion.center, model.input_scale, u);
-        Value value = evaluate_row(model, expansion, u);
-        if (!(value.half_s <= largest_float)) {
-            const Status status = source.check(rows[r]);
-            if (status != Status::ok) return status;
-        }
-        add_unseen(model, expansion, unseen, value);
-        cascade.offer_expansion(rows[r], value, 0.0);
-    }
-    return Status::ok;
-}
-
-// Rows that come one after the other, taken together as soon as they fill a block.
-template <class Source>
+// Rows that come one after the other, taken together as soon as they fill a block, side by side or one by one.
+template <class Cascade, class Source>
 class Gatherer {
   public:
-    Gatherer(Cascade<Source>& cascade, const ModelView& model, const Source& source, bool rows_alone, float* scratch)
+    Gatherer(Cascade& cascade, const ModelView& model, const Source& source, bool rows_alone, float* scratch)
         : cascade_(cascade), model_(model), source_(source), rows_alone_(rows_alone), scratch_(scratch) {}
 
     Status add(std::size_t i) {
@@ -75,13 +22,35 @@ class Gatherer {
         return n_ == block_rows ? flush() : Status::ok;
     }
     Status flush() {
+        constexpr std::size_t width = lanes;
         const std::size_t n = n_;
         n_ = 0;
-        return n == 0 ? Status::ok : expand_some(cascade_, model_, source_, rows_, n, rows_alone_, scratch_);
+        return n == 0          ? Status::ok
+               : rows_alone_   ? take_rows(n)
+               : n > 2 * width ? take_block<3>(n)
+               : n > width     ? take_block<2>(n)
+                               : take_block<1>(n);
     }
 
   private:
-    Cascade<Source>& cascade_;
+    template <int Registers>
+    Status take_block(std::size_t n) {
+        float* block = scratch_ + 4 * block_rows;
+        double unseen[block_rows];
+        source_.template load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
+        return cascade_.template take_block<Registers>(rows_, n, block, unseen, scratch_);
+    }
+    Status take_rows(std::size_t n) {
+        float* u = scratch_ + 4 * block_rows;
+        for (std::size_t r = 0; r < n; ++r) {
+            const double unseen = source_.load_one(rows_[r], cascade_.center(), model_.input_scale, u);
+            const Status status = cascade_.take_row(rows_[r], u, unseen);
+            if (status != Status::ok) return status;
+        }
+        return Status::ok;
+    }
+
+    Cascade& cascade_;
     const ModelView& model_;
     const Source& source_;
     const bool rows_alone_;
@@ -92,10 +61,10 @@ class Gatherer {
 
 // --- one center
 
-// True when a sparse row has been dealt with by its non-zeros; dense rows never are.
-template <class Real>
-inline bool expand_sparse(Cascade<DenseSource<Real>>&, const PreparedModel&, const DenseSource<Real>&, std::size_t,
-                          Status&) {
+// True when a sparse row has been dealt with by its non-zeros; dense rows never are, nor are those of several classes.
+template <class AnyCascade, class Source>
+inline bool expand_sparse(AnyCascade&, const PreparedModel&, const Source& source, std::size_t i, Status& status) {
+    status = source.check_order(i);
     return false;
 }
 template <class Real, class Index>
@@ -111,10 +80,10 @@ inline bool expand_sparse(Cascade<CsrSource<Real, Index>>& cascade, const Prepar
     return true;
 }
 
-template <class Source>
-inline Status expand_about_one(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source,
-                               const Batch& batch, void* workspace) {
-    Gatherer<Source> gatherer(cascade, *prepared.view, source, batch.rows_alone, align_workspace(workspace));
+template <class AnyCascade, class Source>
+inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepared, const Source& source,
+                               const Batch& batch, const EvaluationMemory& memory) {
+    Gatherer<AnyCascade, Source> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
     cascade.begin_center(0);
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         Status status = Status::ok;
@@ -132,11 +101,8 @@ inline Status expand_about_one(Cascade<Source>& cascade, const PreparedModel& pr
 struct Routing {
     std::uint32_t *center_of, *order, *starts;
 
-    Routing(void* workspace, std::size_t n_features)
-        : center_of(reinterpret_cast<std::uint32_t*>(
-              align_workspace(static_cast<unsigned char*>(workspace) + 4 * workspace_bytes(n_features)))),
-          order(center_of + route_rows),
-          starts(order + route_rows) {}
+    explicit Routing(std::uint32_t* memory)
+        : center_of(memory), order(center_of + route_rows), starts(order + route_rows) {}
 
     // `y` is room for routed_rows rows.
     template <class Source>
@@ -189,13 +155,13 @@ struct Routing {
     }
 };
 
-template <class Source>
-inline Status expand_about_many(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source,
-                                const Batch& batch, void* workspace) {
+template <class AnyCascade, class Source>
+inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepared, const Source& source,
+                                const Batch& batch, const EvaluationMemory& memory) {
     const ModelView& model = *prepared.view;
-    float* scratch = align_workspace(workspace);
-    Gatherer<Source> gatherer(cascade, model, source, batch.rows_alone, scratch);
-    Routing routing(workspace, model.n_features);
+    float* scratch = memory.first_block;
+    Gatherer<AnyCascade, Source> gatherer(cascade, model, source, batch.rows_alone, scratch);
+    Routing routing(memory.routing);
     for (std::size_t first = 0; first < source.n_rows(); first += route_rows) {
         const std::size_t left = source.n_rows() - first, n = left < route_rows ? left : route_rows;
         Status status = routing.fill(model, source, first, n, scratch + 4 * block_rows);
@@ -216,8 +182,8 @@ inline Status expand_about_many(Cascade<Source>& cascade, const PreparedModel& p
 // --- no expansion
 
 // Every row straight to the exact engine.
-template <class Source>
-inline Status engine_rows(Cascade<Source>& cascade, const Source& source) {
+template <class AnyCascade, class Source>
+inline Status engine_rows(AnyCascade& cascade, const Source& source) {
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         const Status status = source.check(i);
         if (status != Status::ok) return status;
@@ -228,18 +194,31 @@ inline Status engine_rows(Cascade<Source>& cascade, const Source& source) {
 
 // --- everything together
 
-// Evaluates all rows of a source, which may be a part of what was asked for in one call: `batch` was decided for all of
-// it. `counts[stage]` grows by the number of rows that each stage answered.
-template <class Source>
-inline Status evaluate(const PreparedModel& prepared, const Source& source, const Batch& batch, const Evaluation& out,
-                       std::uint64_t* counts, void* workspace) {
-    Cascade<Source> cascade(prepared, source, out, counts, batch, workspace);
+template <class AnyCascade, class Source>
+inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const Source& source,
+                            const Batch& batch, const EvaluationMemory& memory, bool engines_only) {
     const ModelView& model = *prepared.view;
-    const Status status = model.n_centers == 0   ? engine_rows(cascade, source)
-                          : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, workspace)
-                                                 : expand_about_many(cascade, prepared, source, batch, workspace);
+    const Status status = model.n_centers == 0 || engines_only ? engine_rows(cascade, source)
+                          : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, memory)
+                                                 : expand_about_many(cascade, prepared, source, batch, memory);
     if (status == Status::ok) cascade.finish();
     return status;
+}
+
+// Evaluates all rows of a source, which may be a part of what was asked for in one call: `batch` was decided for all of
+// it. `counts[stage]` grows by the number of rows that each stage answered. The workspace is of
+// evaluation_workspace_bytes(). With `engines_only` expansions are passed over.
+template <class Source>
+inline Status evaluate(const PreparedModel& prepared, const Source& source, const Batch& batch, const Evaluation& out,
+                       std::uint64_t* counts, void* workspace, bool engines_only = false) {
+    Carver carver(workspace);
+    const EvaluationMemory memory(*prepared.view, carver);
+    if (has_classes(*prepared.view)) {
+        return evaluate_with(ClassCascade<Source>(prepared, source, out, counts, batch, memory), prepared, source,
+                             batch, memory, engines_only);
+    }
+    return evaluate_with(Cascade<Source>(prepared, source, out, counts, batch, memory), prepared, source, batch, memory,
+                         engines_only);
 }
 
 // The same for rows as callers have them.
@@ -258,44 +237,39 @@ inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>
     return evaluate(prepared, source, batch_of(*prepared.view, rows.n_rows), out, counts, workspace);
 }
 
-// f(z) of one row by the exact engine in float64.
-inline double exact_value(const PreparedModel& prepared, const float* row, void* workspace) {
-    const ModelView& model = *prepared.view;
-    double* u = reinterpret_cast<double*>(align_workspace(workspace));
-    const DenseSource<float> source(DenseRows<float>{row, 1, 0, 1}, model.n_features);
-    source.load(0, prepared.engine_center, model.input_scale, u, 1);
-    const KernelExpansion<double>& expansion = prepared.exact64.expansion;
-    double sum, moduli;
-    kernel_sums_row(expansion, u, half_sq_norm_row(expansion, u, model.n_features), sum, moduli);
-    return sum + model.decisions[0].intercept;
-}
-
-// Replays the exact check rows: alone and in a block, each answer within its own bound of the stored value, and the
-// exact engine by itself.
+// Replays the exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within
+// its own bound of the stored one.
 inline std::size_t exact_replay_bytes(const ModelView& model) {
-    return evaluation_workspace_bytes(model) + model.n_features * sizeof(float) + 64;
+    return evaluation_workspace_bytes(model) + model.n_features * sizeof(float) + 64 +
+           2 * block_rows * model.n_decisions * sizeof(double) + 64;
 }
 inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memory) {
     const ModelView& model = *prepared.view;
-    float* row = align_workspace(static_cast<unsigned char*>(memory) + evaluation_workspace_bytes(model));
+    const std::size_t n_decisions = model.n_decisions;
+    Carver carver(static_cast<unsigned char*>(memory) + evaluation_workspace_bytes(model));
+    float* row = carver.take<float>(model.n_features);
+    double* values = carver.take<double>(block_rows * n_decisions);
+    double* bounds = carver.take<double>(block_rows * n_decisions);
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
+        const std::size_t decision = check_row_position(n_decisions, k, model.n_exact_check_rows);
         make_check_row(model, model.center, model.exact_check_rows, k, row);
         const double expected = read_at<double>(model.exact_check_rows, k * check_row_bytes + 8);
         const double tolerance = read_at<double>(model.exact_check_rows, k * check_row_bytes + 16);
-        constexpr std::size_t batches[] = {1, block_rows};
-        for (const std::size_t n_rows : batches) {
-            double values[block_rows], bounds[block_rows];
+        constexpr std::size_t batches[] = {1, block_rows, 1, block_rows};
+        for (std::size_t b = 0; b < 4; ++b) {
+            const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
             const Batch batch{n_rows == 1, n_rows == 1};
-            if (evaluate(prepared, source, batch, {values, bounds, nullptr}, counts, memory) != Status::ok) {
+            const Evaluation out{values, bounds, nullptr};
+            if (evaluate(prepared, source, batch, out, counts, memory, b >= 2) != Status::ok) {
                 return Status::check_row_mismatch;
             }
             for (std::size_t i = 0; i < n_rows; ++i) {
-                if (!(std::fabs(values[i] - expected) <= bounds[i] + tolerance)) return Status::check_row_mismatch;
+                const std::size_t at = i * n_decisions + decision;
+                if (!(std::fabs(values[at] - expected) <= bounds[at] + tolerance)) return Status::check_row_mismatch;
             }
         }
-        if (!(std::fabs(exact_value(prepared, row, memory) - expected) <= tolerance)) return Status::check_row_mismatch;
     }
     return Status::ok;
 }

@@ -33,8 +33,14 @@ struct DecisionNumbers {
     double sum_moduli;  // A1 = sum |a_i|
 };
 
-// What belongs to one expansion, of one decision function about one center, as stored (approxsvm/expansion/certificate.py
-// says what the norms mean).
+// A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order; every other model has
+// one.
+constexpr std::size_t n_decisions_of(std::size_t n_labels) {
+    return n_labels > 2 ? n_labels * (n_labels - 1) / 2 : 1;
+}
+
+// What belongs to one expansion, of one decision function about one center, as stored
+// (approxsvm/expansion/certificate.py says what the norms mean).
 struct ExpansionNumbers {
     double constant;      // in [-1, 1], times output_scale
     double output_scale;  // a power of two
@@ -71,17 +77,19 @@ struct ModelView {
     std::uint32_t n_check_rows;
     std::size_t n_features;
     double gamma;
-    double input_scale;  // a power of two
-    float half_theta;    // gamma / input_scale^2
-    const float* center; // (n_features,): mean or origin; the only center where n_centers is 1
-    const DecisionNumbers* decisions;
+    double input_scale;   // a power of two
+    float half_theta;     // gamma / input_scale^2
+    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1
+    std::size_t n_decisions;
+    const DecisionNumbers* decisions;  // (n_decisions,)
     const unsigned char* labels;
     const unsigned char* check_rows;
     double tolerance;           // of values; infinite when only labels count
     double max_sv_norm;         // max ||x_i - center||
     double max_sv_norm_origin;  // max ||x_i||
 
-    // The expansions; none in a model of mode exact, whose degree and n_centers are 0.
+    // The expansions; none in a model of mode exact, whose degree and n_centers are 0. What is said to be of a center
+    // comes n_decisions times for each.
     int degree;
     int first_remainder_degree;  // the remainder covers this degree and all higher ones
     std::size_t n_centers;
@@ -92,10 +100,12 @@ struct ModelView {
     const float* direction;  // (n_centers, triangle), or null
     const ExpansionNumbers* expansions;  // (n_centers,)
     RouterView router;                   // where n_centers > 1
+    const std::uint32_t* favourites;     // (n_centers,): a class that many rows there belong to; of several classes
 
     // Certified and exact models only.
     std::size_t n_sv;
-    const double* dual_coef;  // (n_sv,)
+    const double* dual_coef;            // (n_sv,), or LIBSVM's block (n_labels - 1, n_sv)
+    const std::uint32_t* class_counts;  // (n_labels,): support vectors of each of several classes
     PackedVectors packed;
     const unsigned char* exact_check_rows;
     std::uint32_t n_exact_check_rows;
@@ -103,9 +113,10 @@ struct ModelView {
 
 // What a caller wants of each row, and where it goes. Null pointers are not written.
 struct Evaluation {
-    double* values;        // decision values
-    double* bounds;        // |value - exact| never exceeds it
-    std::uint8_t* stages;  // which Stage answered
+    double* values;                    // decision values, (n_rows, n_decisions)
+    double* bounds;                    // |value - exact| never exceeds it, (n_rows, n_decisions)
+    std::uint8_t* stages;              // which Stage answered, (n_rows,)
+    std::uint32_t* winners = nullptr;  // of several classes: positions of the predicted labels, (n_rows,)
 };
 
 // How a row's value was found, cheapest first.

@@ -46,20 +46,20 @@ struct Expansion {
     double intercept;
 };
 
-inline Expansion expansion_of(const ModelView& model, std::size_t center) {
-    const std::size_t d = model.n_features, triangle = center * triangle_size(d);
+inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t decision = 0) {
+    const std::size_t d = model.n_features, e = center * model.n_decisions + decision, triangle = e * triangle_size(d);
     return {model.centers + center * d,
-            model.linear + center * d,
+            model.linear + e * d,
             model.quadratic ? model.quadratic + triangle : nullptr,
-            model.higher ? model.higher + center * n_higher(d, model.degree) : nullptr,
+            model.higher ? model.higher + e * n_higher(d, model.degree) : nullptr,
             model.direction ? model.direction + triangle : nullptr,
-            model.expansions + center,
-            model.decisions[0].intercept};
+            model.expansions + e,
+            model.decisions[decision].intercept};
 }
 
 // What rows evaluate to, up to degree 2, before the intercept and the Gaussian factor.
 struct Value {
-    double inner;     // constant + forms
+    double inner;  // constant + forms
     float half_s;
     double gaussian;  // output_scale exp(-half_s); 0 where float32 cannot hold the factor
 };
@@ -148,9 +148,10 @@ inline const float* part_of_degree(const Expansion& expansion, std::size_t n_fea
 
 // --- without bounds
 
-// Decision values f(z) of `rows.n_rows` rows of model.n_features columns, in the orientation of the source model: for
-// two classes f > 0 means the first label. For programs that want the expansion alone; evaluate() in cascade.hpp knows
-// bounds and sparse rows, too. `zeros` is n_features floats of memory behind the workspace (decision_function_bytes).
+// Decision values f(z) of `rows.n_rows` rows of model.n_features columns, (n_rows, n_decisions), in the orientation of
+// the source model: for two classes f > 0 means the first label. For programs that want the expansion alone; evaluate()
+// in cascade.hpp knows bounds and sparse rows, too. `zeros` is n_features floats of memory behind the workspace
+// (decision_function_bytes).
 constexpr std::size_t decision_function_bytes(std::size_t n_features) {
     return workspace_bytes(n_features) + (n_features + panel_rows) * sizeof(float) + 64;
 }
@@ -206,13 +207,13 @@ inline float* fill_zeros(std::size_t n_features, float* scratch) {
     return zeros;
 }
 
-// Values of the expansion about one center, near the rows or not.
+// Values of one expansion, its center near the rows or not.
 template <class Real>
-inline Status decision_function_about(const ModelView& model, std::size_t center, const DenseRows<Real>& rows,
-                                      double* decision_values, void* memory) {
+inline Status decision_function_about(const ModelView& model, std::size_t center, std::size_t decision,
+                                      const DenseRows<Real>& rows, double* decision_values, void* memory) {
     float* scratch = align_workspace(memory);
     const float* zeros = fill_zeros(model.n_features, scratch);
-    const Expansion expansion = expansion_of(model, center);
+    const Expansion expansion = expansion_of(model, center, decision);
     const bool one_by_one = rows.n_rows <= max_single_rows;
     DenseRows<Real> part = rows;
     for (std::size_t first = 0; first < rows.n_rows; first += part.n_rows) {
@@ -238,16 +239,20 @@ inline Status decision_function_about(const ModelView& model, std::size_t center
 template <class Real>
 inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, double* decision_values,
                                 void* memory) {
-    if (model.n_centers <= 1) return decision_function_about(model, 0, rows, decision_values, memory);
+    if (model.n_centers == 1 && model.n_decisions == 1)
+        return decision_function_about(model, 0, 0, rows, decision_values, memory);
     float* scratch = align_workspace(memory);
     const float* zeros = fill_zeros(model.n_features, scratch);
     float* u = scratch + 4 * block_rows;
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
         load_row(model.n_features, model.center, model.input_scale, row, rows.column_stride, u);
-        const Expansion expansion = expansion_of(model, route(model, u));
-        const Status status = decide_row(model, expansion, row, rows.column_stride, zeros, u, decision_values[i]);
-        if (status != Status::ok) return status;
+        const std::size_t center = model.n_centers > 1 ? route(model, u) : 0;
+        for (std::size_t k = 0; k < model.n_decisions; ++k) {
+            const Status status = decide_row(model, expansion_of(model, center, k), row, rows.column_stride, zeros, u,
+                                             decision_values[i * model.n_decisions + k]);
+            if (status != Status::ok) return status;
+        }
     }
     return Status::ok;
 }

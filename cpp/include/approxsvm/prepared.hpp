@@ -6,7 +6,9 @@
 #include <new>
 
 #include "certificate.hpp"
+#include "heads.hpp"
 #include "rbf.hpp"
+#include "rbf_classes.hpp"
 #include "sparse.hpp"
 #include "support_vectors.hpp"
 
@@ -22,15 +24,25 @@ struct ExactEngine {
     double narrowing_error;       // bound on what rounding the support vectors to Real does to f
 };
 
+// The same for a model of several classes (rbf_classes.hpp), whose weights are max_r |coef[r]| (typical + h_i).
+template <class Real>
+struct ClassEngine {
+    ClassKernelExpansion<Real> expansion;
+    double typical_half_sq_norm;
+    const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'
+};
+
 struct PreparedModel {
     const ModelView* view;
-    const float* basis;            // (n_bases, n_cells, n_terms): bounds of degree up to 2, 3, ... model.degree
-    const float* weights;          // (n_centers, n_terms)
-    const float* zeros;            // (n_features,)
-    const float* engine_center;    // (n_features,): the center, or zeros
+    const float* basis;          // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
+    const float* weights;        // (n_centers, n_decisions, n_bound_terms)
+    const float* zeros;          // (n_features,)
+    const float* engine_center;  // (n_features,): the center, or zeros
     FoldedModel folded;
     ExactEngine<float> exact32;
     ExactEngine<double> exact64;
+    ClassEngine<float> class32;  // of several classes, in place of the two above
+    ClassEngine<double> class64;
     double typical_float32_bound;  // of the engine in float32, for a row at the center
 };
 
@@ -46,12 +58,25 @@ inline bool has_expansion(const ModelView& model) {
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
+inline bool has_classes(const ModelView& model) {
+    return model.n_labels > 2;
+}
 // Degrees that evaluation may stop behind: the first two at once, then one by one.
 inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
 }
 inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
+}
+
+// Sparse rows are expanded by their non-zeros about a single center, of a single decision function.
+inline bool has_folded_center(const ModelView& model) {
+    return model.n_centers == 1 && !has_classes(model);
+}
+template <class Real>
+inline std::size_t engine_bytes(const ModelView& view) {
+    return has_classes(view) ? class_kernel_bytes<Real>(view.class_counts, view.n_labels, view.n_features)
+                             : kernel_expansion_bytes<Real>(view.n_sv, view.n_features);
 }
 
 // Hands out pieces of one piece of memory, each on a cache line; with no memory it only counts.
@@ -75,19 +100,20 @@ class Carver {
 struct PreparedPieces {
     PreparedModel* model;
     float *basis, *weights, *zeros;
-    double *folded, *vector;
+    double *folded, *vector, *narrowing;
     unsigned char *exact32, *exact64;
 
     PreparedPieces(const ModelView& view, Carver& carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
-        basis = carver.take<float>(n_bases(view) * n_cells * n_terms);
-        weights = carver.take<float>(view.n_centers * n_terms);
+        basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
+        weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
         zeros = carver.take<float>(d + panel_rows);
-        folded = carver.take<double>(view.n_centers == 1 ? folded_doubles(d) : 0);
+        folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
-        exact32 = carver.take<unsigned char>(has_engines(view) ? kernel_expansion_bytes<float>(view.n_sv, d) : 0);
-        exact64 = carver.take<unsigned char>(has_engines(view) ? kernel_expansion_bytes<double>(view.n_sv, d) : 0);
+        narrowing = carver.take<double>(2 * std::size_t{view.n_labels});
+        exact32 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
+        exact64 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
     }
 };
 
@@ -110,17 +136,22 @@ constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 // h), and while d_i <= 2^-5 the kernel value by at most 1.05 (2.125 d_i + 6.1 u) of itself. Summed over |a_i| K_i that
 // is 1.05 (2.125 * 2 u (path + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i K_i. The engine
 // adds up Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
+struct EngineSums {
+    double weighted_moduli;       // Q
+    double typical_half_sq_norm;  // t
+    double narrowing_error;
+};
 template <class Real>
-inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engine, double weighted_moduli,
-                          double half_sq_norm, std::size_t n_terms) {
+inline double engine_bound(const KernelExpansion<Real>& e, const EngineSums& sums, const DecisionNumbers& decision,
+                           double half_sq_norm, std::size_t n_terms) {
     constexpr double u = unit_of<Real>;
-    const KernelExpansion<Real>& e = engine.expansion;
-    const double t = engine.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
-                 a1 = model.decisions[0].sum_moduli;
+    const double t = sums.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
+                 a1 = decision.sum_moduli;
     const double per_reach = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0);
     const double reach = std::sqrt(furthest) + std::sqrt(half_sq_norm);
     if (!(per_reach * reach * reach <= 0x1p-5)) return infinity;
-    const double weighted = 1.001 * weighted_moduli + 0x1p-120 * a1 * (t + furthest);  // exp does not go below 2^-126
+    // exp does not go below 2^-126.
+    const double weighted = 1.001 * sums.weighted_moduli + 0x1p-120 * a1 * (t + furthest);
     const double moduli = weighted / t < a1 ? weighted / t : a1;
     const double most = a1 * (furthest + half_sq_norm),
                  reached = weighted * (half_sq_norm > t ? half_sq_norm / t : 1.0);
@@ -128,8 +159,8 @@ inline double exact_bound(const ModelView& model, const ExactEngine<Real>& engin
     const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * moduli;
     // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
     const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
-    return kernels + summation + engine.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
-           0x1p-51 * std::fabs(model.decisions[0].intercept) + 0x1p-1040;
+    return kernels + summation + sums.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
+           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
 }
 
 // --- filling
@@ -160,6 +191,21 @@ inline double typical_half_sq_norm(const ModelView& view, const float* center, d
     return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
 }
 
+// exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
+inline double kernel_slope(double half_theta) {
+    return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
+}
+
+// A support vector in the engines' coordinates: returns gamma ||x||^2 about their center.
+inline double to_engine_coordinates(const ModelView& view, const float* center, double half_theta, double* x) {
+    double sq_norm = 0.0;
+    for (std::size_t j = 0; j < view.n_features; ++j) {
+        x[j] = (x[j] - static_cast<double>(center[j])) * view.input_scale;
+        sq_norm += x[j] * x[j];
+    }
+    return half_theta * sq_norm;
+}
+
 // Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
 // the bound of the engine in float32 is for a row at the center.
 inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
@@ -173,26 +219,55 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
     double error32 = 0.0, error64 = 0.0, weighted_moduli = 0.0;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         reader.next(x);
-        double sq_distance = 0.0, sq_norm = 0.0;
+        double sq_distance = 0.0;
         for (std::size_t j = 0; j < d; ++j) {
             const double from_center = x[j] - static_cast<double>(view.center[j]);
             sq_distance += from_center * from_center;
-            x[j] = (x[j] - static_cast<double>(model.engine_center[j])) * view.input_scale;
-            sq_norm += x[j] * x[j];
         }
-        const double a = view.dual_coef[i], modulus = std::fabs(a), rounded = 2.0 * unit64 * std::sqrt(sq_norm);
-        const double weight = modulus * (t + half_theta * sq_norm);
+        const double half_sq_norm = to_engine_coordinates(view, model.engine_center, half_theta, x);
+        const double a = view.dual_coef[i], modulus = std::fabs(a), weight = modulus * (t + half_sq_norm);
+        const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
         error32 += modulus * (lost_in_float32(x, d) + rounded);
         error64 += modulus * rounded;
         weighted_moduli += weight * std::exp(-view.gamma * sq_distance);
         writer32.add_support_vector(x, a, weight);
         writer64.add_support_vector(x, a, weight);
     }
-    // exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
-    const double slope = 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
+    const double slope = kernel_slope(half_theta);
     model.exact32 = {writer32.expansion(), t, slope * error32};
     model.exact64 = {writer64.expansion(), t, slope * error64};
-    model.typical_float32_bound = exact_bound(view, model.exact32, weighted_moduli, t, d);
+    const EngineSums typical{weighted_moduli, t, model.exact32.narrowing_error};
+    model.typical_float32_bound = engine_bound(model.exact32.expansion, typical, view.decisions[0], t, d);
+}
+
+// The same for several classes.
+inline void fill_class_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+    const std::size_t d = view.n_features, n_classes = view.n_labels;
+    const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
+    ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, view.class_counts, n_classes, d,
+                                                              half_theta);
+    ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, view.class_counts, n_classes, d,
+                                                               half_theta);
+    double *x = pieces.vector, *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
+    const double t = typical_half_sq_norm(view, model.engine_center, x);
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
+    SupportVectorReader reader(view);
+    std::size_t i = 0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        errors32[c] = errors64[c] = 0.0;
+        for (std::uint32_t k = 0; k < view.class_counts[c]; ++k, ++i) {
+            reader.next(x);
+            const double half_sq_norm = to_engine_coordinates(view, model.engine_center, half_theta, x);
+            const double modulus = largest_modulus(view.dual_coef + i, n_classes - 1, stride);
+            const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
+            errors32[c] += slope * modulus * (lost_in_float32(x, d) + rounded);
+            errors64[c] += slope * modulus * rounded;
+            writer32.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
+            writer64.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
+        }
+    }
+    model.class32 = {writer32.expansion(), t, errors32};
+    model.class64 = {writer64.expansion(), t, errors64};
 }
 
 // Fills the memory; `view` must outlive the result, and is no temporary therefore.
@@ -207,15 +282,16 @@ inline const PreparedModel& prepare(const ModelView& view, void* memory) {
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
     for (std::size_t k = 0; k < n_bases(view); ++k) {
         const int degree = k == 0 && view.degree < 2 ? view.degree : static_cast<int>(k) + 2;
-        fill_basis(view, degree, pieces.basis + k * n_cells * n_terms);
+        fill_basis(view, degree, pieces.basis + k * n_cells * n_bound_terms);
     }
-    for (std::size_t c = 0; c < view.n_centers; ++c) {
-        fill_weights(view.expansions[c], view.decisions[0], pieces.weights + c * n_terms);
+    for (std::size_t e = 0; e < view.n_centers * view.n_decisions; ++e) {
+        fill_weights(view.expansions[e], view.decisions[e % view.n_decisions], pieces.weights + e * n_bound_terms);
     }
     model.basis = pieces.basis;
     model.weights = pieces.weights;
-    if (view.n_centers == 1) model.folded = fold_center(view, pieces.folded);
-    if (has_engines(view)) fill_engines(view, pieces, model);
+    if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
+    if (has_engines(view) && has_classes(view)) fill_class_engines(view, pieces, model);
+    if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
     return model;
 }
 

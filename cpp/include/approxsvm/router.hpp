@@ -47,7 +47,8 @@ APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first
     for (std::size_t j = 0; j < n_features; ++j) {
         x += router_width;
         f32v yj[routed_rows];
-        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) yj[r] = set1(y[static_cast<std::size_t>(r) * stride + j]);
+        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) yj[r] =
+            set1(y[static_cast<std::size_t>(r) * stride + j]);
         APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
             APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
                 const f32v xj = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);

@@ -51,7 +51,8 @@ inline FoldedModel fold_center(const ModelView& model, double* memory) {
             for (std::size_t i = first; i < end; ++i) subtract_entry(static_cast<double>(*q++), i, j);
         }
     }
-    double constant = model.expansions[0].constant, constant_error = 0.0, sq_norm = 0.0, sq_error = 0.0, linear_sq_norm = 0.0;
+    double constant = model.expansions[0].constant, constant_error = 0.0, sq_norm = 0.0, sq_error = 0.0,
+           linear_sq_norm = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
         const double half_m = 0.5 * m(i), v = static_cast<double>(model.linear[i]);
         add_exactly(constant, constant_error, -half_m * v);
@@ -135,9 +136,9 @@ inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folde
     if (!(half_s <= -static_cast<double>(exp_min_argument)) || sq_norm != sq_norm) {
         return {{0.0, narrowed, 0.0}, half_s, row_norm};
     }
-    const double form = model.quadratic ? quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns,
-                                                           row.n_nonzero)
-                                        : 0.0;
+    const double form =
+        model.quadratic ? quadratic_sparse(model.quadratic, model.n_features, row.values, row.columns, row.n_nonzero)
+                        : 0.0;
     const double inner = folded.constant + linear + scale * scale * form;
     return {{inner, narrowed, model.expansions[0].output_scale * std::exp(-half_s)}, half_s, row_norm};
 }
