@@ -175,11 +175,11 @@ class InputMap:
             and bool(np.isneginf(self.low).all() and np.isposinf(self.high).all())
         )
 
-    def then_affine(self, offset: npt.ArrayLike, scale: npt.ArrayLike, shift: npt.ArrayLike = 0.0) -> InputMap:
-        """Append x -> (x - offset) * scale + shift, per feature."""
+    def then_affine(self, offset: Any, scale: Any, shift: Any = 0.0) -> InputMap:
+        """Append x -> (x - offset) * scale + shift, per feature; numbers or fractions, one or one per feature."""
         return self._then_affine(offset, scale, shift, divide=False)
 
-    def then_divide(self, offset: npt.ArrayLike, divisor: npt.ArrayLike) -> InputMap:
+    def then_divide(self, offset: Any, divisor: Any) -> InputMap:
         """Append x -> (x - offset) / divisor, per feature; the error of 1 / divisor is accounted for."""
         return self._then_affine(offset, divisor, 0.0, divide=True)
 
@@ -228,6 +228,40 @@ class InputMap:
         else:
             projected = self._then_second_matrix(mean, projection)
         return projected if divisor is None else projected.then_divide(0.0, divisor)
+
+    def then(self, other: InputMap) -> InputMap:
+        """Append another map, whose raw rows are this one's mapped rows."""
+        if other.n_raw_features != self.n_features:
+            raise ModelFormatError(f"a map of {other.n_raw_features} features cannot follow one of {self.n_features}")
+        result = self.then_select(other.columns)
+        if other.offset.any() or (other.scale != 1).any():
+            result = result.then_affine(other.offset, other.scale)
+        if not (np.isneginf(other.low).all() and np.isposinf(other.high).all()):
+            result = result.then_clip(other.low, other.high)
+        if result.matrix is None:
+            # (z - offset) * scale of the whole is (x - other.offset) * other.scale: errors relative to it carry over.
+            nonzero = np.where(other.scale == 0, 1.0, np.abs(other.scale))
+            result = replace(
+                result,
+                scale_error=(result.scale_error + np.abs(result.scale) * (other.scale_error / nonzero)) * _UP,
+                shift_error=(result.shift_error + other.shift_error) * _UP,
+                limit_error=(result.limit_error + other.limit_error) * _UP,
+            )
+        elif other.scale_error.any() or other.shift_error.any():
+            raise UnsupportedModelError("a folded scaling after a projection cannot be appended")
+        if other.matrix is None:
+            return result
+        assert other.matrix_error is not None
+        if result.matrix is not None:
+            raise UnsupportedModelError("a folded projection after another one cannot be appended")
+        return replace(
+            result,
+            center=other.center,
+            matrix=other.matrix,
+            matrix_error=other.matrix_error,
+            bias=other.bias,
+            bias_error=other.bias_error,
+        )
 
     def apply(self, rows: Any) -> FloatArray:
         """Mapped rows, in float64: the reference.
@@ -304,21 +338,18 @@ class InputMap:
             bias_error=np.zeros(n),
         )
 
-    def _then_affine(
-        self, offset: npt.ArrayLike, factor: npt.ArrayLike, shift: npt.ArrayLike, *, divide: bool
-    ) -> InputMap:
+    def _then_affine(self, offset: Any, factor: Any, shift: Any, *, divide: bool) -> InputMap:
         n = self.n_features
-        arrays = [np.broadcast_to(np.asarray(a, dtype=np.float64), n) for a in (offset, factor, shift)]
-        for name, values in zip(("offset", "divisor" if divide else "scale", "shift"), arrays, strict=True):
-            if not np.isfinite(values).all():
-                raise ModelFormatError(f"the {name} of an input step holds NaN or infinity")
-        if divide and (arrays[1] == 0).any():
+        names = ("offset", "divisor" if divide else "scale", "shift")
+        numbers = [_fractions(v, n, name) for v, name in zip((offset, factor, shift), names, strict=True)]
+        if divide and 0 in numbers[1]:
             raise ModelFormatError("the divisor of an input step holds 0")
         if self.matrix is not None:
-            return self._then_affine_after_matrix(*arrays, divide=divide)
-        steps = [_compose(self, j, *(float(a[j]) for a in arrays), divide=divide) for j in range(n)]
-        names = ("offset", "scale", "low", "high", "scale_error", "shift_error", "limit_error")
-        changes: dict[str, Any] = dict(zip(names, np.array(steps).reshape(n, 7).T.copy(), strict=True))
+            rounded = [np.array([_nearest(v) for v in values]) for values in numbers]
+            return self._then_affine_after_matrix(*rounded, divide=divide)
+        steps = [_compose(self, j, *(values[j] for values in numbers), divide=divide) for j in range(n)]
+        fields = ("offset", "scale", "low", "high", "scale_error", "shift_error", "limit_error")
+        changes: dict[str, Any] = dict(zip(fields, np.array(steps).reshape(n, 7).T.copy(), strict=True))
         return replace(self, **changes)
 
     def _then_affine_after_matrix(
@@ -337,8 +368,8 @@ class InputMap:
             self,
             matrix=matrix,
             bias=bias,
-            matrix_error=(self.matrix_error * grown + UNIT_ROUNDOFF * np.abs(matrix) + _TINY) * _UP,
-            bias_error=(self.bias_error * grown + 4 * UNIT_ROUNDOFF * moduli + _TINY) * _UP,
+            matrix_error=(self.matrix_error * grown + 2 * UNIT_ROUNDOFF * np.abs(matrix) + _TINY) * _UP,
+            bias_error=(self.bias_error * grown + 6 * UNIT_ROUNDOFF * moduli + _TINY) * _UP,
         )
 
     def _then_second_matrix(self, mean: FloatArray, second: FloatArray) -> InputMap:
@@ -356,14 +387,13 @@ class InputMap:
 
 
 def _compose(
-    first: InputMap, j: int, offset: float, factor: float, shift: float, *, divide: bool
+    first: InputMap, j: int, b: Fraction, factor: Fraction, t: Fraction, *, divide: bool
 ) -> tuple[float, float, float, float, float, float, float]:
-    """Feature j of `first`, then (x - offset) * factor + shift (or / factor), with exact rational arithmetic.
+    """Feature j of `first`, then (x - b) * factor + t (or / factor), with exact rational arithmetic.
 
     Returns offset, scale, low, high, scale_error, shift_error, limit_error.
     """
-    b, t = Fraction(offset), Fraction(shift)
-    s = 1 / Fraction(factor) if divide else Fraction(factor)
+    s = 1 / factor if divide else factor
     o1, s1 = Fraction(first.offset[j]), Fraction(first.scale[j])
     low, high = float(first.low[j]), float(first.high[j])
     if s1 * s == 0:
@@ -398,6 +428,14 @@ def _blocks(matrices: Sequence[FloatArray | None]) -> FloatArray:
 
     result: FloatArray = block_diag(*[m for m in matrices if m is not None])
     return result
+
+
+def _fractions(values: Any, n: int, name: str) -> list[Fraction]:
+    """Exact values of one number per feature, given as floats, integers or fractions."""
+    try:
+        return [Fraction(v) for v in np.broadcast_to(np.asarray(values, dtype=object), n)]
+    except (ValueError, OverflowError):
+        raise ModelFormatError(f"the {name} of an input step holds NaN or infinity") from None
 
 
 def _nearest(exact: Fraction) -> float:
