@@ -82,6 +82,31 @@ def test_rounding_is_never_exceeded(seed):
         assert squared <= Fraction(float(allowed[row])) ** 2, (steps, row)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_maps_one_after_the_other_round_within_their_bound(seed):
+    rng = np.random.default_rng(seed)
+    n = 4
+    first = [step for step in random_steps(rng, n, 2) if step[0] in ("affine", "divide", "clip")]
+    second = random_steps(rng, n, 2)
+    map_ = folded(first, n).then(folded(second, n))
+    rows = rng.normal(size=(10, n)) * 10.0 ** rng.integers(-3, 5, size=(10, 1))
+    given, allowed = map_.apply(rows), map_.rounding(rows)
+    for row in range(len(rows)):
+        exact = exact_row(first + second, rows[row])
+        squared = sum((Fraction(float(g)) - e) ** 2 for g, e in zip(given[row], exact, strict=True))
+        assert squared <= Fraction(float(allowed[row])) ** 2
+
+
+def test_maps_that_cannot_follow_one_another_are_refused():
+    turned = InputMap.identity(2).then_project(0, np.eye(2))
+    with pytest.raises(UnsupportedModelError, match="projection after another"):
+        turned.then(turned)
+    with pytest.raises(UnsupportedModelError, match="scaling after a projection"):
+        turned.then(InputMap.identity(2).then_divide(0, 3))
+    with pytest.raises(ModelFormatError, match="3 features cannot follow one of 2"):
+        turned.then(InputMap.identity(3))
+
+
 def test_rounding_is_of_the_order_of_float64():
     rng = np.random.default_rng(0)
     mean, deviation = rng.normal(size=50) * 3, rng.uniform(0.5, 2, size=50)
