@@ -236,6 +236,7 @@ class InputMap:
         result = self.then_select(other.columns)
         if other.offset.any() or (other.scale != 1).any():
             result = result.then_affine(other.offset, other.scale)
+        limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (result.low, result.high)]
         if not (np.isneginf(other.low).all() and np.isposinf(other.high).all()):
             result = result.then_clip(other.low, other.high)
         if result.matrix is None:
@@ -245,7 +246,13 @@ class InputMap:
                 result,
                 scale_error=(result.scale_error + np.abs(result.scale) * (other.scale_error / nonzero)) * _UP,
                 shift_error=(result.shift_error + other.shift_error) * _UP,
-                limit_error=(result.limit_error + other.limit_error) * _UP,
+                limit_error=(
+                    result.limit_error
+                    + other.limit_error
+                    + np.maximum(*limits) * (other.scale_error / nonzero)
+                    + other.shift_error
+                )
+                * _UP,
             )
         elif other.scale_error.any() or other.shift_error.any():
             raise UnsupportedModelError("a folded scaling after a projection cannot be appended")
@@ -432,8 +439,11 @@ def _blocks(matrices: Sequence[FloatArray | None]) -> FloatArray:
 
 def _fractions(values: Any, n: int, name: str) -> list[Fraction]:
     """Exact values of one number per feature, given as floats, integers or fractions."""
+    numbers = np.asarray(values, dtype=object)
+    if numbers.shape not in ((), (n,)):
+        raise ModelFormatError(f"the {name} of an input step has shape {numbers.shape}, expected ({n},)")
     try:
-        return [Fraction(v) for v in np.broadcast_to(np.asarray(values, dtype=object), n)]
+        return [Fraction(v) for v in np.broadcast_to(numbers, n)]
     except (ValueError, OverflowError):
         raise ModelFormatError(f"the {name} of an input step holds NaN or infinity") from None
 

@@ -458,7 +458,7 @@ def libsvm_predictions(model, rows, probability):
 @pytest.mark.parametrize("probability", [0, 1])
 @pytest.mark.parametrize(("svm_type", "n_classes"), [(0, 2), (0, 4), (1, 2), (1, 3), (2, 2), (3, 2), (4, 2)])
 def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, kernel):
-    X, y = data(n_classes)
+    X, y = data(n_classes, n_rows=90)
     X = np.round(StandardScaler().fit_transform(X), 3)  # files have eight digits
     # Labels that are neither sorted nor consecutive: LIBSVM keeps the order of first appearance.
     y = np.array([7, -3, 20, 5])[y] if svm_type < 2 else X[:, 0] + X[:, 1]
