@@ -97,6 +97,54 @@ def test_maps_one_after_the_other_round_within_their_bound(seed):
         assert squared <= Fraction(float(allowed[row])) ** 2
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_folding_alone_changes_no_more_than_its_errors_say(seed):
+    """The stored map over the rational numbers, so that no rounding of `apply` hides a wrong error term."""
+    rng = np.random.default_rng(seed)
+    n = 5
+    steps = [s for _ in range(4) for s in random_steps(rng, n, 1) if s[0] in ("affine", "divide", "clip")]
+    map_ = folded(steps, n)
+    rows = rng.normal(size=(20, n)) * 10.0 ** rng.integers(-3, 6, size=(20, 1))
+    stored = [[Fraction(float(v)) for v in values] for values in (map_.offset, map_.scale)]
+    used = []
+    for row in rows:
+        exact = exact_row(steps, row)
+        for j in range(n):
+            z, o, s = Fraction(float(row[j])), stored[0][j], stored[1][j]
+            t = (z - o) * s
+            allowed = abs(z - o) * Fraction(map_.scale_error[j]) + Fraction(map_.shift_error[j])
+            if not map_.low[j] < t < map_.high[j]:
+                t = Fraction(min(max(float(t), map_.low[j]), map_.high[j]))
+                allowed = max(allowed, Fraction(map_.limit_error[j]))
+            assert abs(t - exact[j]) <= allowed
+            used.append(float(abs(t - exact[j]) / allowed) if allowed else 0.0)
+    assert max(used, default=1.0) > 0.2 or not steps
+
+
+def test_long_sums_of_a_projection_round_within_their_bound():
+    rng = np.random.default_rng(0)
+    n = 3000
+    map_ = InputMap.identity(n).then_project(0.0, np.full((n, 1), 0.1))
+    rows = rng.uniform(1, 2, size=(5, n))
+    for row, given, allowed in zip(rows, map_.apply(rows), map_.rounding(rows), strict=True):
+        off = abs(Fraction(float(given[0])) - sum(Fraction(float(v)) for v in row) * Fraction(0.1))
+        assert off <= Fraction(float(allowed))
+        assert off > Fraction(float(allowed)) / n / 50
+
+
+def test_a_second_projection_and_whitening_are_accounted_for():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(40, 30)), rng.normal(size=(30, 2))
+    divisor = np.array([3.0, 7.0])
+    map_ = InputMap.identity(40).then_project(0.0, first).then_project(0.0, second, divisor)
+    for j in range(40):
+        for k in range(2):
+            exact = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(first[j], second[:, k], strict=True))
+            off = abs(Fraction(float(map_.matrix[j, k])) - exact / Fraction(divisor[k]))
+            assert off <= Fraction(float(map_.matrix_error[j, k]))
+    assert (map_.matrix_error < 1e-13).all()
+
+
 def test_maps_that_cannot_follow_one_another_are_refused():
     turned = InputMap.identity(2).then_project(0, np.eye(2))
     with pytest.raises(UnsupportedModelError, match="projection after another"):

@@ -769,7 +769,20 @@ def test_quadratic_forms_stay_within_their_rounding(degree):
             for a, x in zip(machine.dual_coef[0], exactly, strict=True)
         )
         assert abs(Fraction(float(value)) - exact) <= Fraction(float(bound))
-        assert bound < 1e-10 * (1 + np.linalg.norm(row)) ** 2 * np.abs(machine.dual_coef[0]).sum() * 1e9
+
+
+def test_terms_that_cancel_keep_the_rounding_of_their_sums():
+    rng = np.random.default_rng(0)
+    x, a = rng.normal(size=(2000, 1)), rng.normal(size=2000)
+    order = rng.permutation(4000)
+    machine = KernelModel("regression", np.r_[x, x][order], np.r_[a, -a][order], 0.0, 0.1)
+    for degree in (1, 2):
+        model = from_support_vectors(machine, degree=degree, gamma=0.3, coef0=1.7)  # exactly 0 over the real numbers
+        rows = np.array([[0.0], [1.0], [-30.0]])
+        values, bounds = model.decision_function(rows), model.error_bound(rows)
+        assert (np.abs(values) <= bounds).all()
+        assert bounds.max() < 1e-6
+        assert np.abs(values).max() > 0
 
 
 @pytest.mark.parametrize(
