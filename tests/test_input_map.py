@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -119,6 +120,20 @@ def test_folding_alone_changes_no_more_than_its_errors_say(seed):
             assert abs(t - exact[j]) <= allowed
             used.append(float(abs(t - exact[j]) / allowed) if allowed else 0.0)
     assert max(used) > 0.2 or all(kind == "clip" for kind, *_ in steps)
+
+
+def test_errors_of_folding_reach_the_bound():
+    plain = InputMap.identity(2).then_divide(0, [2, 4])
+    errors = {"scale_error": [1e-3, 0], "shift_error": [0, 1e-2], "limit_error": [0.5, 0]}
+    row = np.array([[30.0, 8.0]])
+    for name, values in errors.items():
+        bound = replace(plain, **{name: np.array(values)}).rounding(row)[0]
+        assert bound == pytest.approx({"scale_error": 30e-3, "shift_error": 1e-2, "limit_error": 0.5}[name], rel=1e-6)
+    turned = plain.then_project(0, np.array([[3.0], [0.0]]))
+    assert replace(turned, scale_error=np.array([1e-3, 0])).rounding(row)[0] == pytest.approx(90e-3, rel=1e-6)
+    assert replace(turned, bias_error=np.array([0.25])).rounding(row)[0] == pytest.approx(0.25, rel=1e-6)
+    off = replace(turned, matrix_error=np.array([[1e-3], [1e-3]])).rounding(row)[0]
+    assert off == pytest.approx(15e-3 + 2e-3, rel=1e-6)
 
 
 def test_long_sums_of_a_projection_round_within_their_bound():
