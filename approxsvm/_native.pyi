@@ -8,11 +8,16 @@ import numpy.typing as npt
 class LibsvmModelDict(TypedDict):
     svm_type: str
     kernel_type: str
+    degree: int | None
     gamma: float | None
+    coef0: float | None
     n_classes: int
     rho: npt.NDArray[np.float64]
     labels: npt.NDArray[np.int32]
     n_sv_per_class: npt.NDArray[np.int64]
+    prob_a: npt.NDArray[np.float64]
+    prob_b: npt.NDArray[np.float64]
+    prob_density_marks: npt.NDArray[np.float64]
     coef: npt.NDArray[np.float64]
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.heads import Heads, class_pairs
+from approxsvm.input_map import InputMap
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,29 +26,38 @@ class KernelModel:
     Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
     for ``labels[i]`` and any other for ``labels[j]``.
 
+    Arrays of other types are converted, so that a least-squares machine, say, is
+    ``KernelModel("regression", support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
+
     Parameters
     ----------
     task : {"classification", "regression", "one_class"}
         What the decision values mean.
-    support_vectors : ndarray or csr_array of shape (n_sv, n_features), float64
-        The x_i; grouped by class in the order of `labels` when the task is classification.
-    dual_coef : ndarray of shape (max(1, n_classes - 1), n_sv), float64
+    support_vectors : array or sparse matrix of shape (n_sv, n_features)
+        The x_i; grouped by class in the order of `labels` when there are more than two classes. Kept as float64
+        ndarray or csr_array.
+    dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
         LIBSVM's block: for the pair (i, j) the support vectors of class i use row j - 1, those of class j row i.
         One row of coefficients when there are at most two classes.
-    intercept : ndarray of shape (n_decisions,), float64
+    intercept : array of shape (n_decisions,), or a number
         One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho.
     gamma : float
         The number in the kernel, already resolved; at least 0.
-    labels : ndarray of shape (n_classes,), optional
-        Class labels in the model's own order, of any dtype. Empty unless the task is classification.
-    n_support : ndarray of shape (n_classes,), optional
-        Support vectors per class. Empty unless the task is classification.
+    labels : array of shape (n_classes,), optional
+        Class labels in the model's own order, of any dtype: of two, a positive value means the first. Empty unless
+        the task is classification.
+    n_support : array of shape (n_classes,), optional
+        Support vectors per class. It may be left empty when there are at most two classes.
     source : str
         Where the model came from, for people: "libsvm c_svc", "sklearn SVC", ...
     feature_names : tuple of str, optional
-        Column names, where the source knew them.
+        Names of the raw columns, where the source knew them.
     first_index : {0, 1}
         The index that LIBSVM text gives to column 0.
+    heads : Heads
+        What the source makes of decision values: labels, scores, probabilities.
+    input_map : InputMap, optional
+        How raw rows become rows of `n_features` columns; they are the same without.
 
     Raises
     ------
@@ -64,18 +75,21 @@ class KernelModel:
     source: str = "arrays"
     feature_names: tuple[str, ...] | None = None
     first_index: int = 1
+    heads: Heads = field(default_factory=Heads)
+    input_map: InputMap | None = None
 
     def __post_init__(self) -> None:
-        """Check once, so that nobody has to check again."""
+        """Convert and check once, so that nobody has to check again."""
+        self._convert()
         n_sv = self.n_sv
         n_classes = len(self.labels)
         if self.task not in ("classification", "regression", "one_class"):
             raise ModelFormatError(f"unknown task {self.task!r}")
         if (n_classes > 0) != (self.task == "classification"):
             raise ModelFormatError(f"a {self.task} model cannot have {n_classes} labels")
-        if len(self.n_support) != n_classes:
+        if len(self.n_support) != n_classes and (n_classes > 2 or len(self.n_support) > 0):
             raise ModelFormatError(f"{len(self.n_support)} support vector counts for {n_classes} classes")
-        if n_classes and int(np.sum(self.n_support)) != n_sv:
+        if len(self.n_support) and int(np.sum(self.n_support)) != n_sv:
             raise ModelFormatError(
                 f"the classes have {int(np.sum(self.n_support))} support vectors in all, but the model holds {n_sv}"
             )
@@ -89,16 +103,32 @@ class KernelModel:
             raise ModelFormatError(f"intercept has shape {self.intercept.shape}, expected {(n_decisions,)}")
         if not (np.isfinite(self.gamma) and self.gamma >= 0):
             raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number of at least 0")
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_features} features")
+        if self.input_map is not None and self.input_map.n_features != self.n_features:
+            raise ModelFormatError(
+                f"the input map gives {self.input_map.n_features} features, but the model takes {self.n_features}"
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.n_raw_features:
+            raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} features")
         if self.first_index not in (0, 1):
             raise ModelFormatError(f"first_index is {self.first_index}, but must be 0 or 1")
         stored = self.support_vectors if isinstance(self.support_vectors, np.ndarray) else self.support_vectors.data
         for name, values in (("support_vectors", stored), ("dual_coef", self.dual_coef), ("intercept", self.intercept)):
-            if values.dtype != np.float64:
-                raise ModelFormatError(f"{name} must be float64, not {values.dtype}")
             if not np.isfinite(values).all():
                 raise ModelFormatError(f"{name} holds NaN or infinity")
+        self.heads.check(self.task, n_classes)
+
+    def _convert(self) -> None:
+        """Give every field the type that it is documented to have."""
+        converted = {
+            "support_vectors": _float64_rows(self.support_vectors),
+            "dual_coef": np.atleast_2d(_float64(self.dual_coef, "dual_coef")),
+            "intercept": np.atleast_1d(_float64(self.intercept, "intercept")),
+            "gamma": float(self.gamma),
+            "labels": np.asarray(self.labels),
+            "n_support": np.asarray(self.n_support, dtype=np.int64),
+        }
+        for name, value in converted.items():
+            object.__setattr__(self, name, value)
 
     @property
     def n_sv(self) -> int:
@@ -109,6 +139,11 @@ class KernelModel:
     def n_features(self) -> int:
         """Number of columns of the support vectors."""
         return int(self.support_vectors.shape[1])
+
+    @property
+    def n_raw_features(self) -> int:
+        """Number of columns of the rows that the source takes, before its input map."""
+        return self.n_features if self.input_map is None else self.input_map.n_raw_features
 
     @property
     def n_decisions(self) -> int:
@@ -131,8 +166,7 @@ class KernelModel:
         if len(self.labels) <= 2:
             only: FloatArray = self.dual_coef[0]
             return only
-        pairs = [(i, j) for i in range(len(self.labels)) for j in range(i + 1, len(self.labels))]
-        i, j = pairs[decision]
+        i, j = class_pairs(len(self.labels))[decision]
         ends = np.cumsum(self.n_support)
         starts = ends - self.n_support
         coef = np.zeros(self.n_sv)
@@ -144,3 +178,39 @@ class KernelModel:
         """Support vectors first .. last - 1 as an array of shape (last - first, n_features), float64."""
         rows = self.support_vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+
+    def negated(self) -> KernelModel:
+        """The same two-class model with its labels in the other order: every value changes its sign.
+
+        A value of exactly 0 votes for the other class then, so this is for models that do not label by votes.
+        """
+        return replace(
+            self,
+            dual_coef=-self.dual_coef,
+            intercept=-self.intercept,
+            labels=self.labels[::-1],
+            n_support=np.empty(0, np.int64),
+        )
+
+
+def _float64(values: Any, name: str) -> FloatArray:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64) if np.ndim(values) else np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelFormatError(f"{name} is not an array of numbers: {error}") from None
+
+
+def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
+    """Rows as float64: sparse ones in canonical CSR form, all others as a contiguous array."""
+    if hasattr(rows, "tocsr"):
+        from scipy.sparse import csr_array
+
+        if isinstance(rows, csr_array) and rows.dtype == np.float64 and rows.has_canonical_format:
+            return rows
+        sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
+        sparse.sum_duplicates()
+        return sparse
+    dense = _float64(rows, "support_vectors")
+    if dense.ndim != 2:
+        raise ModelFormatError(f"support_vectors has {dense.ndim} dimensions instead of 2")
+    return dense

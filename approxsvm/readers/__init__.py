@@ -1,4 +1,4 @@
-"""Anything a user has -> KernelModel."""
+"""Anything a user has -> KernelModel, QuadraticModel or Ensemble."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import os
 from pathlib import Path
 from typing import Any
 
+from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
+from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import libsvm, sklearn
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
 
 
 def read_model(source: Any, *, n_features: int | None = None, trust: bool = False) -> KernelModel:
-    """Read a trained model from wherever it is.
+    """Read a trained sum of RBF kernels from wherever it is.
 
     Parameters
     ----------
-    source : KernelModel, fitted scikit-learn estimator, or path
-        Paths name a LIBSVM model file, or a pickle or joblib file of an estimator (.pkl, .pickle, .joblib).
+    source : KernelModel, fitted estimator, or path
+        Estimators are those of `read_estimator`, pipelines among them. Paths name a LIBSVM model file, or a pickle or
+        joblib file of an estimator (.pkl, .pickle, .joblib).
     n_features : int, optional
         Number of columns, for LIBSVM model files: they do not say it. For other sources it must be what they say.
     trust : bool
@@ -28,6 +31,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     Returns
     -------
     KernelModel
+        With an input map where the source scales or projects its rows.
 
     Raises
     ------
@@ -40,16 +44,46 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     OSError
         The file cannot be read.
     """
+    model = read_any(source, n_features=n_features, trust=trust)
+    if isinstance(model, QuadraticModel):
+        raise UnsupportedModelError(
+            f"the kernel of this {model.source} is linear or polynomial, only 'rbf' is a sum of RBF kernels; "
+            "read_any reads it as a quadratic form"
+        )
+    if isinstance(model, Ensemble):
+        raise UnsupportedModelError(
+            f"this is a mean of {len(model.members)} models, read_any reads it; one model comes of ensemble=False"
+        )
+    return model
+
+
+def read_any(
+    source: Any, *, n_features: int | None = None, trust: bool = False
+) -> KernelModel | QuadraticModel | Ensemble:
+    """Read whatever approxsvm knows: as `read_model`, and linear and quadratic models and averages as well.
+
+    Parameters and errors as for `read_model`.
+
+    Returns
+    -------
+    KernelModel
+        A sum of RBF kernels.
+    QuadraticModel
+        A linear model, or one with a polynomial kernel of degree 1 or 2.
+    Ensemble
+        Several of these, averaged.
+    """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.suffix == ".asvm":
             raise ModelFormatError(f"{path}: an artifact is compiled already; give the model that it was made from")
         if path.suffix not in _PICKLE_SUFFIXES:
-            return libsvm.read_libsvm_model(source, n_features=n_features)
+            return libsvm.read_libsvm(source, n_features=n_features)
         source = _unpickle(path, trust)
-    model = source if isinstance(source, KernelModel) else sklearn.read_estimator(source)
-    if n_features not in (None, model.n_features):
-        raise UnsupportedModelError(f"the model has {model.n_features} features, but {n_features} were asked for")
+    known = isinstance(source, (KernelModel, QuadraticModel, Ensemble))
+    model: KernelModel | QuadraticModel | Ensemble = source if known else sklearn.read_estimator(source)
+    if n_features not in (None, model.n_raw_features):
+        raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
     return model
 
 

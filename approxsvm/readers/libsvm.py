@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.heads import DensityMarks, Heads, LaplaceNoise, PairwiseSigmoid
 from approxsvm.kernel_model import KernelModel, Task
+from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
 from approxsvm.threads import n_threads
 
 _TASKS: dict[str, Task] = {
@@ -23,7 +25,7 @@ _TASKS: dict[str, Task] = {
 
 
 def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file written by LIBSVM's svm-train or by ThunderSVM.
+    """Read a model file with the RBF kernel, written by LIBSVM's svm-train or by ThunderSVM.
 
     Parameters
     ----------
@@ -46,19 +48,54 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     OSError
         The file cannot be read.
     """
-    from scipy.sparse import csr_array
-
     name = os.fspath(path)
     content = _native.read_libsvm_model(name)
     kernel = content["kernel_type"]
     if kernel != "rbf":
         why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, only rbf can be compiled")
+    gamma = content["gamma"]
+    assert gamma is not None  # the parser demands it for this kernel
+    return _machine(content, name, n_features, gamma)
+
+
+def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel | QuadraticModel:
+    """Read a model file with the RBF kernel, a linear one, or a polynomial one of degree 1 or 2.
+
+    Parameters and errors as for `read_libsvm_model`.
+
+    Returns
+    -------
+    KernelModel
+        For the RBF kernel.
+    QuadraticModel
+        For the others.
+    """
+    name = os.fspath(path)
+    content = _native.read_libsvm_model(name)
+    if content["kernel_type"] == "linear":
+        return from_support_vectors(_machine(content, name, n_features, 0.0), degree=1, gamma=1.0, coef0=0.0)
+    degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
+    if content["kernel_type"] == "polynomial":
+        assert degree is not None
+        assert gamma is not None
+        assert coef0 is not None  # the parser demands them for this kernel
+        if degree not in (1, 2):
+            raise UnsupportedModelError(
+                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 and 2 can be read"
+            )
+        machine = _machine(content, name, n_features, 0.0)
+        return from_support_vectors(machine, degree=degree, gamma=gamma, coef0=coef0)
+    return read_libsvm_model(path, n_features=n_features)
+
+
+def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
+    """The model file's support vectors, coefficients, labels and probabilities."""
+    from scipy.sparse import csr_array
+
     first_index = 0 if content["min_index"] == 0 else 1
     columns = _n_columns(content["max_index"], first_index, n_features, name, ModelFormatError)
     task = _TASKS[content["svm_type"]]
-    gamma = content["gamma"]
-    assert gamma is not None  # the parser demands it for this kernel
     shape = (len(content["coef"]), columns)
     support_vectors: Any = csr_array(
         (content["values"], content["indices"] - first_index, content["indptr"]), shape=shape
@@ -74,7 +111,20 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
         n_support=content["n_sv_per_class"],
         source=f"libsvm {content['svm_type']}",
         first_index=first_index,
+        heads=_heads(content, task),
     )
+
+
+def _heads(content: _native.LibsvmModelDict, task: Task) -> Heads:
+    """Probabilities, where the file has what LIBSVM demands for them (svm_check_probability_model)."""
+    prob_a, prob_b, marks = content["prob_a"], content["prob_b"], content["prob_density_marks"]
+    if task == "classification" and len(prob_a) and len(prob_b):
+        return Heads(probability=PairwiseSigmoid(prob_a, prob_b))
+    if task == "regression" and len(prob_a):
+        return Heads(probability=LaplaceNoise(float(prob_a[0])))
+    if task == "one_class" and len(marks):
+        return Heads(probability=DensityMarks(marks))
+    return Heads()
 
 
 def read_libsvm_data(

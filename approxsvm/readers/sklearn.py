@@ -1,29 +1,31 @@
-"""Fitted scikit-learn support vector machines, recognised by class without importing scikit-learn."""
+"""Fitted estimators, recognised by the names of their classes without importing any library."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from approxsvm.ensemble import Ensemble
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.kernel_model import KernelModel
+from approxsvm.quadratic_model import QuadraticModel
+from approxsvm.readers import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
 
-from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.kernel_model import KernelModel, Task
-
-_TASKS: dict[str, Task] = {
-    "SVC": "classification",
-    "NuSVC": "classification",
-    "SVR": "regression",
-    "NuSVR": "regression",
-    "OneClassSVM": "one_class",
-}
+_SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+_READ_ALONE = ("LinearSVC", "LinearSVR")
 
 
-def read_estimator(estimator: Any) -> KernelModel:
-    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM (or a subclass) with the RBF kernel.
+def read_estimator(estimator: Any) -> KernelModel | QuadraticModel | Ensemble:
+    """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
     Returns
     -------
     KernelModel
+        Sums of RBF kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, Nystroem with
+        a linear model; SVC and SVR of cuML, those of ThunderSVM.
+    QuadraticModel
+        The same with linear or degree-2 polynomial kernels, LinearSVC and LinearSVR.
+    Ensemble
+        CalibratedClassifierCV with ensemble=True.
 
     Raises
     ------
@@ -34,59 +36,56 @@ def read_estimator(estimator: Any) -> KernelModel:
     ModelFormatError
         Its fitted attributes contradict each other.
     """
-    name = _class_name(estimator)
-    if not hasattr(estimator, "support_vectors_"):
-        from sklearn.exceptions import NotFittedError
-
-        raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it")
-    kernel = estimator.kernel
-    if kernel != "rbf":
-        found = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
-        raise UnsupportedModelError(f"the kernel of this {name} is {found}, only 'rbf' can be compiled")
-    task = _TASKS[name]
-    support_vectors, dual_coef = estimator.support_vectors_, estimator._dual_coef_
-    if hasattr(support_vectors, "tocsr"):
-        from scipy.sparse import csr_array
-
-        support_vectors = csr_array(support_vectors, dtype=np.float64)
-        support_vectors.sum_duplicates()
-    else:
-        support_vectors = np.ascontiguousarray(support_vectors, dtype=np.float64)
-    if hasattr(dual_coef, "toarray"):
-        dual_coef = dual_coef.toarray()
-    names = getattr(estimator, "feature_names_in_", None)
-    labels = np.asarray(estimator.classes_) if task == "classification" else np.empty(0)
-    return KernelModel(
-        task=task,
-        support_vectors=support_vectors,
-        dual_coef=np.ascontiguousarray(dual_coef, dtype=np.float64),
-        intercept=np.array(estimator._intercept_, dtype=np.float64).ravel(),
-        gamma=float(estimator._gamma),
-        labels=labels,
-        n_support=_n_support(estimator, len(labels), int(support_vectors.shape[0])),
-        source=f"sklearn {name}",
-        feature_names=None if names is None else tuple(str(column) for column in names),
-    )
+    library, name = _recognise(estimator)
+    if library == "cuml":
+        return support_vector_machines.read_cuml(estimator, name)
+    if library == "thundersvm":
+        return support_vector_machines.read_thundersvm(estimator, name)
+    if name in support_vector_machines.TASKS:
+        return support_vector_machines.read_svm(estimator, name)
+    if name in _READ_ALONE:
+        return linear_models.read_linear(estimator, name)
+    if name == "KernelRidge":
+        return kernel_machines.read_kernel_ridge(estimator, name)
+    if name == "GaussianProcessRegressor":
+        return kernel_machines.read_gaussian_process(estimator, name)
+    if name == "Pipeline":
+        return pipeline.read_pipeline(estimator, read_estimator)
+    if name == "CalibratedClassifierCV":
+        return wrappers.read_calibrated(estimator, read_estimator)
+    if name == "TransformedTargetRegressor":
+        return wrappers.read_transformed_target(estimator, read_estimator)
+    if name == "FrozenEstimator":
+        return read_estimator(estimator.estimator)
+    support_vector_machines.require_fitted(estimator, name, "best_estimator_")
+    return read_estimator(estimator.best_estimator_)
 
 
-def _class_name(estimator: Any) -> str:
-    """The scikit-learn class that `estimator` is or derives from."""
+_NAMES = {
+    "cuml": ("SVC", "SVR"),
+    "sklearn": (
+        *support_vector_machines.TASKS,
+        *_READ_ALONE,
+        "KernelRidge",
+        "GaussianProcessRegressor",
+        "Pipeline",
+        "CalibratedClassifierCV",
+        "TransformedTargetRegressor",
+        "FrozenEstimator",
+        *_SEARCHES,
+    ),
+    "thundersvm": tuple(support_vector_machines.TASKS),
+}
+
+
+def _recognise(estimator: Any) -> tuple[str, str]:
+    """Library and class that `estimator` is or derives from."""
     for base in type(estimator).__mro__:
-        if base.__module__.startswith("sklearn.svm.") and base.__name__ in _TASKS:
-            return base.__name__
+        library = base.__module__.split(".")[0]
+        if base.__name__ in _NAMES.get(library, ()):
+            return library, base.__name__
     raise UnsupportedModelError(
-        f"cannot compile a {type(estimator).__module__}.{type(estimator).__qualname__}; "
-        f"supported are {', '.join(_TASKS)} of scikit-learn, and LIBSVM model files"
+        f"cannot compile a {type(estimator).__module__}.{type(estimator).__qualname__}; supported are "
+        f"{', '.join(_NAMES['sklearn'])} of scikit-learn, pipelines of Nystroem and a linear model, "
+        "SVC and SVR of cuML, ThunderSVM's estimators, and LIBSVM model files"
     )
-
-
-def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
-    """Support vectors per class; a tampered pickle is caught here, before it is used to index."""
-    if n_classes == 0:
-        return np.empty(0, np.int64)
-    counts = np.asarray(estimator.n_support_, dtype=np.int64)
-    if len(counts) != n_classes or (counts < 0).any() or int(counts.sum()) != n_sv:
-        raise ModelFormatError(
-            f"n_support_ is {counts.tolist()}, which does not fit {n_classes} classes and {n_sv} support vectors"
-        )
-    return counts

@@ -52,11 +52,16 @@ py::dict read_libsvm_model(const std::string& path) {
     py::dict result;
     result["svm_type"] = std::string(text::name_of(model.svm_type));
     result["kernel_type"] = std::string(text::name_of(model.kernel_type));
+    result["degree"] = model.degree;
     result["gamma"] = model.gamma;
+    result["coef0"] = model.coef0;
     result["n_classes"] = model.n_classes;
     result["rho"] = to_numpy(std::move(model.rho));
     result["labels"] = to_numpy(std::move(model.labels));
     result["n_sv_per_class"] = to_numpy(std::move(model.n_sv_per_class));
+    result["prob_a"] = to_numpy(std::move(model.prob_a));
+    result["prob_b"] = to_numpy(std::move(model.prob_b));
+    result["prob_density_marks"] = to_numpy(std::move(model.prob_density_marks));
     result["coef"] = to_numpy(std::move(model.coef), {n_sv, n_coef});
     result["indptr"] = to_numpy(std::move(model.indptr));
     result["indices"] = to_numpy(std::move(model.indices));

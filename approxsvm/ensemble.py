@@ -1,0 +1,96 @@
+"""Several classifiers whose probabilities are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.heads import ClassProbability, FloatArray, probabilities, probability_interval
+from approxsvm.kernel_model import KernelModel
+from approxsvm.quadratic_model import QuadraticModel
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The mean of the members' probabilities: scikit-learn's CalibratedClassifierCV with ensemble=True.
+
+    It labels by the greatest mean, the first class of several.
+
+    Parameters
+    ----------
+    members : tuple of KernelModel or QuadraticModel
+        Classifiers of the same labels in the same order and of the same raw columns, each with class probabilities.
+    source : str
+        Where they came from, for people.
+
+    Raises
+    ------
+    ModelFormatError
+        The members do not match.
+    """
+
+    members: tuple[KernelModel | QuadraticModel, ...]
+    source: str = "members"
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if not self.members:
+            raise ModelFormatError("an ensemble without members")
+        for member in self.members:
+            if not isinstance(member.heads.probability, ClassProbability):
+                raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
+            if member.labels.tolist() != self.labels.tolist():
+                raise ModelFormatError(f"members have the labels {self.labels.tolist()} and {member.labels.tolist()}")
+            if member.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """Class labels in the order of every member."""
+        return self.members[0].labels
+
+    @property
+    def n_raw_features(self) -> int:
+        """Number of columns of raw rows."""
+        return self.members[0].n_raw_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the raw columns, where the source knew them."""
+        return self.members[0].feature_names
+
+    def probabilities(self, values: Sequence[FloatArray]) -> FloatArray:
+        """Mean probabilities, summed in the members' order as scikit-learn sums them.
+
+        Parameters
+        ----------
+        values : sequence of ndarray of shape (n_rows, n_decisions)
+            Decision values of each member.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        total = np.zeros((len(values[0]), len(self.labels)))
+        for member, member_values in zip(self.members, values, strict=True):
+            assert member.heads.probability is not None  # checked when built
+            total += probabilities(member.heads.probability, member_values)
+        return total / len(self.members)
+
+    def probability_interval(
+        self, values: Sequence[FloatArray], bounds: Sequence[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where the mean probabilities of the exact decision values can lie: the mean of the members' intervals."""
+        lowest, highest = np.zeros((2, len(values[0]), len(self.labels)))
+        for member, member_values, member_bounds in zip(self.members, values, bounds, strict=True):
+            assert member.heads.probability is not None  # checked when built
+            lo, hi = probability_interval(member.heads.probability, member_values, member_bounds)
+            lowest += lo
+            highest += hi
+        slack = (len(self.members) + 2) * 2.0**-53
+        return lowest / len(self.members) - slack, highest / len(self.members) + slack

@@ -1,0 +1,229 @@
+"""Pipelines: steps that are scaling, selection or projection become the input map of the final estimator's model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from approxsvm.ensemble import Ensemble
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.input_map import InputMap
+from approxsvm.kernel_model import KernelModel
+from approxsvm.quadratic_model import QuadraticModel
+from approxsvm.readers import kernel_machines, linear_models
+from approxsvm.readers.support_vector_machines import feature_names, host_array, require_fitted
+
+Model = KernelModel | QuadraticModel | Ensemble
+Read = Callable[[Any], Model]
+
+
+def read_pipeline(pipeline: Any, read: Read) -> Model:
+    """Read a fitted Pipeline whose last step is an estimator that `read` knows.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A step cannot be folded; the message names it and the remedy.
+    """
+    steps = _flat(pipeline)
+    if not steps or _is_nothing(steps[-1][1]):
+        raise UnsupportedModelError("the last step of this pipeline is not an estimator")
+    final_name, final = steps.pop()
+    while steps and _is_nothing(steps[-1][1]):
+        steps.pop()
+    linear = sklearn_class(final)
+    if steps and sklearn_class(steps[-1][1]) == "Nystroem" and linear in linear_models.NAMES:
+        model: Model = kernel_machines.read_nystroem(steps.pop()[1], final, linear)
+    else:
+        try:
+            model = read(final)
+        except UnsupportedModelError as error:
+            raise UnsupportedModelError(f"step {final_name!r} of the pipeline: {error}") from None
+    steps = [(name, step) for name, step in steps if not _is_nothing(step)]
+    if not steps:
+        return model
+    # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
+    names = feature_names(steps[0][1])
+    map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
+    for name, step in steps:
+        map_ = fold(map_, step, name)
+    return with_input_map(model, map_)
+
+
+def with_input_map(model: Model, map_: InputMap) -> Model:
+    """The same model of raw rows that `map_` turns into the rows it took."""
+    if isinstance(model, Ensemble):
+        members = [with_input_map(member, map_) for member in model.members]
+        return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
+    whole = map_ if model.input_map is None else map_.then(model.input_map)
+    if model.n_raw_features != map_.n_features:
+        raise ModelFormatError(
+            f"the steps give {map_.n_features} features, but the final estimator takes {model.n_raw_features}"
+        )
+    return replace(model, input_map=None if whole.is_identity else whole, feature_names=map_.feature_names)
+
+
+def fold(map_: InputMap, step: Any, name: str) -> InputMap:
+    """Append one fitted transformer to a map.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is neither affine per feature, nor limits, nor a selection, nor a projection.
+    """
+    if _is_nothing(step):
+        return map_
+    kind = sklearn_class(step)
+    folder = _FOLDERS.get(kind)
+    if folder is None and any(base.__name__ == "SelectorMixin" for base in type(step).__mro__):
+        return map_.then_select(step.get_support(indices=True))
+    if folder is None:
+        raise UnsupportedModelError(_cannot_fold(name, step))
+    _check_width(map_, step, name)
+    try:
+        return folder(map_, step)
+    except UnsupportedModelError as error:
+        if str(error).startswith("step "):
+            raise  # an inner step, named already
+        raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
+
+
+def sklearn_class(estimator: Any) -> str:
+    """Name of the scikit-learn class that the object is or derives from, or an empty string."""
+    for base in type(estimator).__mro__:
+        if base.__module__.startswith("sklearn.") and not base.__name__.endswith("Mixin"):
+            return base.__name__
+    return ""
+
+
+def _flat(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline, those of inner pipelines in their place."""
+    steps: list[tuple[str, Any]] = []
+    for name, step in pipeline.steps:
+        if sklearn_class(step) == "Pipeline":
+            steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
+        else:
+            steps.append((name, step))
+    return steps
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def _cannot_fold(name: str, step: Any) -> str:
+    return (
+        f"step {name!r} ({type(step).__name__}) cannot be folded into the model; "
+        "compile the steps behind it alone, and keep this one and all before it in front of the result"
+    )
+
+
+def _n_features_in(step: Any, name: str) -> int:
+    require_fitted(step, type(step).__name__, "n_features_in_") if sklearn_class(
+        step
+    ) != "FunctionTransformer" else None
+    count = getattr(step, "n_features_in_", None)
+    if count is None:
+        raise UnsupportedModelError(f"step {name!r} ({type(step).__name__}) does not know its number of columns")
+    return int(count)
+
+
+def _check_width(map_: InputMap, step: Any, name: str) -> None:
+    count = getattr(step, "n_features_in_", map_.n_features)
+    if count != map_.n_features:
+        raise ModelFormatError(f"step {name!r} takes {count} features, but the steps before it give {map_.n_features}")
+
+
+def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "StandardScaler", "scale_")
+    mean = step.mean_ if step.with_mean else 0.0
+    return map_.then_divide(mean, step.scale_ if step.with_std else 1.0)
+
+
+def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "MinMaxScaler", "scale_")
+    scaled = map_.then_affine(0.0, step.scale_, step.min_)
+    return scaled.then_clip(*step.feature_range) if step.clip else scaled
+
+
+def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "MaxAbsScaler", "scale_")
+    scaled = map_.then_divide(0.0, step.scale_)
+    return scaled.then_clip(-1.0, 1.0) if getattr(step, "clip", False) else scaled
+
+
+def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
+    center = step.center_ if step.with_centering else 0.0
+    return map_.then_divide(center, step.scale_ if step.with_scaling else 1.0)
+
+
+def _pca(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PCA", "components_")
+    divisor = None
+    if step.whiten:
+        variance = np.asarray(step.explained_variance_)
+        divisor = np.maximum(np.sqrt(variance), np.finfo(variance.dtype).eps)
+    return map_.then_project(step.mean_, host_array(step.components_).T, divisor)
+
+
+def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "TruncatedSVD", "components_")
+    return map_.then_project(0.0, host_array(step.components_).T)
+
+
+def _function_transformer(map_: InputMap, step: Any) -> InputMap:
+    if step.func is not None:
+        raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}")
+    return map_
+
+
+def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
+    for name, inner in _flat(step):
+        map_ = fold(map_, inner, name)
+    return map_
+
+
+def _column_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "ColumnTransformer", "transformers_")
+    positions = step._transformer_to_input_indices
+    parts = [
+        (name, transformer, positions[name])
+        for name, transformer, _ in step.transformers_
+        if not (isinstance(transformer, str) and transformer == "drop") and len(positions[name])
+    ]
+    return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _feature_union(map_: InputMap, step: Any) -> InputMap:
+    every = np.arange(map_.n_features)
+    parts = [(name, t, every) for name, t in step.transformer_list if not (isinstance(t, str) and t == "drop")]
+    return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights: Any) -> InputMap:
+    maps = []
+    for name, transformer, columns in parts:
+        part = fold(map_.then_select(columns), transformer, name)
+        weight = (weights or {}).get(name)
+        maps.append(part if weight is None else part.then_affine(0.0, float(weight)))
+    if not maps:
+        raise UnsupportedModelError("it keeps no column")
+    return InputMap.concatenate(maps)
+
+
+_FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
+    "ColumnTransformer": _column_transformer,
+    "FeatureUnion": _feature_union,
+    "FunctionTransformer": _function_transformer,
+    "MaxAbsScaler": _max_abs_scaler,
+    "MinMaxScaler": _min_max_scaler,
+    "PCA": _pca,
+    "Pipeline": _inner_pipeline,
+    "RobustScaler": _robust_scaler,
+    "StandardScaler": _standard_scaler,
+    "TruncatedSVD": _truncated_svd,
+}

@@ -1,0 +1,176 @@
+"""Scaling parameters saved by LIBSVM's svm-scale (option -s), as an input map.
+
+The exact function is svm-scale's formula over the real numbers; its output text has six digits, so rows that went
+through a file differ from it by about 1e-6 of their range.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.heads import Heads, LaplaceNoise
+from approxsvm.input_map import InputMap
+from approxsvm.kernel_model import KernelModel
+
+
+@dataclass(frozen=True)
+class ScaleRange:
+    """What a range file says.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Limits that the training rows were scaled to; other rows may lie outside.
+    features : dict
+        Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are
+        not in the file: svm-scale turns them into 0.
+    target : tuple of float, optional
+        (y_lower, y_upper, y_min, y_max) of a file with a y section.
+    """
+
+    lower: float
+    upper: float
+    features: dict[int, tuple[float, float]]
+    target: tuple[float, float, float, float] | None = None
+
+    def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
+        """Map of raw rows to scaled rows.
+
+        Parameters
+        ----------
+        n_features : int
+            Columns of raw and of scaled rows.
+        first_index : {0, 1}
+            Index of column 0.
+
+        Raises
+        ------
+        ModelFormatError
+            The file scales a feature outside the columns.
+        """
+        first, last = min(self.features, default=first_index), max(self.features, default=first_index)
+        if first < first_index:
+            raise ModelFormatError(f"the range file scales index {first}, but the first index is {first_index}")
+        if last - first_index >= n_features:
+            raise ModelFormatError(
+                f"the range file scales index {last}, but the last index is {n_features - 1 + first_index}"
+            )
+        offset, scale, shift = ([Fraction(0)] * n_features for _ in range(3))
+        for index, (least, greatest) in self.features.items():
+            column = index - first_index
+            offset[column] = Fraction(least)
+            scale[column] = (Fraction(self.upper) - Fraction(self.lower)) / (Fraction(greatest) - Fraction(least))
+            shift[column] = Fraction(self.lower)
+        return InputMap.identity(n_features).then_affine(offset, scale, shift)
+
+
+def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
+    """Read a file that ``svm-scale -s`` wrote.
+
+    Raises
+    ------
+    DataFormatError
+        The file is not of that form; the message names the line.
+    OSError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    with open(name, encoding="ascii", errors="replace") as file:
+        lines = [line.split() for line in file]
+    while lines and not lines[-1]:
+        lines.pop()
+    at = 0
+
+    def numbers(count: int) -> list[float]:
+        nonlocal at
+        at += 1
+        try:
+            values = [float(token) for token in lines[at - 1]]
+            if len(values) != count or not np.isfinite(values).all():
+                raise ValueError
+        except (ValueError, IndexError):
+            raise DataFormatError(f"{name}, line {at}: expected {count} finite numbers") from None
+        return values
+
+    target = None
+    if lines and lines[0] == ["y"]:
+        at = 1
+        y_lower, y_upper = numbers(2)
+        y_min, y_max = numbers(2)
+        if not (y_upper > y_lower and y_max > y_min):
+            raise DataFormatError(f"{name}, line {at}: the limits of y do not ascend")
+        target = (y_lower, y_upper, y_min, y_max)
+    if at >= len(lines) or lines[at] != ["x"]:
+        raise DataFormatError(f"{name}, line {at + 1}: expected x; this is not a range file of svm-scale")
+    at += 1
+    lower, upper = numbers(2)
+    if not upper > lower:
+        raise DataFormatError(f"{name}, line {at}: the upper limit {upper} is not above the lower limit {lower}")
+    features: dict[int, tuple[float, float]] = {}
+    while at < len(lines):
+        index, least, greatest = numbers(3)
+        if index != int(index) or index < 0 or int(index) in features:
+            raise DataFormatError(f"{name}, line {at}: {lines[at - 1][0]} is not a new feature index")
+        if least > greatest:
+            raise DataFormatError(f"{name}, line {at}: the least value {least} is above the greatest {greatest}")
+        if least < greatest:
+            features[int(index)] = (least, greatest)
+    return ScaleRange(lower, upper, features, target)
+
+
+def with_range_file(model: KernelModel, path: str | os.PathLike[str], *, restore_target: bool = False) -> KernelModel:
+    """The same model for rows that have not been scaled.
+
+    Parameters
+    ----------
+    model : KernelModel
+        Trained on the output of svm-scale.
+    path : str or path
+        The range file that svm-scale saved.
+    restore_target : bool
+        Also turn values of a regression back into the units of the raw target, as the file's y section says;
+        svm-predict does not.
+
+    Returns
+    -------
+    KernelModel
+        With more columns where the range file scales features that no support vector uses.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The model has an input map already, or `restore_target` finds no y section or no regression.
+    """
+    if model.input_map is not None:
+        raise UnsupportedModelError("the model scales its rows already")
+    scaling = read_range_file(path)
+    n_features = max(model.n_features, max(scaling.features, default=0) + 1 - model.first_index)
+    changes: dict[str, Any] = {"input_map": scaling.input_map(n_features, model.first_index)}
+    if n_features > model.n_features:
+        changes["support_vectors"] = _widened(model, n_features)
+    if restore_target:
+        if scaling.target is None or model.task != "regression":
+            raise UnsupportedModelError(f"{os.fspath(path)}: no target to restore for a {model.task} model")
+        y_lower, y_upper, y_min, y_max = scaling.target
+        factor = (y_max - y_min) / (y_upper - y_lower)
+        changes["dual_coef"] = model.dual_coef * factor
+        changes["intercept"] = (model.intercept - y_lower) * factor + y_min
+        noise = model.heads.probability
+        if isinstance(noise, LaplaceNoise):
+            changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * factor))
+    return replace(model, **changes)
+
+
+def _widened(model: KernelModel, n_features: int) -> Any:
+    if isinstance(model.support_vectors, np.ndarray):
+        return np.pad(model.support_vectors, [(0, 0), (0, n_features - model.n_features)])
+    from scipy.sparse import csr_array
+
+    rows = model.support_vectors
+    return csr_array((rows.data, rows.indices, rows.indptr), shape=(model.n_sv, n_features))
