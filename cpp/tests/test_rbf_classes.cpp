@@ -56,7 +56,7 @@ struct Model {
           half_theta(half_theta_),
           vectors(std::move(all_vectors)),
           coef(std::move(all_coef)),
-          memory(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features), char{-1}) {
+          memory(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features), '\xff') {
         const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(n_sv);
         ClassKernelExpansionWriter<Real, std::uint32_t> writer(memory.data() + misalignment, counts.data(), n_classes,
                                                                n_features, half_theta);
