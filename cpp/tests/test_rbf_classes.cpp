@@ -35,7 +35,7 @@ std::size_t total(const Counts& counts) {
 
 // --- models and rows ---
 
-/// Support vectors in memory of exactly the promised size, at an address that is not aligned.
+/// Support vectors in memory of exactly the promised size, full of NaN, at an address that is not aligned.
 template <class Real>
 struct Model {
     Counts counts;
@@ -56,7 +56,7 @@ struct Model {
           half_theta(half_theta_),
           vectors(std::move(all_vectors)),
           coef(std::move(all_coef)),
-          memory(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features)) {
+          memory(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features), '\xff') {
         const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(n_sv);
         ClassKernelExpansionWriter<Real, std::uint32_t> writer(memory.data() + misalignment, counts.data(), n_classes,
                                                                n_features, half_theta);

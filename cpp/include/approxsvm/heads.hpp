@@ -68,7 +68,7 @@ enum class Outcome { unknown, first, second };
 // Which class of a pair the exact value votes for, if that is certain. Every comparison fails for NaN, and an infinite
 // value proves nothing.
 APPROXSVM_INLINE Outcome outcome_of(double value, double bound) {
-    if (!(bound >= 0.0 && is_finite(bound) && is_finite(value))) return Outcome::unknown;
+    if (!(bound >= 0.0 && is_finite(value))) return Outcome::unknown;
     if (value > bound) return Outcome::first;
     return value <= -bound ? Outcome::second : Outcome::unknown;
 }
