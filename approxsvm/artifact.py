@@ -28,6 +28,7 @@ ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
 MAX_CENTERS: Final = 1 << 20
 MAX_DEGREE: Final = 6
+MAX_LABELS: Final = 1 << 10
 MAX_INPUT_SCALE: Final = 2.0**100
 MAX_OUTPUT_SCALE: Final = 2.0**1000
 MAX_CHECK_ROWS: Final = 16
@@ -80,6 +81,8 @@ SECTIONS: Final[tuple[str, ...]] = (
     "check_rows",
     "feature_names",
     "plan",
+    "class_counts",
+    "favourites",
     "dual_coef",
     "support_vectors",
     "exact_check_rows",
@@ -111,6 +114,11 @@ assert HEADER.size == HEADER_BYTES
 def n_monomials(n_features: int, degree: int) -> int:
     """C(n_features + degree - 1, degree): monomials of one degree."""
     return math.comb(n_features + degree - 1, degree)
+
+
+def n_decisions_of(n_labels: int) -> int:
+    """One decision function, or one for each pair of more than two classes."""
+    return n_labels * (n_labels - 1) // 2 if n_labels > 2 else 1
 
 
 def n_higher(n_features: int, degree: int) -> int:
@@ -206,8 +214,13 @@ class Artifact:
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Coefficients of the support vectors, shape (n_sv,); none in an approximate artifact."""
-        return np.frombuffer(self._sections.get("dual_coef", b""), "<f8")
+        """Coefficients, shape (1 or n_labels - 1, n_sv) as in KernelModel; none in an approximate artifact."""
+        n_rows = self.header["n_labels"] - 1 if self.header["n_labels"] > 2 else 1
+        return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
+
+    def numbers(self, name: str) -> npt.NDArray[np.uint32]:
+        """The whole numbers of a section: "class_counts" or "favourites"."""
+        return np.frombuffer(self._sections.get(name, b""), "<u4")
 
     def check_rows(self, section: str = "check_rows") -> npt.NDArray[np.float64]:
         """Check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
@@ -218,7 +231,7 @@ class Artifact:
         return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
-        """What belongs to each expansion, shape (n_centers,) (models/FORMAT.md, "expansions")."""
+        """What belongs to each expansion, shape (n_centers * n_decisions,) (models/FORMAT.md, "expansions")."""
         return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)
 
     def centers(self) -> npt.NDArray[np.float32]:
@@ -230,7 +243,7 @@ class Artifact:
         """The support vectors, shape (n_sv, n_features); none in an approximate artifact."""
         if "support_vectors" not in self._sections:
             return np.empty((0, self.n_features))
-        n_sv = len(self._sections["dual_coef"]) // 8
+        n_sv = self.dual_coef().shape[1]
         return packing.unpack(self._sections["support_vectors"], n_sv, self.n_features)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -277,8 +290,13 @@ def _read_header(data: bytes) -> dict[str, Any]:
     for name, highest in (("task", 2), ("mode", 2), ("label_kind", 3), ("first_index", 1), ("center_kind", 1)):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
-    if header["n_decisions"] != 1:
-        raise ArtifactError(f"n_decisions is {header['n_decisions']}, but must be 1")
+    if header["n_labels"] > MAX_LABELS:
+        raise ArtifactError(f"n_labels is {header['n_labels']}, but at most {MAX_LABELS} are allowed")
+    if header["n_decisions"] != n_decisions_of(header["n_labels"]):
+        raise ArtifactError(
+            f"n_decisions is {header['n_decisions']}, but {header['n_labels']} labels need "
+            f"{n_decisions_of(header['n_labels'])}"
+        )
     exact = MODES[header["mode"]] == "exact"
     limits = {
         "degree": (1, MAX_DEGREE),
@@ -347,19 +365,25 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
     """Every section that the mode needs is there and has its size; none is there that the mode has no use for."""
     d, mode, n = header["n_features"], MODES[header["mode"]], header["n_centers"]
     degree = header["degree"]
-    n_triangles = n * n_monomials(d, 2)
-    expanded, exact = mode != "exact", mode != "approximate"
+    n_decisions, n_labels = header["n_decisions"], header["n_labels"]
+    n_all = n * n_decisions
+    n_triangles = n_all * n_monomials(d, 2)
+    expanded, exact, classes = mode != "exact", mode != "approximate", n_labels > 2
+    coef_bytes = 8 * (n_labels - 1 if classes else 1)
+    directed = mode == "certified" and degree == 2 and not classes and "direction" in sections
     sizes = {
         "center": (True, 4 * d),
-        "decisions": (True, DECISION_NUMBERS.itemsize),
-        "expansions": (expanded, n * EXPANSION_NUMBERS.itemsize),
+        "decisions": (True, n_decisions * DECISION_NUMBERS.itemsize),
+        "expansions": (expanded, n_all * EXPANSION_NUMBERS.itemsize),
         "centers": (n > 1, 4 * n * d),
-        "linear": (expanded, 4 * n * d),
+        "linear": (expanded, 4 * n_all * d),
         "quadratic": (degree >= 2, 4 * n_triangles),
-        "higher": (degree > 2, 4 * n * n_higher(d, degree)),
-        "direction": (mode == "certified" and degree == 2 and "direction" in sections, 4 * n_triangles),
+        "higher": (degree > 2, 4 * n_all * n_higher(d, degree)),
+        "direction": (directed, 4 * n_triangles),
         "router": (n > 1, len(sections.get("router", b""))),
-        "dual_coef": (exact, len(sections.get("dual_coef", b"")) // 8 * 8),
+        "class_counts": (exact and classes, 4 * n_labels),
+        "favourites": (expanded and classes, 4 * n),
+        "dual_coef": (exact, len(sections.get("dual_coef", b"")) // coef_bytes * coef_bytes),
         "support_vectors": (exact, len(sections.get("support_vectors", b""))),
     }
     for name, (wanted, expected) in sizes.items():
@@ -400,8 +424,8 @@ def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[A
         if kind != NO_LABELS or count != 0 or content is not None:
             raise ArtifactError(f"a {TASKS[header['task']]} artifact must not have labels, found {count}")
         return np.empty(0)
-    if count != 2 or kind == NO_LABELS or content is None:
-        raise ArtifactError(f"a classification artifact needs 2 labels, found {count} of kind {kind}")
+    if count < 2 or kind == NO_LABELS or content is None:
+        raise ArtifactError(f"a classification artifact needs 2 labels or more, found {count} of kind {kind}")
     values: list[Any]
     if kind == TEXT:
         values = list(_read_texts(content, count, "labels"))
@@ -409,8 +433,8 @@ def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[A
         if len(content) != 8 * count:
             raise ArtifactError(f"section labels has {len(content)} bytes, expected {8 * count}")
         values = np.frombuffer(content, "<i8" if kind == INT64 else "<f8").tolist()
-    if values[0] == values[1] or not all(isinstance(v, str) or np.isfinite(v) for v in values):
-        raise ArtifactError(f"the labels {values} are not two distinct values")
+    if len(set(values)) != count or not all(isinstance(v, str) or np.isfinite(v) for v in values):
+        raise ArtifactError(f"the labels {values} are not {count} distinct values")
     name = header["label_dtype"].rstrip(b"\0")
     unsuitable = ArtifactError(f"label_dtype {name!r} does not suit the labels {values}")
     # Only what NumPy itself writes: other spellings name arrays of arrays, or are deprecated.
@@ -449,7 +473,7 @@ def _check_numbers(artifact: Artifact) -> None:
     if not np.isfinite(artifact.dual_coef()).all():
         raise ArtifactError("section dual_coef holds NaN or infinity")
     if "support_vectors" in artifact._sections:
-        packing.parse(artifact._sections["support_vectors"], len(artifact.dual_coef()), artifact.n_features)
+        packing.parse(artifact._sections["support_vectors"], artifact.dual_coef().shape[1], artifact.n_features)
     try:
         _ = artifact.plan
     except UnicodeDecodeError as error:
@@ -457,7 +481,15 @@ def _check_numbers(artifact: Artifact) -> None:
 
 
 def _check_records(artifact: Artifact) -> None:
-    """Intercepts, scales, norms."""
+    """Intercepts, scales, norms; whose class a support vector and a center are."""
+    counts, favourites = artifact.numbers("class_counts"), artifact.numbers("favourites")
+    if len(counts) and int(counts.sum(dtype=np.int64)) != artifact.dual_coef().shape[1]:
+        raise ArtifactError(
+            f"section class_counts counts {int(counts.sum(dtype=np.int64))} support vectors, "
+            f"but there are {artifact.dual_coef().shape[1]}"
+        )
+    if len(favourites) and favourites.max() >= artifact.header["n_labels"]:
+        raise ArtifactError(f"section favourites names class {favourites.max()} of {artifact.header['n_labels']}")
     decisions, expansions = artifact.decision_numbers(), artifact.expansion_numbers()
     if not np.isfinite(decisions["intercept"]).all():
         raise ArtifactError("an intercept of section decisions is NaN or infinite")

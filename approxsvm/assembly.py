@@ -71,13 +71,28 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """Expansions of one decision function, how good they are, and the way from a row to one of them."""
+    """Expansions about common centers, how good they are, and the way from a row to one of the centers.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_centers, n_features), float32
+    degree : int
+    expansions : tuple of Expansions
+        One for each decision function.
+    certificates : tuple of Certificates
+        Theirs.
+    router : Router, optional
+        Where there are several centers.
+    favourites : ndarray of shape (n_centers,), optional
+        Of several classes, the one that most rows near each center belong to.
+    """
 
     centers: npt.NDArray[np.float32]
     degree: int
-    expansions: Expansions
-    certificates: Certificates
+    expansions: tuple[Expansions, ...]
+    certificates: tuple[Certificates, ...]
     router: Router | None = None
+    favourites: npt.NDArray[np.intp] | None = None
 
 
 def input_scale_for(gamma: float) -> float:
@@ -129,34 +144,40 @@ def build(
     """
     assert (expanded is None) == (mode == "exact")
     header = _header(model, mode, frame, tolerance)
-    intercept, total = float(model.intercept[0]), 0.0
-    if model.gamma == 0.0:  # f is a constant, and must stay one for rows so far out that their norm overflows
-        intercept = _constant_decision(model)
+    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
+    decisions["intercept"] = model.intercept
     with np.errstate(over="ignore"):  # infinity is refused below
-        sum_moduli = float(np.abs(model.coefficients(0)).sum()) * (1 + 2.0**-40)
+        for k in range(model.n_decisions):
+            decisions["sum_moduli"][k] = float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40)
+            if model.gamma == 0.0:  # f is a constant, and must stay one for rows whose norm overflows
+                decisions["intercept"][k] = _constant_decision(model, k)
     sections = {"center": frame.center.astype("<f4").tobytes()}
     if expanded is not None:
-        total = expanded.certificates.total
+        decisions["total"] = [certificates.total for certificates in expanded.certificates]
         header |= {
             "degree": expanded.degree,
             "n_centers": len(expanded.centers),
-            "first_remainder_degree": expanded.certificates.first_remainder_degree,
+            "first_remainder_degree": max(c.first_remainder_degree for c in expanded.certificates),
         }
-        sections |= _expansion_sections(model, header, frame, expanded, intercept)
-    if not (sum_moduli < MAX_OUTPUT_SCALE and total < np.inf and abs(intercept) < np.inf):
-        raise UnsupportedModelError(f"the moduli of the coefficients add up to {sum_moduli:.6g}; the limit is 2^1000")
-    sections["decisions"] = np.array([(intercept, total, sum_moduli)], DECISION_NUMBERS).tobytes()
+        sections |= _expansion_sections(model, header, frame, expanded, decisions["intercept"])
+    if (
+        not (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
+        or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all()
+    ):
+        largest = float(decisions["sum_moduli"].max())
+        raise UnsupportedModelError(f"the moduli of the coefficients add up to {largest:.6g}; the limit is 2^1000")
+    sections["decisions"] = decisions.tobytes()
     if mode != "approximate":
-        sections |= _exact_sections(model, header, frame.center, intercept)
+        sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
     if plan:
         sections["plan"] = plan.encode()
     return _assemble(model, header, sections)
 
 
-def _constant_decision(model: KernelModel) -> float:
+def _constant_decision(model: KernelModel, decision: int) -> float:
     """The decision value of a model with gamma = 0, rounded once: nothing else in its bound allows for rounding."""
     try:
-        return math.fsum((*model.coefficients(0).tolist(), float(model.intercept[0])))
+        return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
         return math.inf
 
@@ -191,7 +212,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> d
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,
         "center_kind": ("origin", "mean").index(frame.choice),
-        "n_decisions": 1,
+        "n_decisions": model.n_decisions,
         "degree": 0,
         "n_centers": 0,
         "first_remainder_degree": 0,
@@ -202,7 +223,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> d
 
 
 def _expansion_sections(
-    model: KernelModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercept: float
+    model: KernelModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
     """Coefficients in float32, their numbers, and the router.
 
@@ -210,33 +231,57 @@ def _expansion_sections(
     by a power of two of its own, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
     """
     n, d = expanded.centers.shape
-    records = np.zeros(n, EXPANSION_NUMBERS)
-    constants = expanded.expansions.constants if model.gamma > 0.0 else np.zeros(n)
-    parts, scales = _scaled_parts(constants, expanded.expansions.parts, header["input_scale"])
     certificates = expanded.certificates
+    records = np.zeros(n * model.n_decisions, EXPANSION_NUMBERS)
+    constants = _by_center([e.constants for e in expanded.expansions])
+    if model.gamma == 0.0:
+        constants = np.zeros_like(constants)
+    wide_parts = tuple(_by_center(list(same)) for same in zip(*(e.parts for e in expanded.expansions), strict=True))
+    parts, scales = _scaled_parts(constants, wide_parts, header["input_scale"])
     records["constant"] = constants / scales
     records["output_scale"] = scales
-    records["norms"] = certificates.norms
-    records["remainder"] = certificates.remainders
-    records["contraction"] = certificates.contractions
-    records["coefficient_error"] = certificates.coefficient_errors
-    records["max_sv_norm"] = expanded.expansions.max_sv_norms
+    records["norms"] = _by_center([_known_norms(c, header["first_remainder_degree"]) for c in certificates])
+    records["remainder"] = _by_center([c.remainders for c in certificates])
+    records["contraction"] = _by_center([c.contractions for c in certificates])
+    records["coefficient_error"] = _by_center([c.coefficient_errors for c in certificates])
+    records["max_sv_norm"] = _by_center([e.max_sv_norms for e in expanded.expansions])
     sections = {"linear": parts[0].tobytes()}
     if n > 1:
         sections["centers"] = expanded.centers.astype("<f4").tobytes()
         assert expanded.router is not None
         sections["router"] = _pack_router(expanded, frame.center, header["input_scale"])
+    if model.n_decisions > 1:
+        assert expanded.favourites is not None
+        sections["favourites"] = expanded.favourites.astype("<u4").tobytes()
     if len(parts) > 1:
         sections["quadratic"] = parts[1][:, _storage_order(d, 2)].tobytes()
     if len(parts) > 2:
         stored = [part[:, _storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
         sections["higher"] = np.concatenate(stored, axis=1).tobytes()
-    known = certificates.directions is not None and bool(np.isfinite(certificates.direction_errors).all())
-    if known and MODES[header["mode"]] == "certified" and expanded.degree == 2:
-        sections["direction"] = _pack_directions(certificates, d, records)
+    only = certificates[0] if len(certificates) == 1 else None
+    wanted = MODES[header["mode"]] == "certified" and expanded.degree == 2
+    if wanted and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
+        sections["direction"] = _pack_directions(only, d, records)
     sections["expansions"] = records.tobytes()
-    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, parts, records, intercept)
+    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, parts, records, intercepts)
     return sections
+
+
+def _by_center(of_decisions: list[FloatArray]) -> FloatArray:
+    """Arrays of (n_centers, ...) of each decision function -> one of (n_centers * n_decisions, ...)."""
+    stacked = np.stack(of_decisions, axis=1)
+    return stacked.reshape(-1, *stacked.shape[2:])
+
+
+def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
+    """Norms of all degrees below the first that the remainder of every decision function covers.
+
+    Where a function's own remainder starts earlier it also bounds each of those degrees: T_theta >= theta^(k/2) N_k.
+    """
+    norms = certificates.norms.copy()
+    for k in range(certificates.first_remainder_degree, first_remainder_degree):
+        norms[:, k] = certificates.remainders * certificates.contractions ** (-0.5 * k) * (1 + 1e-12)
+    return norms
 
 
 def _scaled_parts(
@@ -345,27 +390,28 @@ def _expansion_check_rows(
     centers: npt.NDArray[np.float32],
     parts: list[npt.NDArray[np.float32]],
     records: npt.NDArray[np.void],
-    intercept: float,
+    intercepts: FloatArray,
 ) -> bytes:
     """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
-    n_features, degree = centers.shape[1], len(parts)
+    n_features, degree, n_decisions = centers.shape[1], len(parts), len(intercepts)
     amplitude = _amplitude(n_features)
     result = []
     for k in range(N_CHECK_ROWS):
-        c = k * len(centers) // N_CHECK_ROWS
+        c, decision = k * len(centers) // N_CHECK_ROWS, k * n_decisions // N_CHECK_ROWS
+        e, intercept = c * n_decisions + decision, float(intercepts[decision])
         row = check_row(header, centers[c], amplitude, k).astype(np.float64)
         u = (row - centers[c]) * header["input_scale"]
         theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
         s = theta * float(u @ u)
-        scale = records["output_scale"][c] * np.exp(-0.5 * s)
-        inner = moduli = float(records["constant"][c])
-        moduli = abs(moduli)
+        scale = records["output_scale"][e] * np.exp(-0.5 * s)
+        inner = float(records["constant"][e])
+        moduli = abs(inner)
         for part, monomials in zip(parts, _monomials(u, degree), strict=True):
-            inner += float(part[c].astype(np.float64) @ monomials)
-            moduli += float(np.abs(part[c]).astype(np.float64) @ np.abs(monomials))
+            inner += float(part[e].astype(np.float64) @ monomials)
+            moduli += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
         # Sums of moduli times the longest path of additions, with room for exp and for every order of summation.
         tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
-        tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][c]
+        tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][e]
         result.append((amplitude, intercept + scale * inner, tolerance))
     return np.array(result, "<f8").tobytes()
 
@@ -374,21 +420,24 @@ def _expansion_check_rows(
 
 
 def _exact_sections(
-    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercept: float
+    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
     """The support vectors with their coefficients; none when gamma is 0 and the model a constant in the intercept."""
     if model.gamma == 0.0:
         model = replace(
             model,
             support_vectors=np.empty((0, model.n_features)),
-            dual_coef=np.empty((1, 0)),
+            dual_coef=np.empty((len(model.dual_coef), 0)),
             n_support=np.zeros_like(model.n_support),
         )
-    return {
-        "dual_coef": model.coefficients(0).astype("<f8").tobytes(),
+    sections = {
+        "dual_coef": model.dual_coef.astype("<f8").tobytes(),
         "support_vectors": packing.pack(model),
-        "exact_check_rows": _exact_check_rows(model, header, center, intercept),
+        "exact_check_rows": _exact_check_rows(model, header, center, intercepts),
     }
+    if model.n_decisions > 1:
+        sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
+    return sections
 
 
 # --- layout
@@ -475,16 +524,17 @@ def _amplitude(n_features: int) -> float:
 
 
 def _exact_check_rows(
-    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercept: float
+    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> bytes:
     """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
-    coef = model.coefficients(0)
-    sum_moduli = float(np.abs(coef).sum())
     amplitude = _amplitude(model.n_features)
     result = []
     for k in range(N_CHECK_ROWS):
+        decision = k * len(intercepts) // N_CHECK_ROWS
+        coef = model.coefficients(decision)
         row = check_row(header, center, amplitude, k).astype(np.float64)
-        value, reach = intercept, 0.0
+        intercept, reach = float(intercepts[decision]), 0.0
+        value = intercept
         for first in range(0, model.n_sv, 4096):
             last = min(first + 4096, model.n_sv)
             with np.errstate(over="ignore"):
@@ -494,6 +544,6 @@ def _exact_check_rows(
         # Norms and their cancellation, from the engine's center, which may be the origin.
         reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
         relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0**-52
-        tolerance = min(relative, 1.0) * sum_moduli + 2.0**-48 * abs(intercept)
+        tolerance = min(relative, 1.0) * float(np.abs(coef).sum()) + 2.0**-48 * abs(intercept)
         result.append((amplitude, value, tolerance))
     return np.array(result, "<f8").tobytes()

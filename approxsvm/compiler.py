@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from approxsvm import assembly, planner
-from approxsvm.artifact import MAX_DEGREE, MODES, Artifact, Mode
+from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import taylor
@@ -237,10 +237,8 @@ def _check_tolerance(tolerance: float, least: float) -> None:
 def _check_supported(model: KernelModel) -> None:
     assembly.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     n_classes = len(model.labels)
-    if n_classes > 2:
-        raise UnsupportedModelError(
-            f"the model has {n_classes} classes; models with more than 2 cannot be compiled yet"
-        )
+    if n_classes > MAX_LABELS:
+        raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")
     if n_classes == 1:
         raise UnsupportedModelError(
             f"the model has one class and always predicts {model.labels[0]}: nothing to compile"

@@ -62,6 +62,9 @@ _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 _ROW_COST: Final = 3_000.0
 _ROUTING_COST: Final = 12_000.0
 _KERNEL_COST: Final = 30.0
+# Of several classes: another sum of the exact engine, another form about a center.
+_SUM_COST: Final = 5.0
+_PAIR_COST: Final = 500.0
 _CACHE_BYTES: Final = 1 << 20
 # In an approximate artifact a center stands for at least this many rows, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
@@ -113,11 +116,12 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Centers, the way to them, and 2 gamma ||z - center||^2 of the rows that each is to serve."""
+    """Centers, the way to them, and what the rows that each is to serve are like: 2 gamma ||z - center||^2, class."""
 
     centers: npt.NDArray[np.float32]
     router: Router | None
     typical_s: FloatArray
+    favourites: npt.NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,13 +309,15 @@ class Planner:
         asked = self._limits.degree
         if asked != "auto":
             return (asked,)
-        d = self._model.n_features
-        if d > MAX_FEATURES_DEGREE_2:
+        if self._model.n_features > MAX_FEATURES_DEGREE_2:
             return (1,)
+        if 4 * self._coefficients(2) * n_centers * self._model.n_decisions > MAX_EXPANSION_BYTES:
+            return (1,)
+        if self._mode != "certified" or self._model.n_decisions > 1:
+            return (2,)
         most = MAX_COEFFICIENTS if n_centers == 1 else MAX_COEFFICIENTS // 16
-        higher = [r for r in (3, 4) if self._coefficients(r) <= most] if self._mode == "certified" else []
-        higher = higher[-1:] if n_centers == 1 else higher[:1]
-        return (2, *higher) if self._coefficients(2) * n_centers * 4 <= MAX_EXPANSION_BYTES else (1,)
+        higher = [r for r in (3, 4) if self._coefficients(r) <= most]
+        return (2, *(higher[-1:] if n_centers == 1 else higher[:1]))
 
     def _coefficients(self, degree: int) -> int:
         return math.comb(self._model.n_features + degree, degree)
@@ -322,13 +328,29 @@ class Planner:
             min_rows = _ROWS_BEHIND_A_CENTER if self._mode == "approximate" else 1
             centers, router = choose_centers(self._sample.fit, n_centers, self._limits.random_state, min_rows=min_rows)
             if len(centers) > 1:
-                return Points(centers, router, self._typical_s(centers, router))
-        return Points(self._frame.center[np.newaxis], None, np.array([2.0 * gamma * self._spread()]))
+                return Points(centers, router, self._typical_s(centers, router), self._favourites(centers, router))
+        center = self._frame.center[np.newaxis]
+        return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._favourites(center, None))
 
     def _spread(self) -> float:
         """Mean squared distance of held-out rows to the only center."""
         norms = row_norms(self._sample.held_out, self._frame.center)
         return float(np.mean(norms**2)) if len(norms) else 0.0
+
+    def _favourites(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
+        """Of several classes, the one that most rows of each center belong to; that of the center where it has none."""
+        if self._model.n_decisions == 1:
+            return None
+        rows = self._sample.fit
+        nearest = np.zeros(rows.shape[0], np.intp) if router is None else route(router, centers, rows)
+        counts = np.zeros((len(centers), len(self._model.labels)), np.intp)
+        np.add.at(counts, (nearest, self._fit_classes), 1)
+        alone = estimator_for(self._exact_artifact).predicted_classes(centers)
+        return np.where(counts.any(axis=1), counts.argmax(axis=1), alone)
+
+    @cached_property
+    def _fit_classes(self) -> npt.NDArray[np.intp]:
+        return estimator_for(self._exact_artifact).predicted_classes(self._sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
         """Half as much again as the mean of the rows of each center."""
@@ -346,8 +368,8 @@ class Planner:
     def _bytes(self, degree: int, points: Points) -> int:
         """About what the artifact will take."""
         d, n = self._model.n_features, len(points.centers)
-        coefficients = self._coefficients(degree) + 40
-        if self._mode == "certified" and degree == 2:
+        coefficients = (self._coefficients(degree) + 40) * self._model.n_decisions
+        if self._mode == "certified" and degree == 2 and self._model.n_decisions == 1:
             coefficients += n_monomials(d, 2)
         listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
         exact = 0 if self._mode == "approximate" else len(self._exact_artifact.data)
@@ -369,13 +391,15 @@ class Planner:
         )
         n_terms = n_nonzero if sparse and n_nonzero <= d / 3 else float(d)
         spilled = 1.5 if 4 * model.n_sv * d > _CACHE_BYTES else 1.0
-        return _ROW_COST + spilled * model.n_sv * (n_terms + _KERNEL_COST)
+        sums = _SUM_COST * len(model.labels) if model.n_decisions > 1 else 0.0
+        return _ROW_COST + spilled * model.n_sv * (n_terms + _KERNEL_COST + sums)
 
     def _expansion_cost(self, degree: int, n_centers: int) -> float:
         """Of a row that the expansion certifies at once."""
         d = self._model.n_features
         routing = _ROUTING_COST + 5.0 * d * math.sqrt(n_centers) if n_centers > 1 else 0.0
-        return _ROW_COST + routing + self._coefficients(min(degree, 2))
+        n_forms = max(len(self._model.labels) - 1, 1) if self._model.n_decisions > 1 else 1
+        return _ROW_COST + routing + n_forms * (self._coefficients(min(degree, 2)) + (_PAIR_COST if n_forms > 1 else 0))
 
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
         if self._mode == "approximate":
@@ -393,14 +417,17 @@ class Planner:
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = assembly.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
-        values, _, stages = estimator_for(artifact)._evaluate(rows, bounds=True)
+        estimator = estimator_for(artifact)
+        answers = estimator.predict(rows)
         if self._mode == "approximate":
-            exact = estimator_for(self._exact_artifact)._evaluate(rows)
-            return replace(candidate, error=float(np.mean((values > 0.0) != (exact > 0.0))))
-        share = dict(zip(STAGES, np.bincount(stages, minlength=len(STAGES)) / len(stages), strict=True))
+            return replace(candidate, error=self._error(answers, rows))
+        n_rows = rows.shape[0]
+        share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
         d, degree = self._model.n_features, candidate.degree
         beyond = self._coefficients(degree) - self._coefficients(min(degree, 2))
         further = float(n_monomials(d, 2) if degree == 2 else beyond)
+        if self._model.n_decisions > 1:  # the pairs of one class more
+            further = len(self._model.labels) * (self._coefficients(degree) + _PAIR_COST)
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
         cost = self._expansion_cost(degree, len(candidate.points.centers))
         if candidate.points.router:
@@ -408,6 +435,13 @@ class Planner:
         cost += (1.0 - share["expansion"]) * further + engine * self.exact_cost
         certified = share["expansion"] + share["direction"] + share["higher_degree"]
         return replace(candidate, cost=float(cost), certified=float(certified))
+
+    def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
+        """Share of answers that differ: labels, or values by more than a thousandth of their range."""
+        exact = estimator_for(self._exact_artifact).predict(rows)
+        if self._model.task != "regression":
+            return float(np.mean(answers != exact))
+        return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact)))
 
     def _probe(self, points: Points) -> tuple[Any, Points]:
         """Held-out rows and the centers that are theirs, with a router among those."""
@@ -419,7 +453,8 @@ class Planner:
         chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
         everything = np.arange(len(probed), dtype=np.uint32)
         router = Router(points.router.reference, centers[probed[:1]], (everything,)) if len(probed) > 1 else None
-        return rows[chosen], Points(centers[probed], router, points.typical_s[probed])
+        favourites = None if points.favourites is None else points.favourites[probed]
+        return rows[chosen], Points(centers[probed], router, points.typical_s[probed], favourites)
 
     def _without_candidates(self) -> Plan:
         limit = self._limits.max_bytes
@@ -434,13 +469,19 @@ def build_expanded(
     """Expand about all centers of a candidate, and certify."""
     if candidate.expanded is not None:
         return candidate.expanded
-    points = candidate.points
-    expansions, certificates = expand_and_certify(
-        model,
-        points.centers,
-        candidate.degree,
-        typical_s=points.typical_s,
-        directions=mode == "certified",
-        progress=progress,
+    points, expansions, certificates = candidate.points, [], []
+    for k in range(model.n_decisions):
+        found = expand_and_certify(
+            model,
+            points.centers,
+            candidate.degree,
+            decision=k,
+            typical_s=points.typical_s,
+            directions=mode == "certified" and model.n_decisions == 1,
+            progress=(lambda share, k=k: progress((k + share) / model.n_decisions)) if progress else None,
+        )
+        expansions.append(found[0])
+        certificates.append(found[1])
+    return Expanded(
+        points.centers, candidate.degree, tuple(expansions), tuple(certificates), points.router, points.favourites
     )
-    return Expanded(points.centers, candidate.degree, expansions, certificates, points.router)

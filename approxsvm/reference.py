@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from approxsvm.expansion.taylor import Expansion
 from approxsvm.kernel_model import FloatArray, KernelModel
 
 
@@ -47,23 +46,3 @@ def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, F
         linear += weight * 2.0 * model.gamma * shifted
         quadratic += weight * 2.0 * model.gamma**2 * np.outer(shifted, shifted)
     return constant, linear, quadratic
-
-
-def evaluate(expansion: Expansion, X: FloatArray) -> FloatArray:
-    """Decision values of an expansion, row by row.
-
-    Parameters
-    ----------
-    expansion : Expansion
-    X : ndarray of shape (n_rows, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
-    values = np.empty(len(X))
-    for row, z in enumerate(X):
-        u = z - expansion.center.astype(np.float64)
-        inner = expansion.constant + expansion.linear @ u + u @ expansion.quadratic @ u
-        values[row] = expansion.intercept + np.exp(-expansion.gamma * (u @ u)) * inner
-    return values

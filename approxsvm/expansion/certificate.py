@@ -62,7 +62,6 @@ number of pairs of blocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,7 +72,6 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import LAST_DEGREE as LAST_DEGREE
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
 from approxsvm.expansion.kernel_sums import sum_path as kernel_path
-from approxsvm.expansion.taylor import Expansion
 from approxsvm.kernel_model import FloatArray, KernelModel
 
 U64: Final = 2.0**-53
@@ -277,7 +275,7 @@ def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, uni
 def least_tolerance(model: KernelModel) -> float:
     """The closest to the exact decision values that float64 arithmetic can be sure to come, with room for rounding."""
     with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
-        sum_moduli = float(np.abs(model.coefficients(0)).sum())
+        sum_moduli = max(float(np.abs(model.coefficients(k)).sum()) for k in range(model.n_decisions))
     path = model.n_sv + model.n_features + 20
     return 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max()) + 2.0**-1000
 
@@ -310,39 +308,3 @@ def _largest_eigenvalue(symmetric: FloatArray) -> float:
     if not np.isfinite(symmetric).all():
         return math.inf
     return float(np.linalg.eigvalsh(symmetric)[-1]) + 64 * len(symmetric) * U64 * float(np.linalg.norm(symmetric))
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Of one expansion of degree 2, as in `Certificates`; `direction` as a symmetric matrix."""
-
-    norms: tuple[float, ...]
-    remainder: float
-    total: float
-    sum_moduli: float
-    coefficient_error: float
-    direction: FloatArray | None
-    direction_error: float
-    value_range: float
-
-
-def certify(model: KernelModel, expansion: Expansion, progress: Callable[[float], None] | None = None) -> Certificate:
-    """Bound the error of one expansion of degree 2."""
-    from approxsvm.expansion.stack import expand_and_certify
-
-    _, bounds = expand_and_certify(model, expansion.center[np.newaxis], 2, progress=progress)
-    direction = None
-    if bounds.directions is not None:
-        upper = np.zeros((model.n_features, model.n_features))
-        upper[np.triu_indices(model.n_features)] = 0.5 * bounds.directions[0]
-        direction = upper + upper.T
-    return Certificate(
-        norms=tuple(bounds.norms[0].tolist()),
-        remainder=float(bounds.remainders[0]),
-        total=bounds.total,
-        sum_moduli=bounds.sum_moduli,
-        coefficient_error=float(bounds.coefficient_errors[0]),
-        direction=direction,
-        direction_error=float(bounds.direction_errors[0]) if direction is not None else 0.0,
-        value_range=bounds.value_range,
-    )

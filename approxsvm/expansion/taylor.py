@@ -97,39 +97,6 @@ def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[
     return coefficients
 
 
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center.
-
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,), float32
-        The point expanded about. Rounded to float32 before expanding, so that rounding it later costs nothing.
-    center_choice : {"mean", "origin"}
-        What the center is.
-    constant, intercept : float
-        Numbers outside and inside the Gaussian factor.
-    linear : ndarray of shape (n_features,), float64
-        The vector v of the paper.
-    quadratic : ndarray of shape (n_features, n_features), float64
-        The symmetric matrix M of the paper.
-    gamma : float
-        As in the model.
-    max_sv_norm, max_sv_norm_origin : float
-        max ||x_i - center|| and max ||x_i||, for the paper's validity test.
-    """
-
-    center: npt.NDArray[np.float32]
-    center_choice: CenterChoice
-    constant: float
-    linear: FloatArray
-    quadratic: FloatArray
-    intercept: float
-    gamma: float
-    max_sv_norm: float
-    max_sv_norm_origin: float
-
-
 def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.float32]:
     """The center as float32: the mean of the support vectors, or the origin.
 
@@ -169,27 +136,3 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
                 largest[k] = max(largest[k], float(np.einsum("ij,ij->i", shifted, shifted).max()))
     up = 1.0 + (model.n_features + 8) * 2.0**-52
     return float(np.sqrt(largest[0])) * up, float(np.sqrt(largest[1])) * up
-
-
-def expand(model: KernelModel, choice: CenterChoice = "mean") -> Expansion:
-    """Expand the only decision function of `model` to degree 2 about one center."""
-    n_features = model.n_features
-    check_size(n_features, 2)
-    center = choose_center(model, choice)
-    function = DecisionFunction(model, 0)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN are refused when written
-        constant, linear, packed = coefficients_of(function, moments_about(function, center, 2))
-    quadratic = np.zeros((n_features, n_features))
-    quadratic[np.triu_indices(n_features)] = 0.5 * packed
-    max_sv_norm, max_sv_norm_origin = sv_norms(model, center)
-    return Expansion(
-        center=center,
-        center_choice=choice,
-        constant=float(constant[0]),
-        linear=linear,
-        quadratic=quadratic + quadratic.T,
-        intercept=float(model.intercept[0]),
-        gamma=model.gamma,
-        max_sv_norm=max_sv_norm,
-        max_sv_norm_origin=max_sv_norm_origin,
-    )
