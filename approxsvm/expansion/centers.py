@@ -96,11 +96,11 @@ def choose_centers(
 
     with threadpool_limits(1), warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        points, counts = means(sample, n_centers)
-        points = points[counts[: len(points)] >= max(min_rows, 1)]
+        all_points, counts = means(sample, n_centers)
+        points = all_points[counts[: len(all_points)] >= max(min_rows, 1)]
         reference = np.asarray(sample.mean(axis=0), np.float32).ravel()
         if not len(points):
-            points = reference[np.newaxis]
+            points = sample.mean(axis=0).reshape(1, -1)
         centers: npt.NDArray[np.float32] = np.unique(points.astype(np.float32), axis=0)
         if not np.isfinite(centers).all():
             raise InputError(f"the rows have means beyond float32's {np.finfo(np.float32).max:.6g}: scale the features")

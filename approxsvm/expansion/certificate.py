@@ -263,10 +263,10 @@ def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
 
 
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
-    """Error and trace of a direction; where they are unknown the form becomes zero."""
+    """Error and trace of a direction; where they are unknown, or squares too small, the form becomes zero."""
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error
-    if np.isfinite(form).all() and math.isfinite(error) and math.isfinite(trace):
+    if unit > 2.0**-400 and np.isfinite(form).all() and math.isfinite(error) and math.isfinite(trace):
         return error, trace
     form[:] = 0.0
     return math.inf, math.inf

@@ -7,7 +7,7 @@ monomials that begin with x_i are x_i times a suffix of those of degree k - 1: t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from approxsvm.kernel_model import FloatArray
 
-# Arrays of monomials of a block of support vectors have about this many elements: they stay in a cache.
+# Monomials of a block of support vectors take about this many numbers, and so stay in a cache.
 _BLOCK_ELEMENTS = 1 << 19
-_LEAST_ROWS, _MOST_ROWS = 16, 512
-# Features whose rows of a moment are computed by one matrix product.
+_LEAST_ROWS, _MOST_ROWS = 64, 512
+# A row has at most this many, unless they are its features.
+_MOST_TAILS = 1 << 11
+# Features of a head that share a matrix product.
 _FEATURES = 16
 
 
@@ -51,13 +53,25 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
     return inverse
 
 
+def _tail_degree(n_features: int, degree: int) -> int:
+    """The highest degree below `degree` whose monomials of some hundred rows stay in a cache."""
+    fitting = [k for k in range(1, degree) if n_monomials(n_features, k) <= _MOST_TAILS]
+    return max(fitting, default=1)
+
+
 def rows_of_moments(n_features: int, degree: int) -> int:
     """Support vectors in a block for :func:`moments`."""
-    return min(max(_BLOCK_ELEMENTS // n_monomials(n_features, max(degree - 1, 1)), _LEAST_ROWS), _MOST_ROWS)
+    tail = _tail_degree(n_features, degree)
+    return (
+        min(max(_BLOCK_ELEMENTS // n_monomials(n_features, tail), _LEAST_ROWS), _MOST_ROWS) if tail > 1 else _MOST_ROWS
+    )
 
 
 def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, degree: int) -> list[FloatArray]:
     """Sums of weight times monomial over weighted rows, for every monomial of degree 0 to `degree`.
+
+    A monomial is a head times a tail that begins where the head ends or later. Tails are held for a block of rows; each
+    few heads are multiplied with all their tails by one matrix product.
 
     Parameters
     ----------
@@ -70,36 +84,69 @@ def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, de
     list of ndarray
         Those of degree k at position k.
     """
-    d = n_features
-    sums = [np.zeros(n_monomials(d, k)) for k in range(degree + 1)]
-    # The last degree is a matrix: features times the monomials of one degree less, of which a staircase is needed.
-    starts = range(0, d, _FEATURES) if degree > 1 else range(0)
-    suffixes = [suffix_start(d, degree - 1, i) for i in starts]
-    width = n_monomials(d, degree - 1) if degree > 1 else 0
-    stairs = [np.zeros((min(_FEATURES, d - i), width - suffix)) for i, suffix in zip(starts, suffixes, strict=True)]
-    buffers = {k: np.empty((n_monomials(d, k), rows_of_moments(d, degree))) for k in range(2, degree)}
+    d, last_tail = n_features, _tail_degree(n_features, degree)
+    sums = [np.zeros(n_monomials(d, k)) for k in range(min(last_tail, degree) + 1)]
+    heads = [_Heads(d, k, last_tail) for k in range(last_tail + 1, degree + 1)]
+    buffers = {k: np.empty((n_monomials(d, k), rows_of_moments(d, degree))) for k in range(2, last_tail + 1)}
     for rows, weights in blocks:
         columns = np.ascontiguousarray(rows.T)
         sums[0] += weights.sum()
-        of_degree = columns
-        for k in range(1, degree):
+        tails = columns
+        for k in range(1, last_tail + 1):
             if k > 1:
-                of_degree = _times_columns(columns, of_degree, k, buffers[k][:, : len(rows)])
-            sums[k] += of_degree @ weights
-        if degree == 1:
-            sums[1] += columns @ weights
-        weighted = columns * weights
-        for i, suffix, stair in zip(starts, suffixes, stairs, strict=True):
-            stair += weighted[i : i + _FEATURES] @ of_degree[suffix:].T
-    if degree > 1:
-        sums[degree] = np.concatenate(
+                tails = _times_columns(columns, tails, k, buffers[k][:, : len(rows)])
+            sums[k] += tails @ weights
+        for of_degree in heads:
+            of_degree.add(columns, weights, tails)
+    return sums + [of_degree.moments() for of_degree in heads]
+
+
+class _Heads:
+    """The moments of one degree above that of the tails, while they are added up."""
+
+    def __init__(self, n_features: int, degree: int, tail: int) -> None:
+        self.d, self.degree, self.tail = n_features, degree, tail
+        self.width = n_monomials(n_features, tail)
+        self.products: list[FloatArray] = []
+
+    def add(self, columns: FloatArray, weights: FloatArray, tails: FloatArray) -> None:
+        """Add a block of rows; `tails` are its monomials of the tails' degree."""
+        for at, (row, first) in enumerate(self._chunks(columns, weights)):
+            product = (columns[first : first + _FEATURES] * row) @ tails[self._suffix(first) :].T
+            if at < len(self.products):
+                self.products[at] += product
+            else:
+                self.products.append(product)
+
+    def moments(self) -> FloatArray:
+        """Every head's products with its own tails."""
+        if not self.products:
+            return np.zeros(n_monomials(self.d, self.degree))
+        nothing = np.zeros((self.d, 0))
+        firsts = [first for _, first in self._chunks(nothing, nothing[0])]
+        return np.concatenate(
             [
-                stair[i, suffix_start(d, degree - 1, first + i) - suffix :]
-                for first, suffix, stair in zip(starts, suffixes, stairs, strict=True)
-                for i in range(len(stair))
+                row[self._suffix(first + i) - self._suffix(first) :]
+                for first, product in zip(firsts, self.products, strict=True)
+                for i, row in enumerate(product)
             ]
         )
-    return sums
+
+    def _suffix(self, feature: int) -> int:
+        return suffix_start(self.d, self.tail, feature)
+
+    def _chunks(self, columns: FloatArray, weights: FloatArray) -> Iterator[tuple[FloatArray, int]]:
+        """Weighted heads less their last feature, and the first of a few features that come next."""
+
+        def extend(row: FloatArray, first: int, missing: int) -> Iterator[tuple[FloatArray, int]]:
+            if missing == 0:
+                for chunk in range(first, self.d, _FEATURES):
+                    yield row, chunk
+                return
+            for feature in range(first, self.d):
+                yield from extend(row * columns[feature], feature, missing - 1)
+
+        return extend(weights, 0, self.degree - self.tail - 1)
 
 
 def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: FloatArray) -> FloatArray:

@@ -20,8 +20,8 @@ from approxsvm.expansion.taylor import Expansions
 from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.threads import all_threads
 
-# Operations that norms beyond the degree may cost in all: what is wanted, and what the first dropped degree may take.
-_WORK, _MOST_WORK = 2e12, 1e13
+# Operations, some 4e10 a second and core, that norms beyond the degree may cost: all of them, and the first at need.
+_WORK, _MOST_WORK = 1.5e12, 1e13
 # Of the moments of one center; those of every thread are in memory at once.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
@@ -136,14 +136,13 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
     """The highest degree of moments that is worth its price, or 0 where powers of the Gram matrix are."""
     d, n_sv = function.n_features, function.n_sv
 
-    def work(last: int) -> float:
-        """Multiplications and additions per center, from matrix products and memory alike."""
-        return float(n_sv) * (d + 20) * n_monomials(d, last - 1)
+    def work(last: int) -> float:  # per center; measured: 5.5 of the Gram matrix's operations for each moment
+        return 5.5 * n_sv * n_monomials(d, last)
 
     gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree))) + 150)
     highest = [
         last
-        for last in range(degree + 1, min(degree + 3, LAST_DEGREE) + 1)
+        for last in range(degree + 1, min(degree + 2, LAST_DEGREE) + 1)
         if n_monomials(d, last) <= _MOST_MOMENTS and d <= MAX_FEATURES_SHARPENED
     ]
     if n_centers * gram_work <= _WORK or (highest and gram_work <= work(highest[0])):

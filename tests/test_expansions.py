@@ -1,0 +1,388 @@
+"""Expansions about many centers: their parts against brute force, their bounds against arithmetic with more digits.
+
+Coefficients and rows are taken as real numbers here: what float32 adds to the bounds is for test_certificate.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from conftest import random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.special import gammainc, gammaln
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion import kernel_sums, monomials, stack
+from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.expansion.stack import expand_and_certify
+
+Extended = np.longdouble
+GRAM = 0
+# Where norms come from: powers of the Gram matrix, or moments this far beyond the degree.
+SOURCES = {"gram": lambda degree: GRAM, "none": lambda degree: degree} | {
+    f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2)
+}
+
+needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long double has no more digits than float64")
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def choose(name: str) -> None:
+        monkeypatch.setattr(stack, "_last_moment", lambda function, n_centers, degree: SOURCES[name](degree))
+
+    return choose
+
+
+# --- the judge -------------------------------------------------------------------------------------------------------
+
+
+def exact_values(model: Any, X: Any, decision: int) -> Any:
+    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
+    coef = model.coefficients(decision).astype(Extended)
+    with np.errstate(all="ignore"):
+        return np.array([coef @ np.exp(-Extended(model.gamma) * ((vectors - z) ** 2).sum(axis=1)) for z in X])
+
+
+def exponents(d: int, degree: int) -> Any:
+    return list(itertools.combinations_with_replacement(range(d), degree))
+
+
+def expanded_values(model: Any, expansions: Any, c: int, u: Any) -> Any:
+    """In extended precision, without the intercept; rows u = z - center."""
+    total = np.full(len(u), Extended(expansions.constants[c]))
+    for k, part in enumerate(expansions.parts, 1):
+        for coefficient, alpha in zip(part[c], exponents(u.shape[1], k), strict=True):
+            total += Extended(coefficient) * np.prod(u[:, alpha], axis=1)
+    return total * np.exp(-Extended(model.gamma) * (u**2).sum(axis=1))
+
+
+def phi(k: int, s: Any) -> Any:
+    return np.exp(-s / 2 + (k / 2 * np.log(s) if k else 0.0) - gammaln(k + 1) / 2)
+
+
+def bounds_of(certificates: Any, degree: int, c: int, s: Any, v: Any = None) -> Any:
+    """The formula of `Certificates`; with v = sqrt(2 gamma) u by the direction of each row."""
+    m, theta = certificates.first_remainder_degree, certificates.contractions[c]
+    bound = certificates.remainders[c] * np.exp((1 / theta - 1) * s / 2) * np.sqrt(gammainc(m, s / theta))
+    capped = np.minimum(bound, certificates.total * np.sqrt(gammainc(m, s)))
+    bound = np.where(s < 1400, bound, capped) if v is None else capped
+    for k in range(degree + 1, m):
+        term = certificates.norms[c, k] * phi(k, s)
+        if k == 3 and v is not None and certificates.directions is not None:
+            pairs = np.array([v[:, i] * v[:, j] for i, j in exponents(v.shape[1], 2)])
+            form = certificates.directions[c] @ pairs + certificates.direction_errors[c] * s
+            # fmin: an unknown direction (infinite error) has nothing to say, even times 0
+            term = np.fmin(term, np.sqrt(np.maximum(form, 0.0)) * s * np.exp(-s / 2) / math.sqrt(6))
+        bound = bound + term
+    return bound * (1 + 1e-10) + certificates.coefficient_errors[c]
+
+
+def worst_directions(model: Any, center: Any, degree: int, decision: int) -> Any:
+    """Where the first dropped part is as large as it gets."""
+    with np.errstate(all="ignore"):
+        y = (model.dense_support_vectors(0, model.n_sv) - center) * math.sqrt(2 * model.gamma)
+        w = model.coefficients(decision) * np.exp(-0.5 * (y * y).sum(axis=1))
+        form = (w[:, None] * y).T @ (y @ y.T) ** degree @ (w[:, None] * y)
+    if not (np.isfinite(form).all() and form.any()):
+        return np.eye(model.n_features)[:1]
+    return np.linalg.eigh(form)[1].T[[-1, 0]]
+
+
+def judge(model: Any, centers: Any, degree: int, *, decision: int = 0, seed: int = 0, **options: Any) -> Any:
+    """No row breaks a bound, whichever center it is expanded about."""
+    rng = np.random.default_rng(seed)
+    expansions, certificates = expand_and_certify(model, centers, degree, decision=decision, **options)
+    vectors = model.dense_support_vectors(0, model.n_sv)
+    worst = 0.0
+    for c, center in enumerate(centers.astype(float)):
+        radii = np.sqrt(np.array([1e-6, 0.01, 0.1, 0.4, 1, 2, 4, 8, 20, 60]) / (2 * model.gamma or 1.0))
+        directions = [*worst_directions(model, center, degree, decision), rng.normal(size=model.n_features)]
+        steps = [sign * r * direction for direction in directions for r in radii for sign in (1, -1)]
+        rows = np.concatenate([center + np.array(steps), vectors[:8], 0.5 * (vectors[-8:] + center), centers])
+        u = rows.astype(Extended) - center
+        exact, found = exact_values(model, rows, decision), expanded_values(model, expansions, c, u)
+        s = (2 * model.gamma * (u**2).sum(axis=1)).astype(float)
+        slack = (model.n_sv + 50) * 2.0**-62 * certificates.sum_moduli
+        with np.errstate(all="ignore"):
+            error = np.abs(found - exact)
+            for v in (None, (math.sqrt(2 * model.gamma) * u).astype(float)):
+                bound = bounds_of(certificates, degree, c, np.maximum(s, 1e-300), v)
+                finite = np.isfinite(bound)
+                broken = finite & ~(error <= bound + slack)
+                assert not np.isnan(bound).any()
+                assert not broken.any(), (c, s[broken], error[broken], bound[broken])
+                ratios = (error - slack)[finite] / np.maximum(bound[finite], 1e-320)
+                worst = max(worst, float(ratios.max(initial=0.0)))
+    return worst
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), d=st.integers(1, 20), degree=st.integers(1, 6), n=st.integers(0, 40))
+def test_moments_are_those_of_brute_force(seed, d, degree, n):
+    degree = min(degree, 3) if d > 6 else degree
+    rng = np.random.default_rng(seed)
+    rows, weights = rng.normal(size=(n, d)), rng.normal(size=n)
+    blocks = [(rows[i : i + 7], weights[i : i + 7]) for i in range(0, n, 7)]
+    sums = monomials.moments(blocks, d, degree)
+    for k, moment in enumerate(sums):
+        brute = [weights @ np.prod(rows[:, alpha], axis=1) for alpha in exponents(d, k)]
+        np.testing.assert_allclose(moment, brute, rtol=1e-10, atol=1e-10)
+        gram = rows @ rows.T
+        square = weights @ gram**k @ weights / math.factorial(k)
+        assert monomials.sq_norm(moment, d, k) == pytest.approx(square, rel=1e-9, abs=1e-9)
+        if k > 1:
+            form = rows.T @ (np.outer(weights, weights) * gram ** (k - 1)) @ rows / math.factorial(k)
+            np.testing.assert_allclose(monomials.spectrum(moment, d, k), form, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
+def test_tails_and_heads_of_every_length(degree, monkeypatch):
+    rng = np.random.default_rng(degree)
+    block = [(rng.normal(size=(9, 18)), rng.normal(size=9))]
+    whole = monomials.moments(block, 18, degree)
+    monkeypatch.setattr(monomials, "_MOST_TAILS", 1)
+    for mine, theirs in zip(monomials.moments(block, 18, degree), whole, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("degree", [1, 2, 3, 6])
+def test_parts_are_those_of_brute_force(degree, sparse):
+    model = random_model(degree, n_sv=30, n_features=4, gamma=0.2)
+    if sparse:
+        model = random_model(degree, 30, 4, 0.2, support_vectors=csr_array(model.support_vectors))
+    centers = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+    expansions, _ = expand_and_certify(model, centers, degree)
+    vectors, coef = model.dense_support_vectors(0, 30), model.coefficients(0)
+    for c, center in enumerate(centers.astype(float)):
+        x = vectors - center
+        weights = coef * np.exp(-0.2 * (x * x).sum(axis=1))
+        assert expansions.constants[c] == pytest.approx(weights.sum())
+        assert expansions.max_sv_norms[c] == pytest.approx(np.linalg.norm(x, axis=1).max())
+        for k, part in enumerate(expansions.parts, 1):
+            brute = []
+            for alpha in exponents(4, k):
+                multiplicity = math.factorial(k) / math.prod(math.factorial(alpha.count(i)) for i in set(alpha))
+                brute.append(0.4**k / math.factorial(k) * multiplicity * (weights @ np.prod(x[:, alpha], axis=1)))
+            np.testing.assert_allclose(part[c], brute, rtol=1e-10, atol=1e-13)
+
+
+def test_one_vs_one_pairs_leave_out_the_other_classes():
+    rng = np.random.default_rng(0)
+    model = random_model(
+        0, n_sv=12, n_features=3, labels=np.arange(3), n_support=np.array([4, 4, 4]),
+        dual_coef=rng.normal(size=(2, 12)), intercept=rng.normal(size=3),
+    )  # fmt: skip
+    centers = rng.normal(size=(2, 3)).astype(np.float32)
+    for decision, others in enumerate([slice(8, 12), slice(4, 8), slice(0, 4)]):
+        used = np.delete(np.arange(12), others)
+        alone = random_model(
+            0, n_sv=8, n_features=3, support_vectors=model.support_vectors[used],
+            dual_coef=model.coefficients(decision)[None, used], intercept=np.zeros(1),
+        )  # fmt: skip
+        pair, single = expand_and_certify(model, centers, 2, decision=decision), expand_and_certify(alone, centers, 2)
+        for part, expected in zip(pair[0].parts, single[0].parts, strict=True):
+            np.testing.assert_array_equal(part, expected)
+        np.testing.assert_array_equal(pair[1].norms, single[1].norms)
+        judge(model, centers, 2, decision=decision)
+
+
+def test_too_many_coefficients_are_refused():
+    model = random_model(0, n_sv=2, n_features=800)
+    with pytest.raises(UnsupportedModelError, match="degree 3 needs 85653600 coefficients for 800 features"):
+        expand_and_certify(model, np.zeros((1, 800), np.float32), 3)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+@needs_extended
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_sv=st.integers(0, 40),
+    d=st.integers(1, 6),
+    degree=st.integers(1, 6),
+    log_gamma=st.floats(-8, 4),
+    offset=st.sampled_from([0.0, 0.0, 1.0, 1e4]),
+    distance=st.sampled_from([0.0, 1.0, 10.0, 1e3, 1e20]),
+    opposite=st.booleans(),
+    unit_spread=st.booleans(),
+    n_centers=st.integers(1, 3),
+    name=st.sampled_from(sorted(SOURCES)),
+)
+def test_no_bound_is_broken(seed, n_sv, d, degree, log_gamma, offset, distance, opposite, unit_spread, n_centers, name):
+    rng = np.random.default_rng(seed)
+    gamma = 10.0**log_gamma
+    spread = 1.0 if unit_spread else 10.0 ** rng.uniform(-1, 0.7) / math.sqrt(2 * gamma * d)
+    x, coef = spread * rng.normal(size=(n_sv, d)) + offset * spread, rng.normal(size=n_sv)
+    if opposite:  # the sums cancel, as those of a trained model do
+        x[n_sv // 2 :] = x[: n_sv - n_sv // 2] * (
+            1 + 10.0 ** rng.uniform(-12, -1) * rng.normal(size=x[n_sv // 2 :].shape)
+        )
+        coef[n_sv // 2 :] = -coef[: n_sv - n_sv // 2]
+    model = random_model(seed, n_sv, d, gamma, support_vectors=x, dual_coef=coef[None], intercept=np.zeros(1))
+    centers = offset * spread + spread * rng.normal(size=(n_centers, d))
+    centers[0] += distance * spread
+    chosen = stack._last_moment
+    stack._last_moment = lambda function, n_centers, degree: SOURCES[name](degree)
+    try:
+        judge(model, centers.astype(np.float32), degree, seed=seed, typical_s=10.0 ** rng.uniform(-3, 2, n_centers))
+    finally:
+        stack._last_moment = chosen
+
+
+@needs_extended
+@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
+def test_bounds_are_reached(degree, name, source):
+    """Two support vectors of opposite or equal sign: little is given away but the dropped degrees."""
+    source(name)
+    model = random_model(
+        0, 2, 2, 0.5, support_vectors=np.array([[0.4, 0.0], [-0.4, 0.0]]),
+        dual_coef=np.array([[1.0, 1.0 if degree % 2 else -1.0]]), n_support=np.array([1, 1]), intercept=np.zeros(1),
+    )  # fmt: skip
+    assert judge(model, np.zeros((2, 2), np.float32), degree, typical_s=np.full(2, 0.5)) > 0.9
+
+
+@needs_extended
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_coefficients_of_any_size(scale, name, source):
+    source(name)
+    coef = scale * np.round(3 * np.random.default_rng(1).normal(size=(1, 12)))
+    model = random_model(1, 12, 3, 0.3, dual_coef=coef, intercept=np.zeros(1))
+    centers = np.array([[0, 0, 0], [1, 0, 0], [50, 0, 0]], np.float32)
+    expansions, certificates = expand_and_certify(model, centers, 2)
+    assert np.isfinite(certificates.norms).all()
+    assert certificates.total <= certificates.sum_moduli * (1 + 1e-9)
+    if scale > 1e-300:
+        judge(model, centers, 2)
+    assert len(expansions.parts) == 2
+
+
+@needs_extended
+@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("n_sv", [0, 1, 30])
+def test_constant_functions(n_sv, name, source):
+    source(name)
+    for gamma in (0.0, 1e-30):
+        model = random_model(0, n_sv, 3, gamma, intercept=np.zeros(1))
+        judge(model, np.array([[0, 0, 0], [1e30, 0, 0]], np.float32), 3)
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("spread", [1e100, 1e160, 1e300])
+def test_overflow_knows_nothing_and_is_never_nan(spread, name, source):
+    source(name)
+    vectors = spread * np.random.default_rng(0).normal(size=(20, 3))
+    for gamma in (1e-60, 1.0, 1e60):
+        model = random_model(0, 20, 3, gamma, support_vectors=vectors)
+        _, certificates = expand_and_certify(model, np.zeros((2, 3), np.float32), 2)
+        for numbers in (certificates.norms, certificates.remainders, certificates.coefficient_errors):
+            assert (numbers >= 0).all()
+        assert certificates.directions is None or np.isfinite(certificates.directions).all()
+
+
+def test_support_vectors_far_from_a_center_do_not_spoil_its_bound():
+    """What contracted norms are for: two crowds ten units apart."""
+    rng = np.random.default_rng(0)
+    crowd = 0.3 * rng.normal(size=(40, 3))
+    model = random_model(0, 80, 3, 0.5, support_vectors=np.concatenate([crowd, crowd + 10.0]))
+    centers = np.array([crowd.mean(axis=0), crowd.mean(axis=0) + 10.0], np.float32)
+    _, both = expand_and_certify(model, centers, 2, typical_s=np.full(2, 0.1))
+    plain = both.total * np.sqrt(gammainc(both.first_remainder_degree, 0.1))
+    assert (both.contractions < 1).all()
+    assert bounds_of(both, 8, 0, np.array(0.1)) < 1e-2 * plain
+
+
+# --- sums against more digits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [0.05, 1.0])
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_norms_are_tight_upper_bounds(gamma, name, source):
+    """Against mpmath: N_k, T_theta, W and the traces; and W_theta for every theta."""
+    source(name)
+    n, degree = 9, 2
+    model = random_model(8, n, 3, gamma)
+    centers = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+    _, certificates = expand_and_certify(model, centers, degree)
+    function = DecisionFunction(model, 0)
+    sums = kernel_sums.kernel_sums(function, centers, contracted=True, progress=lambda _: None)
+    m = certificates.first_remainder_degree - 1
+    with mpmath.workdps(60):
+        a = [mpmath.mpf(x) for x in model.coefficients(0)]
+        pairs = list(itertools.product(range(n), range(n)))
+        for c, center in enumerate(centers.astype(float).tolist()):
+            y = mpmath.matrix([[mpmath.mpf(p) - mpmath.mpf(q) for p, q in zip(x, center, strict=True)]
+                               for x in model.support_vectors.tolist()])  # fmt: skip
+            gram = 2 * mpmath.mpf(gamma) * (y * y.T)
+            w = [a[i] * mpmath.exp(-gram[i, i] / 2) for i in range(n)]
+            squares = [sum(w[i] * w[j] * gram[i, j] ** k for i, j in pairs) / mpmath.factorial(k) for k in range(9)]
+            energies = [sum(w[i] * w[j] * mpmath.exp(theta * gram[i, j]) for i, j in pairs)
+                        for theta in kernel_sums.CONTRACTIONS]  # fmt: skip
+            for column, energy in enumerate(energies):
+                assert sums.contracted_sq[c, column] * function.unit**2 == pytest.approx(float(energy), rel=1e-12)
+            theta = float(certificates.contractions[c])
+            energy = energies[kernel_sums.CONTRACTIONS.index(theta)]
+            remainder = mpmath.sqrt(energy - sum(mpmath.mpf(theta) ** k * squares[k] for k in range(m + 1)))
+            found = [*certificates.norms[c, :3], certificates.remainders[c], certificates.total]
+            expected = [*map(mpmath.sqrt, squares[:3]), remainder, mpmath.sqrt(energies[0])]
+            if m >= 3:
+                found.append(math.sqrt(certificates.direction_traces[c]))
+                expected.append(mpmath.sqrt(squares[3]))
+                assert certificates.norms[c, 3] <= float(expected[-1]) * (1 + 1e-6)
+            floor = 3e-6 * float(expected[4])  # slack in a square is a larger share of a small norm
+            for mine, truth in zip(found, expected, strict=True):
+                assert float(truth) * (1 - 1e-15) <= mine <= float(truth) * (1 + 1e-6) + floor
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_threads_do_not_change_a_bit(name, source, monkeypatch):
+    source(name)
+    model = random_model(0, 1300, 5, 0.3)
+    centers = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(stack, "all_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(kernel_sums, "all_threads", lambda n=n_threads: n)
+        results.append([expand_and_certify(model, some, 2) for some in (centers, centers[:1])])
+    for one, many in zip(*results, strict=True):
+        for mine, theirs in zip(one, many, strict=True):
+            for field, value in vars(mine).items():
+                for x, y in zip(
+                    *([v] if not isinstance(v, tuple) else v for v in (value, vars(theirs)[field])), strict=True
+                ):
+                    np.testing.assert_array_equal(x, y)
+
+
+def test_many_centers_agree_with_each_alone():
+    model = random_model(0, 50, 4, 0.1)
+    centers = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    expansions, certificates = expand_and_certify(model, centers, 2)
+    for c in range(3):
+        alone, its = expand_and_certify(model, centers[c : c + 1], 2)
+        np.testing.assert_array_equal(alone.parts[1][0], expansions.parts[1][c])
+        np.testing.assert_allclose(its.norms[0], certificates.norms[c], rtol=1e-12)
+        assert its.contractions[0] == 1.0
+
+
+def test_progress_rises_to_one():
+    model = random_model(0, 600, 4, 0.1)
+    for n_centers in (1, 5):
+        told: list[float] = []
+        expand_and_certify(model, np.zeros((n_centers, 4), np.float32), 2, progress=told.append)
+        assert told == sorted(told)
+        assert told[-1] == 1.0
