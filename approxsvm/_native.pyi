@@ -32,8 +32,17 @@ class Predictor:
     def target(self) -> str: ...
     @property
     def counts(self) -> list[int]: ...
-    # The values; with bounds a tuple of values, bounds (float64) and stages (uint8).
-    def dense(self, rows: npt.NDArray[Any], n_threads: int, bounds: bool = False) -> Any: ...
+    # The values; with bounds a tuple of values, bounds (float64) and stages (uint8); with labels the positions of the
+    # labels of several classes (uint32). `exact` passes over the expansions.
+    def dense(
+        self,
+        rows: npt.NDArray[Any],
+        n_threads: int,
+        bounds: bool = False,
+        labels: bool = False,
+        exact: bool = False,
+        row_error: float = 0.0,
+    ) -> Any: ...
     def csr(
         self,
         indptr: npt.NDArray[Any],
@@ -41,6 +50,9 @@ class Predictor:
         data: npt.NDArray[Any],
         n_threads: int,
         bounds: bool = False,
+        labels: bool = False,
+        exact: bool = False,
+        row_error: float = 0.0,
     ) -> Any: ...
     def one(self, row: npt.NDArray[Any]) -> float: ...
 

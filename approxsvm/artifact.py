@@ -16,8 +16,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm import packing
+from approxsvm import extras, packing
 from approxsvm.errors import ArtifactError
+from approxsvm.heads import Heads
 from approxsvm.kernel_model import Task
 
 LAST_DEGREE: Final = 8  # the highest with a norm of its own
@@ -62,7 +63,8 @@ HEADER_FIELDS: Final = (
     ("label_dtype", "16s"),
     ("reserved_0", "I"),
     ("source", "32s"),
-    ("reserved_1", "16s"),
+    ("n_raw_features", "Q"),
+    ("reserved_1", "Q"),
 )
 HEADER: Final = struct.Struct("<" + "".join(code for _, code in HEADER_FIELDS))
 SECTION: Final = struct.Struct("<IIQQ")
@@ -86,6 +88,8 @@ SECTIONS: Final[tuple[str, ...]] = (
     "dual_coef",
     "support_vectors",
     "exact_check_rows",
+    "heads",
+    "input_map",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype([("intercept", "<f8"), ("total", "<f8"), ("sum_moduli", "<f8")])
@@ -152,7 +156,12 @@ class Artifact:
         _check_sections(self.header, self._sections)
         self.labels = _read_labels(self.header, self._sections.get("labels"))
         names = self._sections.get("feature_names")
-        self.feature_names = None if names is None else tuple(_read_texts(names, self.n_features, "feature_names"))
+        self.feature_names = None if names is None else tuple(_read_texts(names, self.n_raw_features, "feature_names"))
+        heads, input_map = self._sections.get("heads"), self._sections.get("input_map")
+        self.heads = Heads() if heads is None else extras.unpack_heads(heads, self.task, len(self.labels))
+        self.input_map = (
+            None if input_map is None else extras.unpack_input_map(input_map, self.n_raw_features, self.n_features)
+        )
         _check_numbers(self)
         _check_router(self.header, self._sections.get("router"))
 
@@ -186,8 +195,13 @@ class Artifact:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of a row."""
+        """Number of columns of a row as the kernel sees it."""
         return int(self.header["n_features"])
+
+    @property
+    def n_raw_features(self) -> int:
+        """Number of columns of a row before the input map, if there is one."""
+        return int(self.header["n_raw_features"])
 
     @property
     def center(self) -> npt.NDArray[np.float32]:
@@ -307,9 +321,10 @@ def _read_header(data: bytes) -> dict[str, Any]:
         low, high = (0, 0) if exact else (least, most)
         if not low <= header[name] <= high:
             raise ArtifactError(f"{name} is {header[name]}, but must be {low} to {high} in this mode")
-    if not 1 <= header["n_features"] <= MAX_FEATURES:
-        raise ArtifactError(f"n_features is {header['n_features']}, but must be 1 to {MAX_FEATURES}")
-    if header["reserved_0"] != 0 or any(header["reserved_1"]):
+    for name in ("n_features", "n_raw_features"):
+        if not 1 <= header[name] <= MAX_FEATURES:
+            raise ArtifactError(f"{name} is {header[name]}, but must be 1 to {MAX_FEATURES}")
+    if header["reserved_0"] != 0 or header["reserved_1"] != 0:
         raise ArtifactError("reserved header bytes are not zero")
     for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
         if not header[name] >= 0.0 or (name == "gamma" and header[name] == np.inf):
@@ -394,6 +409,8 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
         found = len(sections.get(name, b""))
         if wanted and found != expected:
             raise ArtifactError(f"section {name} has {found} bytes, but {d} features and {n} centers need {expected}")
+    if header["n_raw_features"] != d and "input_map" not in sections:
+        raise ArtifactError(f"n_raw_features is {header['n_raw_features']}, but {d} without an input map")
     for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact)):
         size = len(sections.get(name, b""))
         if wanted != (name in sections) or (wanted and (size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS)):
@@ -503,8 +520,8 @@ def _check_records(artifact: Artifact) -> None:
                 raise ArtifactError(f"{name} in section {section} is NaN, negative or infinite")
     if not (np.abs(expansions["constant"]) <= 1.0).all():
         raise ArtifactError("a constant of section expansions does not lie in [-1, 1]")
-    if not np.isin(expansions["contraction"], (1.0, 0.5, 0.25)).all():
-        raise ArtifactError("a contraction of section expansions is none of 1, 1/2 and 1/4")
+    if not np.isin(expansions["contraction"], (1.0, 0.5, 0.25, 0.125)).all():
+        raise ArtifactError("a contraction of section expansions is none of 1, 1/2, 1/4 and 1/8")
     if not all(_is_power_of_two(scale, MAX_OUTPUT_SCALE) for scale in expansions["output_scale"]):
         raise ArtifactError("an output_scale of section expansions is not a power of two from 2^-1000 to 2^1000")
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm import packing
+from approxsvm import extras, packing
 from approxsvm.artifact import (
     CHECKSUM_OFFSET,
     DECISION_NUMBERS,
@@ -206,7 +206,8 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> d
         "label_dtype": label_dtype,
         "reserved_0": 0,
         "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
-        "reserved_1": bytes(16),
+        "n_raw_features": model.n_raw_features,
+        "reserved_1": 0,
         "input_scale": input_scale_for(model.gamma),
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
@@ -448,6 +449,10 @@ def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, by
     labels = _pack_labels(model.labels)[2]
     if labels:
         sections["labels"] = labels
+    if not extras.is_plain(model.heads, len(model.labels)):
+        sections["heads"] = extras.pack_heads(model.heads)
+    if model.input_map is not None:
+        sections["input_map"] = extras.pack_input_map(model.input_map)
     if model.feature_names is not None:
         sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
     ordered = {name: sections[name] for name in SECTIONS if name in sections}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -17,6 +18,7 @@ from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import taylor
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
+from approxsvm.heads import Heads
 from approxsvm.kernel_model import KernelModel
 from approxsvm.readers import read_model
 
@@ -121,8 +123,10 @@ def compile(
     if n_features is None and rows is not None:
         n_features = int(rows.shape[1])
     kernel_model = read_model(model, n_features=n_features)
-    if rows is not None and rows.shape[1] != kernel_model.n_features:
-        raise InputError(f"X has {rows.shape[1]} features, but the model has {kernel_model.n_features}")
+    if rows is not None and rows.shape[1] != kernel_model.n_raw_features:
+        raise InputError(f"X has {rows.shape[1]} features, but the model has {kernel_model.n_raw_features}")
+    if rows is not None and kernel_model.input_map is not None:
+        rows = kernel_model.input_map.apply(rows)
     _check_supported(kernel_model)
     with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
         artifact = _build(kernel_model, rows, mode, center, tolerance, limits, progress or _ignore)
@@ -165,14 +169,16 @@ def _build(
     frame = assembly.Frame(center, choice, *taylor.sv_norms(model, center))
     promise = _promise(model, mode, tolerance)
     plan = planner.Plan(None, "")
+    # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
+    bare = replace(model, input_map=None, heads=Heads(), feature_names=None)
     if mode != "exact":
-        plan = planner.choose(model, frame, rows, mode, promise, limits, partial(progress, "Planning"))
+        plan = planner.choose(bare, frame, rows, mode, promise, limits, partial(progress, "Planning"))
     expanded = None
     if plan.candidate is None:
         mode = "exact"
         promise = max(promise, least_tolerance(model))
     else:
-        expanded = planner.build_expanded(model, plan.candidate, mode, partial(progress, "Expanding"))
+        expanded = planner.build_expanded(bare, plan.candidate, mode, partial(progress, "Expanding"))
     artifact = assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
     if limits.max_bytes is not None and len(artifact.data) > limits.max_bytes:
         raise UnsupportedModelError(

@@ -8,12 +8,23 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from approxsvm import _native
 from approxsvm.artifact import Artifact
-from approxsvm.errors import UnsortedIndicesError
+from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.expansion.validity import row_norms
+from approxsvm.heads import (
+    Probability,
+    certified_class,
+    certified_winner,
+    class_pairs,
+    one_vs_rest_scores,
+    predicted_class,
+    probabilities,
+    probability_bounds,
+)
 from approxsvm.kernel_model import FloatArray
 from approxsvm.report import Summary, summarize
 from approxsvm.threads import n_threads
@@ -24,16 +35,39 @@ STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "defi
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+# Rows that are mapped, or judged, at a time.
+_CHUNK_ROWS = 1 << 15
+
+
+def check_finite(rows: Any) -> None:
+    """Refuse NaN and infinity, naming the first place.
+
+    Raises
+    ------
+    InputError
+    """
+    stored = rows if isinstance(rows, np.ndarray) else rows.data
+    bad = ~np.isfinite(stored)
+    if bad.any():
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        row, column = map(int, np.argwhere(~np.isfinite(dense))[0])
+        what = "NaN" if np.isnan(dense[row, column]) else "infinity"
+        raise InputError(f"Input X contains {what}. (row {row}, column {column})")
+
+
 def proven(
     artifact: Artifact, values: FloatArray, bounds: FloatArray, stages: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.bool_]:
     """Which rows the first stage's own bound proved, without falling back.
 
-    In mode "approximate" there is nothing to fall back on: a label is proven when its value exceeds its bound.
+    In mode "approximate" there is nothing to fall back on: a label is proven when no value within the bounds of the
+    decision values gives another.
     """
     first = {"certified": ("expansion", "direction", "higher_degree"), "exact": ("float32",)}.get(artifact.mode)
     if first is not None:
         return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
+    if values.ndim == 2:
+        return certified_winner(values, bounds)[1]
     return np.asarray(np.isfinite(bounds) if artifact.task == "regression" else np.abs(values) > bounds)
 
 
@@ -67,7 +101,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     @property
     def n_features_in_(self) -> int:
         """Number of columns that rows must have."""
-        return self.artifact.n_features
+        return self.artifact.n_raw_features
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
@@ -109,7 +143,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Any:
         """Rows in a form that the native core takes as it is: float32 or float64, dense or CSR."""
-        fits = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (self.artifact.n_features,)
+        fits = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (self.n_features_in_,)
         if fits and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the native core checks the rest
         rows = validate_data(
@@ -126,20 +160,43 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         return rows
 
-    def _evaluate(self, X: Any, *, bounds: bool = False) -> Any:
-        """Decision values in LIBSVM's orientation; with bounds also error bounds and stages."""
+    def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, exact: bool = False) -> Any:
+        """Decision values in LIBSVM's orientation; with bounds also error bounds and stages.
+
+        With labels, the positions of the labels of several classes instead. `exact` passes over the expansions.
+        """
         rows = self._rows(X)
+        options = {"bounds": bounds, "labels": labels, "exact": exact}
+        if self.artifact.input_map is None:
+            return self._evaluate_rows(rows, options)
+        parts = [
+            self._evaluate_mapped(rows[first : first + _CHUNK_ROWS], options)
+            for first in range(0, max(rows.shape[0], 1), _CHUNK_ROWS)
+        ]
+        if bounds:
+            return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
+        return np.concatenate(parts)
+
+    def _evaluate_mapped(self, rows: Any, options: dict[str, Any]) -> Any:
+        """Rows as the source takes them: mapped in float64, what that may cost in accuracy in every bound."""
+        assert self.artifact.input_map is not None
+        check_finite(rows)
+        mapped = self.artifact.input_map.apply(rows)
+        row_error = float(self.artifact.input_map.rounding(rows).max(initial=0.0))
+        return self._evaluate_rows(mapped, options | {"row_error": row_error})
+
+    def _evaluate_rows(self, rows: Any, options: dict[str, Any]) -> Any:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             if any(stride % rows.itemsize for stride in rows.strides) or not rows.flags.aligned:
                 rows = rows.copy(order="C")
-            return self._predictor.dense(rows, threads, bounds)
+            return self._predictor.dense(rows, threads, **options)
         try:
-            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, bounds)
+            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, **options)
         except UnsortedIndicesError:
             rows = rows.copy()
             rows.sum_duplicates()
-            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, bounds)
+            return self._predictor.csr(rows.indptr, rows.indices, rows.data, threads, **options)
 
     def _raw_decision_values(self, X: Any) -> FloatArray:
         """Decision values in LIBSVM's orientation: positive means the model's first label."""
@@ -158,7 +215,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), float64
+        ndarray of shape (n_rows,) or, of several classes, (n_rows, n_pairs), float64
+            Pairs of classes in LIBSVM's order, (0, 1), (0, 2), ..., positions in ``artifact.labels``.
         """
         bounds: FloatArray = self._evaluate(X, bounds=True)[1]
         return bounds
@@ -204,7 +262,10 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,), bool
         """
         header = self.artifact.header
-        norms = row_norms(self._rows(X), self.artifact.center)
+        rows = self._rows(X)
+        if self.artifact.input_map is not None:
+            rows = self.artifact.input_map.apply(rows)
+        norms = row_norms(rows, self.artifact.center)
         return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
 
     # --- the artifact
@@ -220,17 +281,17 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
 
 class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled two-class support vector classifier; parameters as in CompiledModel.
+    """Compiled support vector classifier, one-vs-one where there are several classes; parameters as in CompiledModel.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         Class labels, sorted, with the dtype of the source model.
     """
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = len(self.artifact.labels) > 2
         return tags
 
     @property
@@ -238,8 +299,16 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """Class labels, sorted."""
         return np.sort(self.artifact.labels)
 
+    @property
+    def _order(self) -> npt.NDArray[np.intp]:
+        """Positions of the sorted labels among the model's own."""
+        return np.argsort(self.artifact.labels, kind="stable")
+
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values; positive means ``classes_[1]``, as everywhere in scikit-learn.
+        """Decision values as the source gives them.
+
+        In mode "certified" the sign of every value is the exact model's, and values are within the tolerance that was
+        asked for, if any; `error_bound` says how close each is.
 
         Parameters
         ----------
@@ -247,16 +316,55 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), float64
+        ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
+            Of two classes, positive means ``classes_[1]``, as everywhere in scikit-learn. Of several, a score for each
+            class ("ovr": votes, and confidences to break ties), or, where the source says decision_function_shape="ovo"
+            and for LIBSVM models, a value for each pair of ``classes_``, positive for the first.
 
         Raises
         ------
         ValueError
             X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
         """
-        values = self._raw_decision_values(X)
+        values = self._evaluate(X)
         labels = self.artifact.labels
-        return values if labels[0] > labels[1] else -values
+        if values.ndim == 1:
+            return np.asarray(values if labels[0] > labels[1] else -values)
+        if self.artifact.heads.decision_shape == "ovr":
+            return np.asarray(one_vs_rest_scores(values)[:, self._order])
+        return _in_order(values, self._order)
+
+    def predicted_classes(self, X: Any) -> npt.NDArray[np.intp]:
+        """Positions of the predicted labels in ``artifact.labels``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), int
+        """
+        heads = self.artifact.heads
+        if heads.label_rule != "votes":
+            return self._classes_by_scores(X)
+        if len(self.artifact.labels) > 2:
+            return np.asarray(self._evaluate(X, labels=True), dtype=np.intp)
+        # LIBSVM's rule: a positive value is the first label, zero the second.
+        return np.asarray(~(self._evaluate(X) > 0.0), dtype=np.intp)
+
+    def _classes_by_scores(self, X: Any) -> npt.NDArray[np.intp]:
+        """By scores or probabilities; rows whose bounds leave their label open are evaluated exactly."""
+        rows, heads = self._rows(X), self.artifact.heads
+        values, bounds, _ = self._evaluate(rows, bounds=True)
+        classes, certain = certified_class(heads, _columns(values), _columns(bounds))
+        if self.artifact.mode == "approximate":
+            return predicted_class(heads, _columns(values))
+        open_rows = np.flatnonzero(~certain)
+        if len(open_rows):
+            exact = self._evaluate(rows[open_rows], exact=True)
+            classes[open_rows] = predicted_class(heads, _columns(exact))
+        return classes
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class labels.
@@ -274,9 +382,59 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         ValueError
             X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
         """
-        # LIBSVM's rule: a positive value is the first label, zero the second.
-        second = ~(self._raw_decision_values(X) > 0.0)
-        return np.asarray(self.artifact.labels.take(second.view(np.int8)))
+        return np.asarray(self.artifact.labels.take(self.predicted_classes(X)))
+
+    def _has_probabilities(self) -> bool:
+        if self.artifact.heads.probability is None:
+            raise AttributeError("the source model was trained without probabilities")
+        return True
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities by the source's own formula.
+
+        They come from the exact decision values unless a tolerance was asked for, whose values then serve.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), float64
+            Columns as in ``classes_``.
+        """
+        found = probabilities(self._probability_head, _columns(self._values_for_probabilities(X)))
+        return np.asarray(found[:, self._order])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of `predict_proba`."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def probability_bound(self, X: Any) -> FloatArray:
+        """What |probability - that of the exact decision values| never exceeds.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), float64
+            1 where several classes are coupled: only their decision values are bounded then.
+        """
+        exact = self.artifact.mode != "approximate" and not np.isfinite(self.artifact.header["tolerance"])
+        values, bounds, _ = self._evaluate(X, bounds=True, exact=exact)
+        found = probability_bounds(self._probability_head, _columns(values), _columns(bounds))
+        return np.asarray(found[:, self._order])
+
+    @property
+    def _probability_head(self) -> Probability:
+        head = self.artifact.heads.probability
+        assert head is not None
+        return head
+
+    def _values_for_probabilities(self, X: Any) -> FloatArray:
+        exact = self.artifact.mode != "approximate" and not np.isfinite(self.artifact.header["tolerance"])
+        return np.asarray(self._evaluate(X, exact=exact))
 
     def predict_one(self, row: npt.NDArray[Any]) -> Any:
         """Class label of a single row, with as little overhead as Python allows.
@@ -295,7 +453,28 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         InputError
             The row has another shape, type or layout, or holds NaN or infinity.
         """
-        return self.artifact.labels[0 if self._predictor.one(row) > 0.0 else 1]
+        if self.artifact.input_map is not None or self.artifact.heads.label_rule != "votes":
+            return self.predict(np.reshape(row, (1, -1)))[0]
+        found = self._predictor.one(row)
+        if len(self.artifact.labels) > 2:
+            return self.artifact.labels[int(found)]
+        return self.artifact.labels[0 if found > 0.0 else 1]
+
+
+def _columns(values: FloatArray) -> FloatArray:
+    return values if values.ndim == 2 else values[:, np.newaxis]
+
+
+def _in_order(values: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+    """Values of pairs of the model's labels -> of pairs of the sorted ones, positive for the first."""
+    if (order == np.arange(len(order))).all():
+        return values
+    position = {pair: k for k, pair in enumerate(class_pairs(len(order)))}
+    ordered = np.empty_like(values)
+    for k, (i, j) in enumerate(class_pairs(len(order))):
+        a, b = int(order[i]), int(order[j])
+        ordered[:, k] = values[:, position[a, b]] if a < b else -values[:, position[b, a]]
+    return ordered
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
@@ -321,7 +500,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
     def predict_one(self, row: npt.NDArray[Any]) -> float:
         """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
-        return self._predictor.one(row)
+        return float(self.predict(np.reshape(row, (1, -1)))[0]) if self.artifact.input_map else self._predictor.one(row)
 
 
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
@@ -352,6 +531,8 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
     def predict_one(self, row: npt.NDArray[Any]) -> int:
         """1 or -1 for a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
+        if self.artifact.input_map is not None:
+            return int(self.predict(np.reshape(row, (1, -1)))[0])
         return 1 if self._predictor.one(row) > 0.0 else -1
 
 

@@ -26,16 +26,17 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm import assembly
+from approxsvm import _native, assembly
 from approxsvm.artifact import Artifact, Mode, n_monomials
 from approxsvm.assembly import Expanded, Frame
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.estimators import STAGES, estimator_for
+from approxsvm.estimators import estimator_for
 from approxsvm.expansion.centers import Router, choose_centers, route
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.threads import all_threads
 
 Effort = Literal["low", "normal", "high"]
 # Numbers of centers that are tried, by the effort that is allowed.
@@ -345,12 +346,22 @@ class Planner:
         nearest = np.zeros(rows.shape[0], np.intp) if router is None else route(router, centers, rows)
         counts = np.zeros((len(centers), len(self._model.labels)), np.intp)
         np.add.at(counts, (nearest, self._fit_classes), 1)
-        alone = estimator_for(self._exact_artifact).predicted_classes(centers)
-        return np.where(counts.any(axis=1), counts.argmax(axis=1), alone)
+        alone = self._winners(centers)
+        favourites: npt.NDArray[np.intp] = np.where(counts.any(axis=1), counts.argmax(axis=1), alone)
+        return favourites
 
     @cached_property
     def _fit_classes(self) -> npt.NDArray[np.intp]:
-        return estimator_for(self._exact_artifact).predicted_classes(self._sample.fit)
+        return self._winners(self._sample.fit)
+
+    def _winners(self, rows: Any) -> npt.NDArray[np.intp]:
+        """Positions of the labels of several classes, by the exact engine; the rows are mapped already."""
+        found = _native.Predictor(self._exact_artifact.data)
+        if isinstance(rows, np.ndarray):
+            winners = found.dense(rows, all_threads(), labels=True)
+        else:
+            winners = found.csr(rows.indptr, rows.indices, rows.data, all_threads(), labels=True)
+        return np.asarray(winners, dtype=np.intp)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
         """Half as much again as the mean of the rows of each center."""
@@ -471,6 +482,11 @@ def build_expanded(
         return candidate.expanded
     points, expansions, certificates = candidate.points, [], []
     for k in range(model.n_decisions):
+
+        def tell(share: float, k: int = k) -> None:
+            if progress is not None:
+                progress((k + share) / model.n_decisions)
+
         found = expand_and_certify(
             model,
             points.centers,
@@ -478,7 +494,7 @@ def build_expanded(
             decision=k,
             typical_s=points.typical_s,
             directions=mode == "certified" and model.n_decisions == 1,
-            progress=(lambda share, k=k: progress((k + share) / model.n_decisions)) if progress else None,
+            progress=tell,
         )
         expansions.append(found[0])
         certificates.append(found[1])

@@ -9,10 +9,9 @@
 
 namespace approxsvm::dispatch {
 
-// Values with bounds (approxsvm/evaluate.hpp). `prepared` is what Kernels::prepare returned; the rows may be a part of
-// the n_rows_in_call that decide whether rows are taken one by one.
+// Values with bounds (approxsvm/evaluate.hpp). `prepared` is what Kernels::prepare returned.
 template <class Rows>
-using EvaluateFunction = Status (*)(const void* prepared, const Rows&, std::size_t n_rows_in_call, const Evaluation&,
+using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
 
 struct Kernels {

@@ -102,15 +102,17 @@ double work_per_row(const ModelView& model, double expansion_work) {
 
 template <class Rows, class CutOff>
 Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double expansion_work, const Evaluation& out,
-                           StageCounts& counts, int n_threads, EvaluateFunction<Rows> function, const CutOff& cut) {
+                           StageCounts& counts, int n_threads, Request request, EvaluateFunction<Rows> function,
+                           const CutOff& cut) {
+    request.n_rows_in_call = rows.n_rows;
     const void* prepared = predictor.prepared();
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
     const Status status = for_chunks(predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
                                      [&](std::size_t first, std::size_t n, void* workspace) {
                                          StageCounts mine{};
                                          const Evaluation part = part_of(out, first, predictor.model().n_decisions);
-                                         const Status result = function(prepared, cut(first, n), rows.n_rows, part,
-                                                                        mine.data(), workspace);
+                                         const Status result =
+                                             function(prepared, cut(first, n), request, part, mine.data(), workspace);
                                          for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
                                          return result;
                                      });
@@ -120,17 +122,18 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
 
 template <class Real>
 Status evaluate_dense(const Predictor& predictor, const DenseRows<Real>& rows, const Evaluation& out,
-                      StageCounts& counts, int n_threads, EvaluateFunction<DenseRows<Real>> function) {
-    return evaluate_on_threads(predictor, rows, dense_work(predictor.model()), out, counts, n_threads, function,
-                               [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
+                      StageCounts& counts, int n_threads, Request request, EvaluateFunction<DenseRows<Real>> function) {
+    return evaluate_on_threads(predictor, rows, dense_work(predictor.model()), out, counts, n_threads, request,
+                               function, [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
 }
 
 template <class Real, class Index>
 Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, const Evaluation& out,
-                    StageCounts& counts, int n_threads, EvaluateFunction<CsrRows<Real, Index>> function) {
+                    StageCounts& counts, int n_threads, Request request,
+                    EvaluateFunction<CsrRows<Real, Index>> function) {
     const ModelView& model = predictor.model();
     const double work = model.n_centers > 1 ? dense_work(model) : sparse_work(rows);
-    return evaluate_on_threads(predictor, rows, work, out, counts, n_threads, function,
+    return evaluate_on_threads(predictor, rows, work, out, counts, n_threads, request, function,
                                [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
 }
 
@@ -165,29 +168,29 @@ Workspace Predictor::make_workspace() const {
     return Workspace(kernels_->evaluation_workspace_bytes(model_));
 }
 
-Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads) const {
-    return evaluate_dense(*this, rows, out, counts, n_threads, kernels_->evaluate_dense_f32);
+Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+                           Request request) const {
+    return evaluate_dense(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f32);
 }
-Status Predictor::evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads) const {
-    return evaluate_dense(*this, rows, out, counts, n_threads, kernels_->evaluate_dense_f64);
+Status Predictor::evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+                           Request request) const {
+    return evaluate_dense(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f64);
 }
 Status Predictor::evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f32_i32);
+                           int n_threads, Request request) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i32);
 }
 Status Predictor::evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f32_i64);
+                           int n_threads, Request request) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i64);
 }
 Status Predictor::evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f64_i32);
+                           int n_threads, Request request) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i32);
 }
 Status Predictor::evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, kernels_->evaluate_csr_f64_i64);
+                           int n_threads, Request request) const {
+    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i64);
 }
 
 namespace {
@@ -199,7 +202,8 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
     std::uint32_t winner = 0;
     const bool classes = predictor.model().n_decisions > 1;
     const Evaluation out{classes ? nullptr : &value, nullptr, nullptr, classes ? &winner : nullptr};
-    const Status status = function(predictor.prepared(), {row, 1, 0, 1}, 1, out, counts.data(), workspace.data());
+    const Status status =
+        function(predictor.prepared(), {row, 1, 0, 1}, Request{1}, out, counts.data(), workspace.data());
     if (classes) value = winner;
     return status;
 }

@@ -42,17 +42,19 @@ class Predictor {
     Workspace make_workspace() const;
 
     // Values with bounds, by as many stages as the model's mode allows and its promise needs. Null pointers in `out`
-    // are not written. The numbers do not depend on n_threads.
-    Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads) const;
-    Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads) const;
-    Status evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                    int n_threads) const;
-    Status evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                    int n_threads) const;
+    // are not written; request.n_rows_in_call is found out here. The numbers do not depend on n_threads.
+    Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+                    Request request = {0}) const;
+    Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+                    Request request = {0}) const;
+    Status evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+                    Request request = {0}) const;
+    Status evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+                    Request request = {0}) const;
     Status evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                    int n_threads) const;
+                    int n_threads, Request request = {0}) const;
     Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                    int n_threads) const;
+                    int n_threads, Request request = {0}) const;
 
     // One row without allocation or threads: its value, or the position of its label where there are several classes;
     // `workspace` comes from make_workspace().

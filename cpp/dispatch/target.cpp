@@ -31,11 +31,10 @@ Status replay_exact(const void* prepared, void* memory) {
 }
 
 template <class Rows, class Source>
-Status evaluate_rows(const void* prepared, const Rows& rows, std::size_t n_rows_in_call, const Evaluation& out,
+Status evaluate_rows(const void* prepared, const Rows& rows, const Request& request, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
     const PreparedModel& model = *static_cast<const PreparedModel*>(prepared);
-    const Batch batch = batch_of(*model.view, n_rows_in_call);
-    return evaluate(model, Source(rows, model.view->n_features), batch, out, counts, workspace);
+    return evaluate(model, Source(rows, model.view->n_features), request, out, counts, workspace);
 }
 
 template <class Real>

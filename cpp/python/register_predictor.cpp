@@ -57,8 +57,9 @@ class PyPredictor {
     std::string target() const { return predictor_->kernels().name; }
 
     // Values; with bounds also bounds and stages; with labels the positions of the labels of several classes instead.
-    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels) {
-        const Wanted wanted = wanted_of(bounds, labels);
+    // `exact` passes over the expansions; row_error is how far rows may be from what is meant.
+    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels, bool exact, double row_error) {
+        const Wanted wanted = wanted_of(bounds, labels, exact, row_error);
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
         check_n_features(rows.shape(1));
@@ -68,8 +69,8 @@ class PyPredictor {
     }
 
     py::object csr(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
-                   bool bounds, bool labels) {
-        const Wanted wanted = wanted_of(bounds, labels);
+                   bool bounds, bool labels, bool exact, double row_error) {
+        const Wanted wanted = wanted_of(bounds, labels, exact, row_error);
         const bool is_float = py::isinstance<py::array_t<float>>(values);
         if (!is_float && !py::isinstance<py::array_t<double>>(values))
             raise("InputError", "values must be float32 or float64");
@@ -113,11 +114,18 @@ class PyPredictor {
     }
 
   private:
-    enum class Wanted { values, bounds, winners };
+    enum class What { values, bounds, winners };
+    struct Wanted {
+        What what;
+        Request request;
+    };
 
-    Wanted wanted_of(bool bounds, bool labels) const {
+    Wanted wanted_of(bool bounds, bool labels, bool exact, double row_error) const {
         if (labels && predictor_->model().n_decisions == 1) raise("InputError", "labels are for several classes");
-        return labels ? Wanted::winners : bounds ? Wanted::bounds : Wanted::values;
+        if (exact && predictor_->model().mode == Mode::approximate)
+            raise("InputError", "an approximate model has no exact values");
+        if (!(row_error >= 0.0)) raise("InputError", "row_error must be at least 0");
+        return {labels ? What::winners : bounds ? What::bounds : What::values, {0, exact, row_error}};
     }
 
     std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
@@ -150,27 +158,27 @@ class PyPredictor {
             const std::vector<py::ssize_t> shape =
                 n_decisions == 1 ? std::vector<py::ssize_t>{n}
                                  : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(n_decisions)};
-            if (wanted == Wanted::winners) {
+            if (wanted.what == What::winners) {
                 winners = py::array_t<std::uint32_t>(n);
             } else {
                 values = py::array_t<double>(shape);
             }
-            if (wanted == Wanted::bounds) {
+            if (wanted.what == What::bounds) {
                 bounds = py::array_t<double>(shape);
                 stages = py::array_t<std::uint8_t>(n);
             }
         }
 
         Evaluation evaluation() {
-            if (wanted == Wanted::winners) return {nullptr, nullptr, nullptr, winners.mutable_data()};
-            if (wanted == Wanted::values) return {values.mutable_data(), nullptr, nullptr};
+            if (wanted.what == What::winners) return {nullptr, nullptr, nullptr, winners.mutable_data()};
+            if (wanted.what == What::values) return {values.mutable_data(), nullptr, nullptr};
             return {values.mutable_data(), bounds.mutable_data(), stages.mutable_data()};
         }
 
         py::object to_python() const {
-            return wanted == Wanted::winners  ? py::object(winners)
-                   : wanted == Wanted::values ? py::object(values)
-                                              : py::object(py::make_tuple(values, bounds, stages));
+            return wanted.what == What::winners  ? py::object(winners)
+                   : wanted.what == What::values ? py::object(values)
+                                                 : py::object(py::make_tuple(values, bounds, stages));
         }
     };
 
@@ -181,7 +189,7 @@ class PyPredictor {
         Status status;
         {
             py::gil_scoped_release release;
-            status = predictor_->evaluate(rows, out, counts, n_threads);
+            status = predictor_->evaluate(rows, out, counts, n_threads, results.wanted.request);
         }
         if (status == Status::ok) {
             for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
@@ -264,9 +272,9 @@ void register_predictor(py::module_& module) {
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false,
-             py::arg("labels") = false)
+             py::arg("labels") = false, py::arg("exact") = false, py::arg("row_error") = 0.0)
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("bounds") = false, py::arg("labels") = false)
+             py::arg("bounds") = false, py::arg("labels") = false, py::arg("exact") = false, py::arg("row_error") = 0.0)
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

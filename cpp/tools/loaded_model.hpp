@@ -34,6 +34,8 @@ class LoadedModel {
         try {
             if (!bytes.empty() && static_cast<unsigned char>(bytes.front()) == magic[0]) {
                 predictor_.emplace(bytes.data(), bytes.size(), kernels);
+                if (predictor_->model().has_input_map) throw UnsupportedModel(mapped);
+                if (predictor_->model().n_decisions > 1) throw UnsupportedModel(several);
             } else {
                 if (bytes.find("svm_type") == std::string_view::npos) throw UnsupportedModel(neither);
                 exact_.emplace(text::parse_libsvm_model(bytes));
@@ -56,6 +58,8 @@ class LoadedModel {
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
 
   private:
+    static constexpr char mapped[] = "the artifact scales or projects its rows first, which only Python does";
+    static constexpr char several[] = "artifacts of more than two classes are for Python and the library so far";
     static constexpr char neither[] = "neither an approxsvm artifact nor a LIBSVM model";
 
     text::MappedFile file_;
@@ -109,8 +113,8 @@ class Decider {
     Status evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
         constexpr std::size_t many = ~std::size_t{0};  // a chunk is a part of a file, and chunks may differ in size
-        return predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, many, out, counts.data(),
-                                                          workspace_->data());
+        return predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, Request{many}, out,
+                                                          counts.data(), workspace_->data());
     }
 
     const dispatch::Predictor* predictor_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "certificate.hpp"
 #include "model_view.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
@@ -22,7 +23,7 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::uint32_t format_version = 3;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 18;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 20;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
@@ -45,7 +46,9 @@ enum Id : std::uint32_t {
     favourites = 15,
     dual_coef = 16,
     support_vectors = 17,
-    exact_check_rows = 18
+    exact_check_rows = 18,
+    heads = 19,     // for Python
+    input_map = 20  // for Python: rows are to be mapped before they come here
 };
 }
 
@@ -217,8 +220,10 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
                  : degree != 0 || n_centers != 0 || first_remainder != 0)
         return Status::bad_header;
     if (model.n_labels > max_n_labels || n_decisions != n_decisions_of(model.n_labels)) return Status::bad_header;
+    const std::uint64_t n_raw_features = read_at<std::uint64_t>(bytes, 176);
+    if (n_raw_features < 1 || n_raw_features > max_n_features) return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
-        !all_zero(bytes + 176, bytes + 192))
+        !all_zero(bytes + 184, bytes + 192))
         return Status::bad_header;
     if (!(model.gamma >= 0.0) || !is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale))
         return Status::bad_header;
@@ -230,6 +235,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     model.task = static_cast<Task>(task);
     model.label_kind = static_cast<LabelKind>(label_kind);
     model.n_features = static_cast<std::size_t>(n_features);
+    model.n_raw_features = static_cast<std::size_t>(n_raw_features);
     model.half_theta = static_cast<float>(0.5 * theta);
     model.degree = static_cast<int>(degree);
     model.n_centers = n_centers;
@@ -273,7 +279,9 @@ inline Status read_decisions(const unsigned char* bytes, const Section& section,
 
 inline bool is_valid(const ExpansionNumbers& numbers) {
     if (!(std::fabs(numbers.constant) <= 1.0) || !is_power_of_two(numbers.output_scale, max_output_scale)) return false;
-    if (numbers.contraction != 1.0 && numbers.contraction != 0.5 && numbers.contraction != 0.25) return false;
+    bool known = false;
+    for (const double theta : contractions) known |= numbers.contraction == theta;
+    if (!known) return false;
     const double others[] = {numbers.remainder,       numbers.coefficient_error, numbers.max_sv_norm,
                              numbers.direction_scale, numbers.direction_trace,   numbers.direction_error};
     for (const double x : numbers.norms) {
@@ -435,8 +443,10 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     model.labels = bytes + sections[section::labels].offset;
     if (!labels_are_valid(model, sections[section::labels])) return Status::bad_labels;
     const Section& names = sections[section::feature_names];
-    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_features))
+    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_raw_features))
         return Status::bad_labels;
+    model.has_input_map = sections[section::input_map].offset != 0;
+    if (!model.has_input_map && model.n_raw_features != model.n_features) return Status::bad_header;
     const Section& plan = sections[section::plan];
     if (plan.offset != 0 && !is_utf8(bytes + plan.offset, plan.bytes)) return Status::bad_labels;
     return Status::ok;

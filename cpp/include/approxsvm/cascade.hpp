@@ -109,7 +109,7 @@ template <class Source>
 class Cascade {
   public:
     Cascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
-            const Batch& batch, const EvaluationMemory& memory)
+            const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
@@ -117,6 +117,7 @@ class Cascade {
           counts_(counts),
           block_(memory.later_block),
           batch_(batch),
+          row_slack_(row_slack(view_, view_.decisions[0], request.row_error)),
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
           engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
           engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
@@ -160,6 +161,7 @@ class Cascade {
 
     // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
+        extra += row_slack_;
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
         if (view_.mode == Mode::approximate && view_.degree <= 2 && !out_.bounds)
             return settle(i, decision_value(expansion_, value), 0.0, by_expansion);
@@ -347,7 +349,8 @@ class Cascade {
         const double value = row.sums[0] + view_.decisions[0].intercept;
         const EngineSums sums{row.sums[row.stride], engine.typical_half_sq_norm, engine.narrowing_error};
         const double bound = engine_bound(engine.expansion, sums, view_.decisions[0],
-                                          static_cast<double>(row.half_sq_norm), row.n_terms);
+                                          static_cast<double>(row.half_sq_norm), row.n_terms) +
+                             row_slack_;
         if (!suffices(value, bound)) return false;
         settle(i, value, bound, stage);
         return true;
@@ -370,7 +373,7 @@ class Cascade {
             sum += view_.dual_coef[k] * kernel;
             moduli += std::fabs(view_.dual_coef[k]) * kernel;
         }
-        settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, view_.decisions[0], moduli),
+        settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, view_.decisions[0], moduli) + row_slack_,
                by_definition);
     }
 
@@ -381,6 +384,7 @@ class Cascade {
     std::uint64_t* counts_;
     float* block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
+    const double row_slack_;
     const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;

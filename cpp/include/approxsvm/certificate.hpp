@@ -95,11 +95,12 @@ inline double s_error(std::size_t n_features) {
 // What is not negligible in a bound is a sum of norms times functions of s. The functions are tabulated once for a
 // model, a row of the table for each cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the
 // remainder for each theta, W, and everything that does not depend on s.
+constexpr int n_contractions = 4;
 namespace term {
-constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + 3, fixed = total + 1;
+constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + n_contractions, fixed = total + 1;
 }
-constexpr std::size_t n_bound_terms = 16;  // two of them unused
-constexpr double contractions[3] = {1.0, 0.5, 0.25};
+constexpr std::size_t n_bound_terms = 16;  // one of them unused
+constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
 inline float rounded_up(double x) {
     return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
@@ -130,12 +131,12 @@ inline void fill_basis_row(const ModelView& model, int degree, double low, doubl
     }
     // Parts of any degrees are together at most W: that takes over before a factor overflows.
     double total = 0.0;
-    for (int t = 0; t < 3; ++t) {
+    for (int t = 0; t < n_contractions; ++t) {
         const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
         if (!(factor < 0x1p60)) total = 1.0;
         row[term::remainders + t] = rounded_up(factor);
     }
-    for (int t = 0; t < 3 && total > 0.0; ++t) row[term::remainders + t] = 0.0f;
+    for (int t = 0; t < n_contractions && total > 0.0; ++t) row[term::remainders + t] = 0.0f;
     // The rounding of u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at
     // most 2.
     const double moved = std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0;
@@ -159,7 +160,7 @@ inline void fill_basis(const ModelView& model, int degree, float* table) {
 inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumbers& decision, float* weights) {
     for (std::size_t t = 0; t < n_bound_terms; ++t) weights[t] = 0.0f;
     for (int k = 0; k <= last_norm_degree; ++k) weights[term::norms + k] = rounded_up(expansion.norms[k]);
-    for (int t = 0; t < 3; ++t) {
+    for (int t = 0; t < n_contractions; ++t) {
         if (expansion.contraction == contractions[t]) weights[term::remainders + t] = rounded_up(expansion.remainder);
     }
     weights[term::total] = rounded_up(decision.total_norm);

@@ -16,12 +16,13 @@ template <class Source>
 class ClassCascade {
   public:
     ClassCascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
-                 const Batch& batch, const EvaluationMemory& memory)
+                 const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           out_(out),
           counts_(counts),
+          row_error_(request.row_error),
           n_classes_(view_.n_labels),
           n_decisions_(view_.n_decisions),
           labels_only_(!out.values && !out.bounds && view_.mode != Mode::approximate),
@@ -131,7 +132,8 @@ class ClassCascade {
         const std::size_t e = center_ * n_decisions_ + pair, basis = n_bases(view_) - 1;
         const float* row = prepared_.basis + (basis * n_cells + cell_of(value.half_s)) * n_bound_terms;
         values_of(r)[pair] = decision_value(expansion, value);
-        bounds_of(r)[pair] = bound_of(row, prepared_.weights + e * n_bound_terms);
+        bounds_of(r)[pair] =
+            bound_of(row, prepared_.weights + e * n_bound_terms) + row_slack(view_, view_.decisions[pair], row_error_);
     }
 
     // False when the row's norm is not finite.
@@ -192,7 +194,8 @@ class ClassCascade {
                                   engine.narrowing_errors[i] + engine.narrowing_errors[j]};
             values_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
             bounds_[pair] = engine_bound(engine.expansion.kernels, sums, decision,
-                                         static_cast<double>(row.half_sq_norm), row.n_terms);
+                                         static_cast<double>(row.half_sq_norm), row.n_terms) +
+                            row_slack(view_, decision, row_error_);
         });
     }
 
@@ -214,7 +217,8 @@ class ClassCascade {
             }
         }
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-            bounds_[pair] = definition_bound(view_, view_.decisions[pair], bounds_[pair]);
+            bounds_[pair] = definition_bound(view_, view_.decisions[pair], bounds_[pair]) +
+                            row_slack(view_, view_.decisions[pair], row_error_);
             values_[pair] += view_.decisions[pair].intercept;
         }
         settle(i, 0, by_definition);
@@ -275,6 +279,7 @@ class ClassCascade {
     const Source& source_;
     const Evaluation out_;
     std::uint64_t* const counts_;
+    const double row_error_;
     const std::size_t n_classes_, n_decisions_;
     const bool labels_only_;
     double *const values_, *const bounds_;  // (block_rows, n_decisions)

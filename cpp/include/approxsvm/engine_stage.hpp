@@ -14,6 +14,12 @@ struct Batch {
     bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
     bool engines_alone;  // in the exact engines
 };
+// What a row that is off by row_error adds to any bound: |f(z) - f(z')| <= A1 sqrt(2 gamma / e) ||z - z'||.
+inline double row_slack(const ModelView& model, const DecisionNumbers& decision, double row_error) {
+    return row_error > 0.0 ? 1.01 * decision.sum_moduli * std::sqrt(2.0 * model.gamma / 2.718281828459045) * row_error
+                           : 0.0;
+}
+
 inline Batch batch_of(const ModelView& model, std::size_t n_rows) {
     const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
     return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows};

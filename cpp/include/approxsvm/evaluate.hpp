@@ -205,20 +205,20 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
     return status;
 }
 
-// Evaluates all rows of a source, which may be a part of what was asked for in one call: `batch` was decided for all of
-// it. `counts[stage]` grows by the number of rows that each stage answered. The workspace is of
-// evaluation_workspace_bytes(). With `engines_only` expansions are passed over.
+// Evaluates all rows of a source. `counts[stage]` grows by the number of rows that each stage answered. The workspace
+// is of evaluation_workspace_bytes().
 template <class Source>
-inline Status evaluate(const PreparedModel& prepared, const Source& source, const Batch& batch, const Evaluation& out,
-                       std::uint64_t* counts, void* workspace, bool engines_only = false) {
+inline Status evaluate(const PreparedModel& prepared, const Source& source, const Request& request,
+                       const Evaluation& out, std::uint64_t* counts, void* workspace) {
     Carver carver(workspace);
     const EvaluationMemory memory(*prepared.view, carver);
+    const Batch batch = batch_of(*prepared.view, request.n_rows_in_call);
     if (has_classes(*prepared.view)) {
-        return evaluate_with(ClassCascade<Source>(prepared, source, out, counts, batch, memory), prepared, source,
-                             batch, memory, engines_only);
+        return evaluate_with(ClassCascade<Source>(prepared, source, out, counts, request, batch, memory), prepared,
+                             source, batch, memory, request.engines_only);
     }
-    return evaluate_with(Cascade<Source>(prepared, source, out, counts, batch, memory), prepared, source, batch, memory,
-                         engines_only);
+    return evaluate_with(Cascade<Source>(prepared, source, out, counts, request, batch, memory), prepared, source,
+                         batch, memory, request.engines_only);
 }
 
 // The same for rows as callers have them.
@@ -227,14 +227,14 @@ inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& row
                        void* workspace) {
     std::uint64_t counts[n_stages] = {};
     const DenseSource<Real> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, batch_of(*prepared.view, rows.n_rows), out, counts, workspace);
+    return evaluate(prepared, source, Request{rows.n_rows}, out, counts, workspace);
 }
 template <class Real, class Index>
 inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
                        void* workspace) {
     std::uint64_t counts[n_stages] = {};
     const CsrSource<Real, Index> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, batch_of(*prepared.view, rows.n_rows), out, counts, workspace);
+    return evaluate(prepared, source, Request{rows.n_rows}, out, counts, workspace);
 }
 
 // Replays the exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within
@@ -260,9 +260,9 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
-            const Batch batch{n_rows == 1, n_rows == 1};
             const Evaluation out{values, bounds, nullptr};
-            if (evaluate(prepared, source, batch, out, counts, memory, b >= 2) != Status::ok) {
+            if (evaluate(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, memory) !=
+                Status::ok) {
                 return Status::check_row_mismatch;
             }
             for (std::size_t i = 0; i < n_rows; ++i) {

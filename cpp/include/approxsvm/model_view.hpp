@@ -76,6 +76,8 @@ struct ModelView {
     std::uint32_t first_index;  // the LIBSVM index of column 0: 0 or 1
     std::uint32_t n_check_rows;
     std::size_t n_features;
+    std::size_t n_raw_features;  // of rows before they are mapped ...
+    bool has_input_map;          // ... which only Python does so far
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
@@ -117,6 +119,14 @@ struct Evaluation {
     double* bounds;                    // |value - exact| never exceeds it, (n_rows, n_decisions)
     std::uint8_t* stages;              // which Stage answered, (n_rows,)
     std::uint32_t* winners = nullptr;  // of several classes: positions of the predicted labels, (n_rows,)
+};
+
+// How rows are to be evaluated.
+struct Request {
+    std::size_t
+        n_rows_in_call;         // of which the rows at hand may be a part: it decides whether rows are taken one by one
+    bool engines_only = false;  // passes over the expansions
+    double row_error = 0.0;     // how far, in Euclidean distance, each row may be from the one that is meant
 };
 
 // How a row's value was found, cheapest first.
