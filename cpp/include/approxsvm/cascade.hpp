@@ -77,7 +77,6 @@ struct EvaluationMemory {
     float *first_block, *later_block, *nonzeros32, *nonzeros64;
     double *sums32, *sums64, *pair_values, *pair_bounds;
     std::uint32_t *routing, *tally;
-    std::uint8_t* pair_marks;
 
     EvaluationMemory(const ModelView& model, Carver& carver) {
         const std::size_t block = workspace_bytes(model.n_features) / sizeof(float);
@@ -92,10 +91,9 @@ struct EvaluationMemory {
         sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
         const std::size_t n_pairs_here = classes ? model.n_decisions : 0;
-        pair_values = carver.take<double>(block_rows * n_pairs_here);
-        pair_bounds = carver.take<double>(block_rows * n_pairs_here);
-        pair_marks = carver.take<std::uint8_t>(2 * n_pairs_here);
-        tally = carver.take<std::uint32_t>(3 * n_labels);
+        pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
+        pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
+        tally = carver.take<std::uint32_t>(2 * n_labels);
     }
 };
 

@@ -170,13 +170,16 @@ inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumber
 
 // The bound of a row of that cell: 16 products that are not negative, their sum rounded up once. A norm that float32
 // cannot hold makes it infinite, or NaN where it meets a zero.
+APPROXSVM_INLINE double finished_bound(float sum) {
+    const double bound = 1.00001 * static_cast<double>(sum) + 0x1p-120;
+    return bound == bound ? bound : infinity;
+}
 APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
     float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     for (std::size_t t = 0; t < n_bound_terms; t += 4) {
         for (std::size_t i = 0; i < 4; ++i) sum[i] += basis_row[t + i] * weights[t + i];
     }
-    const double bound = 1.00001 * static_cast<double>((sum[0] + sum[1]) + (sum[2] + sum[3])) + 0x1p-120;
-    return bound == bound ? bound : infinity;
+    return finished_bound((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 // Another bound, for rows further from the center than any support vector: |f - intercept| is small there, and so is

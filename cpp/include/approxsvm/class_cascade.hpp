@@ -2,7 +2,7 @@
 //
 // When labels alone are wanted, a row is settled as soon as its winner is certain. Most rows around a center belong to
 // one class, its favourite, and a class that wins all its n - 1 pairs for certain needs no other pair; rows for which
-// that fails get the pairs of the classes still in play, and then the exact engines. When decision values are wanted, a
+// that fails get the pairs of a class that beats it, and then the exact engines. When decision values are wanted, a
 // row is settled once the sign of every pair is certain and every bound within the model's tolerance.
 #pragma once
 
@@ -26,10 +26,10 @@ class ClassCascade {
           n_classes_(view_.n_labels),
           n_decisions_(view_.n_decisions),
           labels_only_(!out.values && !out.bounds && view_.mode != Mode::approximate),
-          values_(memory.pair_values),
-          bounds_(memory.pair_bounds),
-          evaluated_(memory.pair_marks),
-          open_pairs_(memory.pair_marks + view_.n_decisions),
+          block_values_(memory.pair_values),
+          block_bounds_(memory.pair_bounds),
+          value_(block_values_ + block_rows * view_.n_decisions),
+          bound_(block_bounds_ + block_rows * view_.n_decisions),
           tally_(memory.tally),
           block_(memory.later_block),
           engine32_(prepared, source, batch, {prepared.class32.expansion}, block_, memory.nonzeros32, memory.sums32),
@@ -42,34 +42,41 @@ class ClassCascade {
     template <int Registers>
     Status take_block(const std::size_t* rows, std::size_t n, const float* block, const double* unseen,
                       float* scratch) {
-        std::uint32_t wins[block_rows] = {};
-        bool finite = true;
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        BlockOfRows<stride> common;
+        std::uint32_t wins[stride] = {};
+        bool is_prepared = false;
         const auto evaluate_pair = [&](std::size_t pair) {
-            Value values[block_rows];
+            float *form = scratch, *sq_norm = scratch + block_rows;
             const Expansion expansion = expansion_of(view_, center_, pair);
-            finite &= evaluate_block<Registers>(view_, expansion, block, scratch, n, values);
-            for (std::size_t r = 0; r < n; ++r) note_value(expansion, pair, unseen[r], values[r], r);
+            forms_block<Registers>(expansion, block, form, sq_norm);
+            if (!is_prepared) prepare_rows(sq_norm, unseen, n, common);
+            is_prepared = true;
+            note_values(expansion, pair, form, common);
         };
         if (labels_only_) {
-            for_pairs_of(favourite(), [&](std::size_t pair, Outcome won) {
+            for_pairs_of(favourite(), [&](std::size_t pair, Outcome won, std::size_t) {
                 evaluate_pair(pair);
-                for (std::size_t r = 0; r < n; ++r) wins[r] += outcome_at(r, pair) == won;
+                const double *values = values_of(pair), *bounds = bounds_of(pair);
+                for (std::size_t r = 0; r < stride; ++r) wins[r] += outcome_of(values[r], bounds[r]) == won;
             });
         } else {
             for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair);
         }
-        if (!finite) {
+        if (!common.finite) {
             const Status status = check(rows, n);
             if (status != Status::ok) return status;
         }
         for (std::size_t r = 0; r < n; ++r) {
-            if (!labels_only_) {
-                judge(rows[r], r, by_expansion, [this](std::size_t i) { send_to_engine(i); });
-            } else if (wins[r] == n_classes_ - 1) {
+            if (labels_only_ && wins[r] == n_classes_ - 1) {
                 settle_label(rows[r], favourite(), by_expansion);
-            } else {
-                refine_label(rows[r], r);
+                continue;
             }
+            for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
+                value_[pair] = values_of(pair)[r];
+                bound_[pair] = bounds_of(pair)[r];
+            }
+            judge_expansions(rows[r]);
         }
         return Status::ok;
     }
@@ -77,9 +84,9 @@ class ClassCascade {
     // One row near the center.
     Status take_row(std::size_t i, const float* u, double unseen) {
         bool finite = true;
-        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(pair, u, unseen, 0); };
+        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(pair, u, unseen); };
         if (labels_only_) {
-            for_pairs_of(favourite(), [&](std::size_t pair, Outcome) { evaluate_pair(pair); });
+            for_pairs_of(favourite(), [&](std::size_t pair, Outcome, std::size_t) { evaluate_pair(pair); });
         } else {
             for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair);
         }
@@ -87,11 +94,7 @@ class ClassCascade {
             const Status status = check(&i, 1);
             if (status != Status::ok) return status;
         }
-        if (labels_only_) {
-            refine_label(i, 0);
-        } else {
-            judge(i, 0, by_expansion, [this](std::size_t row) { send_to_engine(row); });
-        }
+        judge_expansions(i);
         return Status::ok;
     }
 
@@ -104,16 +107,16 @@ class ClassCascade {
 
   private:
     std::size_t favourite() const { return view_.favourites[center_]; }
-    double* values_of(std::size_t r) { return values_ + r * n_decisions_; }
-    double* bounds_of(std::size_t r) { return bounds_ + r * n_decisions_; }
-    Outcome outcome_at(std::size_t r, std::size_t pair) { return outcome_of(values_of(r)[pair], bounds_of(r)[pair]); }
+    // Of the rows of a block, (n_decisions, block_rows).
+    double* values_of(std::size_t pair) { return block_values_ + pair * block_rows; }
+    double* bounds_of(std::size_t pair) { return block_bounds_ + pair * block_rows; }
 
-    // Calls visit(pair, outcome that is a win of w) for the pairs of class w.
+    // Calls visit(pair, outcome that is a win of w, other class) for the pairs of class w.
     template <class Visit>
     void for_pairs_of(std::size_t w, const Visit& visit) const {
         for (std::size_t c = 0; c < n_classes_; ++c) {
-            if (c < w) visit(pair_position(n_classes_, c, w), Outcome::second);
-            if (c > w) visit(pair_position(n_classes_, w, c), Outcome::first);
+            if (c < w) visit(pair_position(n_classes_, c, w), Outcome::second, c);
+            if (c > w) visit(pair_position(n_classes_, w, c), Outcome::first, c);
         }
     }
 
@@ -127,46 +130,104 @@ class ClassCascade {
 
     // --- expansions
 
-    void note_value(const Expansion& expansion, std::size_t pair, double unseen, Value value, std::size_t r) {
-        add_unseen(view_, expansion, unseen, value);
-        const std::size_t e = center_ * n_decisions_ + pair, basis = n_bases(view_) - 1;
-        const float* row = prepared_.basis + (basis * n_cells + cell_of(value.half_s)) * n_bound_terms;
-        values_of(r)[pair] = decision_value(expansion, value);
-        bounds_of(r)[pair] =
-            bound_of(row, prepared_.weights + e * n_bound_terms) + row_slack(view_, view_.decisions[pair], row_error_);
+    // What the rows of a block have in common for all pairs: Gaussian factors, 0 where float32 cannot hold them, and
+    // the rows of the table of bounds, transposed.
+    template <std::size_t Stride>
+    struct BlockOfRows {
+        double gaussian[Stride];
+        float basis[n_bound_terms][Stride];
+        bool finite = true;
+    };
+
+    template <int Registers>
+    void forms_block(const Expansion& expansion, const float* block, float* form, float* sq_norm) {
+        if (expansion.quadratic) {
+            quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_features, block, form, sq_norm);
+        } else {
+            linear_block<Registers>(expansion.linear, view_.n_features, block, form, sq_norm);
+        }
+    }
+
+    const float* basis_row(float half_s) const {
+        return prepared_.basis + ((n_bases(view_) - 1) * n_cells + cell_of(half_s)) * n_bound_terms;
+    }
+
+    template <std::size_t Stride>
+    void prepare_rows(const float* sq_norm, const double* unseen, std::size_t n, BlockOfRows<Stride>& common) {
+        float half_s[Stride], factor[Stride];
+        for (std::size_t r = 0; r < Stride; ++r) {
+            half_s[r] = view_.half_theta * sq_norm[r];
+            if (r < n) common.finite &= half_s[r] <= largest_float;
+            if (r < n && unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * unseen[r]);
+        }
+        for (std::size_t r = 0; r < Stride; r += lanes) {
+            store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
+        }
+        for (std::size_t r = 0; r < Stride; ++r) {
+            common.gaussian[r] = half_s[r] <= -exp_min_argument ? static_cast<double>(factor[r]) : 0.0;
+            const float* row = basis_row(half_s[r]);
+            for (std::size_t t = 0; t < n_bound_terms; ++t) common.basis[t][r] = row[t];
+        }
+    }
+
+    // The same numbers as decision_value and bound_of give, row by row side by side.
+    template <std::size_t Stride>
+    void note_values(const Expansion& expansion, std::size_t pair, const float* form,
+                     const BlockOfRows<Stride>& common) {
+        const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
+        float sum[Stride] = {};
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {
+            for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
+        }
+        double *values = values_of(pair), *bounds = bounds_of(pair);
+        const double constant = expansion.numbers->constant, scale = expansion.numbers->output_scale,
+                     slack = row_slack(view_, view_.decisions[pair], row_error_);
+        for (std::size_t r = 0; r < Stride; ++r) {
+            const double gaussian = scale * common.gaussian[r];
+            const double inner = gaussian * (constant + static_cast<double>(form[r]));
+            values[r] = expansion.intercept + (gaussian > 0.0 ? inner : 0.0);
+            bounds[r] = finished_bound(sum[r]) + slack;
+        }
     }
 
     // False when the row's norm is not finite.
-    bool evaluate_pair_of_row(std::size_t pair, const float* u, double unseen, std::size_t r) {
+    bool evaluate_pair_of_row(std::size_t pair, const float* u, double unseen) {
         const Expansion expansion = expansion_of(view_, center_, pair);
-        const Value value = evaluate_row(view_, expansion, u);
-        note_value(expansion, pair, unseen, value, r);
-        return value.half_s <= largest_float;
+        Value value = evaluate_row(view_, expansion, u);
+        const bool finite = value.half_s <= largest_float;
+        add_unseen(view_, expansion, unseen, value);
+        const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
+        value_[pair] = decision_value(expansion, value);
+        bound_[pair] = bound_of(basis_row(value.half_s), weights) + row_slack(view_, view_.decisions[pair], row_error_);
+        return finite;
     }
 
-    // The favourite's pairs of row r are known; evaluates those of the classes in play until the winner is certain.
-    void refine_label(std::size_t i, std::size_t r) {
-        for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluated_[pair] = 0;
-        for_pairs_of(favourite(), [&](std::size_t pair, Outcome) { evaluated_[pair] = 1; });
-        const PairKnowledge known{values_of(r), bounds_of(r), evaluated_};
-        std::uint32_t *certain = tally_, *possible = tally_ + n_classes_;
-        bool is_loaded = false;
-        double unseen = 0.0;
-        for (;;) {
-            tally_votes(n_classes_, known, certain, possible);
-            std::size_t winner;
-            if (certain_winner(n_classes_, certain, possible, winner)) return settle_label(i, winner, by_expansion);
-            mark_open_pairs(n_classes_, known, certain, possible, open_pairs_);
-            bool is_new = false;
-            for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-                if (!open_pairs_[pair] || evaluated_[pair]) continue;
-                if (!is_loaded) unseen = source_.load_one(i, center(), view_.input_scale, block_);
-                is_loaded = is_new = true;
-                evaluate_pair_of_row(pair, block_, unseen, r);
-                evaluated_[pair] = 1;
-            }
-            if (!is_new) return send_to_engine(i);
-        }
+    void judge_expansions(std::size_t i) {
+        if (labels_only_) return refine_label(i);
+        judge(i, by_expansion, [this](std::size_t row) { send_to_engine(row); });
+    }
+
+    // The favourite's pairs are known, and it does not win all of them. Where it is certain to lose to a class, that
+    // one is likely to win its pairs, and they are evaluated; where it may still win, no other pair would tell.
+    void refine_label(std::size_t i) {
+        std::size_t challenger = n_classes_;
+        std::uint32_t wins = 0;
+        for_pairs_of(favourite(), [&](std::size_t pair, Outcome won, std::size_t c) {
+            const Outcome outcome = outcome_of(value_[pair], bound_[pair]);
+            wins += outcome == won;
+            if (outcome != won && outcome != Outcome::unknown) challenger = c;
+        });
+        if (wins == n_classes_ - 1) return settle_label(i, favourite(), by_expansion);
+        if (challenger == n_classes_) return send_to_engine(i);
+        const double unseen = source_.load_one(i, center(), view_.input_scale, block_);
+        bool wins_all = true;
+        for_pairs_of(challenger, [&](std::size_t pair, Outcome won, std::size_t c) {
+            if (!wins_all) return;
+            if (c != favourite()) evaluate_pair_of_row(pair, block_, unseen);
+            wins_all = outcome_of(value_[pair], bound_[pair]) == won;
+        });
+        if (wins_all) return settle_label(i, challenger, by_expansion);
+        send_to_engine(i);
     }
 
     // --- the exact engines
@@ -176,13 +237,13 @@ class ClassCascade {
     auto offer32() {
         return [this](std::size_t i, const RowSums<float>& sums) {
             note_sums(prepared_.class32, sums);
-            judge(i, 0, by_float32, [this](std::size_t row) { engine64_.send(row, offer64()); });
+            judge(i, by_float32, [this](std::size_t row) { engine64_.send(row, offer64()); });
         };
     }
     auto offer64() {
         return [this](std::size_t i, const RowSums<double>& sums) {
             note_sums(prepared_.class64, sums);
-            judge(i, 0, by_float64, [this](std::size_t row) { settle_by_definition(row); });
+            judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
         };
     }
 
@@ -192,10 +253,10 @@ class ClassCascade {
             const DecisionNumbers& decision = view_.decisions[pair];
             const EngineSums sums{pair_moduli(row.sums, n_classes_, row.stride, i, j), engine.typical_half_sq_norm,
                                   engine.narrowing_errors[i] + engine.narrowing_errors[j]};
-            values_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
-            bounds_[pair] = engine_bound(engine.expansion.kernels, sums, decision,
-                                         static_cast<double>(row.half_sq_norm), row.n_terms) +
-                            row_slack(view_, decision, row_error_);
+            value_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
+            bound_[pair] = engine_bound(engine.expansion.kernels, sums, decision, static_cast<double>(row.half_sq_norm),
+                                        row.n_terms) +
+                           row_slack(view_, decision, row_error_);
         });
     }
 
@@ -205,7 +266,7 @@ class ClassCascade {
         double* z = reinterpret_cast<double*>(block_);
         double* x = z + d;
         const double unseen = source_.load(i, prepared_.zeros, 1.0, z, 1);
-        for (std::size_t pair = 0; pair < n_decisions_; ++pair) values_[pair] = bounds_[pair] = 0.0;
+        for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = 0.0;
         SupportVectorReader reader(view_);
         std::size_t k = 0;
         for (std::size_t c = 0; c < n_classes_; ++c) {
@@ -217,11 +278,11 @@ class ClassCascade {
             }
         }
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-            bounds_[pair] = definition_bound(view_, view_.decisions[pair], bounds_[pair]) +
-                            row_slack(view_, view_.decisions[pair], row_error_);
-            values_[pair] += view_.decisions[pair].intercept;
+            bound_[pair] = definition_bound(view_, view_.decisions[pair], bound_[pair]) +
+                           row_slack(view_, view_.decisions[pair], row_error_);
+            value_[pair] += view_.decisions[pair].intercept;
         }
-        settle(i, 0, by_definition);
+        settle(i, by_definition);
     }
 
     // Adds support vector k, of class c, to the values of its pairs and the moduli to their bounds.
@@ -231,41 +292,41 @@ class ClassCascade {
             const std::size_t pair =
                 c < other ? pair_position(n_classes_, c, other) : pair_position(n_classes_, other, c);
             const double a = view_.dual_coef[(other < c ? other : other - 1) * view_.n_sv + k];
-            values_[pair] += a * kernel;
-            bounds_[pair] += std::fabs(a) * kernel;
+            value_[pair] += a * kernel;
+            bound_[pair] += std::fabs(a) * kernel;
         }
     }
 
     // --- answers
 
-    // Settles row i by the values of all pairs at r, if they suffice, else passes it on.
+    // Settles row i by the values of all pairs, if they suffice, else passes it on.
     template <class PassOn>
-    void judge(std::size_t i, std::size_t r, Stage stage, const PassOn& pass_on) {
-        if (view_.mode == Mode::approximate || (labels_only_ ? label_is_certain(r) : values_suffice(r)))
-            return settle(i, r, stage);
+    void judge(std::size_t i, Stage stage, const PassOn& pass_on) {
+        if (view_.mode == Mode::approximate || (labels_only_ ? label_is_certain() : values_suffice()))
+            return settle(i, stage);
         pass_on(i);
     }
 
-    bool label_is_certain(std::size_t r) {
+    bool label_is_certain() {
         std::size_t winner;
-        tally_votes(n_classes_, {values_of(r), bounds_of(r), nullptr}, tally_, tally_ + n_classes_);
+        tally_votes(n_classes_, {value_, bound_, nullptr}, tally_, tally_ + n_classes_);
         return certain_winner(n_classes_, tally_, tally_ + n_classes_, winner);
     }
 
-    bool values_suffice(std::size_t r) {
+    bool values_suffice() {
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-            if (!(bounds_of(r)[pair] <= view_.tolerance) || outcome_at(r, pair) == Outcome::unknown) return false;
+            if (!(bound_[pair] <= view_.tolerance) || outcome_of(value_[pair], bound_[pair]) == Outcome::unknown)
+                return false;
         }
         return true;
     }
 
-    void settle(std::size_t i, std::size_t r, Stage stage) {
-        const double *values = values_of(r), *bounds = bounds_of(r);
+    void settle(std::size_t i, Stage stage) {
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-            if (out_.values) out_.values[i * n_decisions_ + pair] = values[pair];
-            if (out_.bounds) out_.bounds[i * n_decisions_ + pair] = bounds[pair];
+            if (out_.values) out_.values[i * n_decisions_ + pair] = value_[pair];
+            if (out_.bounds) out_.bounds[i * n_decisions_ + pair] = bound_[pair];
         }
-        settle_label(i, vote_winner(n_classes_, values, tally_), stage);
+        settle_label(i, vote_winner(n_classes_, value_, tally_), stage);
     }
 
     void settle_label(std::size_t i, std::size_t winner, Stage stage) {
@@ -282,8 +343,8 @@ class ClassCascade {
     const double row_error_;
     const std::size_t n_classes_, n_decisions_;
     const bool labels_only_;
-    double *const values_, *const bounds_;  // (block_rows, n_decisions)
-    std::uint8_t *const evaluated_, *const open_pairs_;
+    double *const block_values_, *const block_bounds_;
+    double *const value_, *const bound_;  // of one row, (n_decisions,)
     std::uint32_t* const tally_;
     float* const block_;
     std::size_t center_ = 0;
