@@ -52,10 +52,10 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Centers of a candidate that are tried, at most, and rows that try them.
-_PROBED_CENTERS: Final = 64
+_PROBED_CENTERS: Final = 128
 _PROBE_ROWS: Final = 4_000
 # Rows per center below which k-means would only find the rows again.
-_ROWS_PER_CENTER: Final = 8
+_ROWS_PER_CENTER: Final = 4
 # An expansion may take this many coefficients about one center, and all of them together as many bytes.
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
@@ -254,14 +254,21 @@ class Planner:
             points = self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are not as many different rows
-            for degree in self._degrees(len(points.centers)):
-                candidate = Candidate(degree, points, self._bytes(degree, points))
-                if self._limits.max_bytes is None or candidate.n_bytes <= self._limits.max_bytes:
-                    tried.append(candidate if self._is_forced else self._tried(candidate))
+            degrees = self._degrees(len(points.centers))
+            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1])
             progress((step + 1) / len(numbers))
         if not tried:
             return self._without_candidates()
+        best = min(tried, key=lambda c: c.cost)
+        if len(best.points.centers) > 1:  # the higher degrees only where they may pay
+            tried += self._try_degrees(best.points, self._degrees(len(best.points.centers))[1:])
         return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+
+    def _try_degrees(self, points: Points, degrees: tuple[int, ...]) -> list[Candidate]:
+        candidates = [Candidate(degree, points, self._bytes(degree, points)) for degree in degrees]
+        limit = self._limits.max_bytes
+        fitting = [c for c in candidates if limit is None or c.n_bytes <= limit]
+        return fitting if self._is_forced else [self._tried(c) for c in fitting]
 
     @property
     def _is_forced(self) -> bool:
