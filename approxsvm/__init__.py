@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from approxsvm.artifact import Artifact
     from approxsvm.audit import Verification, verify
     from approxsvm.compiler import compile, load
+    from approxsvm.ensemble_estimator import CompiledEnsemble
     from approxsvm.estimators import CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.kernel_model import KernelModel
-    from approxsvm.readers import read_model
+    from approxsvm.readers import read_any, read_model
     from approxsvm.readers.data import read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
 
@@ -32,6 +33,7 @@ __version__ = version("approxsvm")
 
 _HOMES = {
     "Artifact": "approxsvm.artifact",
+    "CompiledEnsemble": "approxsvm.ensemble_estimator",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",
     "CompiledSVR": "approxsvm.estimators",
@@ -40,6 +42,7 @@ _HOMES = {
     "compile": "approxsvm.compiler",
     "gamma_max": "approxsvm.expansion.validity",
     "load": "approxsvm.compiler",
+    "read_any": "approxsvm.readers",
     "read_libsvm_data": "approxsvm.readers.libsvm",
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
@@ -51,6 +54,7 @@ __all__ = [
     "ApproxSVMError",
     "Artifact",
     "ArtifactError",
+    "CompiledEnsemble",
     "CompiledOneClassSVM",
     "CompiledSVC",
     "CompiledSVR",
@@ -64,6 +68,7 @@ __all__ = [
     "compile",
     "gamma_max",
     "load",
+    "read_any",
     "read_libsvm_data",
     "read_libsvm_model",
     "read_model",

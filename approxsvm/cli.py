@@ -121,11 +121,11 @@ def convert_model(
     terminal = Console(stderr=True)
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         task = bar.add_task(f"Reading {source}", total=1.0)
-        model = approxsvm.read_model(source, n_features=n_features, trust=trust)
+        model = approxsvm.read_any(source, n_features=n_features, trust=trust)
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
-            rows = approxsvm.read_rows(data, n_features=model.n_features)
+            rows = approxsvm.read_rows(data, n_features=model.n_raw_features)
 
         def show(step: str, share: float) -> None:
             bar.update(task, description=step, completed=share)
