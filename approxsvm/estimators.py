@@ -355,13 +355,13 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def _classes_by_scores(self, X: Any) -> npt.NDArray[np.intp]:
         """By scores or probabilities; rows whose bounds leave their label open are evaluated exactly."""
         rows, heads = self._rows(X), self.artifact.heads
-        values, bounds, _ = self._evaluate(rows, bounds=True)
+        values, bounds, _ = self._evaluate_checked(rows, bounds=True)
         classes, certain = certified_class(heads, _columns(values), _columns(bounds))
         if self.artifact.mode == "approximate":
             return predicted_class(heads, _columns(values))
         open_rows = np.flatnonzero(~certain)
         if len(open_rows):
-            exact = self._evaluate(rows[open_rows], exact=True)
+            exact = self._evaluate_checked(rows[open_rows], exact=True)
             classes[open_rows] = predicted_class(heads, _columns(exact))
         return classes
 

@@ -1,10 +1,10 @@
 """Values of linear and quadratic models by BLAS in float64, with bounds; has what estimators ask of the native core.
 
 The value is constant + linear . z + z . quadratic z. With n = ||z||, C = |constant|, L = ||linear|| and F the
-Frobenius norm of quadratic, the sum of the moduli of all products is at most C + L n + F n^2, and 2 d + 8 roundings happen on every
-path in any order of summation. What summing over support vectors has rounded away (`QuadraticModel`) and what a row's
-own error moves come on top. Rows whose sign this leaves open are summed again over the support vectors, in the order
-in which LIBSVM does it: their sign is a matter of rounding, and then it is the source's own rounding.
+Frobenius norm of quadratic, the sum of the moduli of all products is at most C + L n + F n^2, and 2 d + 8 roundings
+happen on every path in any order of summation. What summing over support vectors has rounded away (`QuadraticModel`)
+and what a row's own error moves come on top. Rows whose sign this leaves open are summed again over the support
+vectors, in LIBSVM's order: their sign is a matter of rounding, and then it is the source's own rounding.
 """
 
 from __future__ import annotations
