@@ -21,25 +21,33 @@ if TYPE_CHECKING:
     from approxsvm.artifact import Artifact
     from approxsvm.audit import Verification, verify
     from approxsvm.compiler import compile, load
+    from approxsvm.cross_validation import CrossValidation, Training, cross_validate
+    from approxsvm.ensemble_estimator import CompiledEnsemble
     from approxsvm.estimators import CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.kernel_model import KernelModel
-    from approxsvm.readers import read_model
-    from approxsvm.readers.data import read_rows
+    from approxsvm.readers import read_any, read_model
+    from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
 
 __version__ = version("approxsvm")
 
 _HOMES = {
     "Artifact": "approxsvm.artifact",
+    "CompiledEnsemble": "approxsvm.ensemble_estimator",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",
     "CompiledSVR": "approxsvm.estimators",
+    "CrossValidation": "approxsvm.cross_validation",
     "KernelModel": "approxsvm.kernel_model",
+    "Training": "approxsvm.cross_validation",
     "Verification": "approxsvm.audit",
     "compile": "approxsvm.compiler",
+    "cross_validate": "approxsvm.cross_validation",
     "gamma_max": "approxsvm.expansion.validity",
     "load": "approxsvm.compiler",
+    "read_any": "approxsvm.readers",
+    "read_dense": "approxsvm.readers.data",
     "read_libsvm_data": "approxsvm.readers.libsvm",
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
@@ -51,19 +59,25 @@ __all__ = [
     "ApproxSVMError",
     "Artifact",
     "ArtifactError",
+    "CompiledEnsemble",
     "CompiledOneClassSVM",
     "CompiledSVC",
     "CompiledSVR",
+    "CrossValidation",
     "DataFormatError",
     "InputError",
     "KernelModel",
     "ModelFormatError",
     "TargetError",
+    "Training",
     "UnsupportedModelError",
     "Verification",
     "compile",
+    "cross_validate",
     "gamma_max",
     "load",
+    "read_any",
+    "read_dense",
     "read_libsvm_data",
     "read_libsvm_model",
     "read_model",

@@ -135,6 +135,22 @@ def aligned(n: int) -> int:
     return -(-n // ALIGNMENT) * ALIGNMENT
 
 
+def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file so that `path` holds either all of it or what it held before."""
+    path = Path(path)
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    try:
+        with open(temporary, "xb") as file:  # and not tempfile, whose files are private
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
+    finally:
+        temporary.unlink(missing_ok=True)  # gone already when all went well
+
+
 class Artifact:
     """A compiled model as immutable bytes, with its header decoded.
 
@@ -262,18 +278,7 @@ class Artifact:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact so that `path` holds either all of it or what it held before."""
-        path = Path(path)
-        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
-        try:
-            with open(temporary, "xb") as file:  # and not tempfile, whose files are private
-                file.write(self.data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
-        finally:
-            temporary.unlink(missing_ok=True)  # gone already when all went well
+        write_whole(self.data, path)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Artifact:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, InputError
+from approxsvm.fold_table import fold_table
 
 
 class _Commands(click.Group):
@@ -38,6 +39,34 @@ def main() -> None:
 
 
 _FILE = click.Path(path_type=Path)
+
+
+def _dense_options(command: Any) -> Any:
+    """Options of every command that reads rows: dense text in place of LIBSVM's."""
+    for option in (
+        click.option(
+            "--labels/--no-labels",
+            "labels",
+            default=True,
+            show_default=True,
+            help="With --dense: whether the first column holds labels.",
+        ),
+        click.option("--delimiter", help="With --dense: the character between columns; blanks when left out."),
+        click.option("--dense", is_flag=True, help="The data are dense text: a row per line, every column given."),
+    ):
+        command = option(command)
+    return command
+
+
+def _read_rows(path: Path, dense: bool, delimiter: str | None, labels: bool, n_features: int | None) -> Any:
+    if not dense:
+        return approxsvm.read_rows(path, n_features=n_features)
+    return approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
+
+
+def _character(delimiter: str | None) -> str | None:
+    """A tab may be written as \\t."""
+    return {"\\t": "\t"}.get(delimiter, delimiter) if delimiter is not None else None
 
 
 @main.command("convert-model")
@@ -89,6 +118,7 @@ _FILE = click.Path(path_type=Path)
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
 )
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+@_dense_options
 def convert_model(
     source: Path,
     output: Path,
@@ -103,6 +133,9 @@ def convert_model(
     target_error: float | None,
     n_features: int | None,
     trust: bool,
+    dense: bool,
+    delimiter: str | None,
+    labels: bool,
 ) -> None:
     """Compile SOURCE into an artifact.
 
@@ -121,11 +154,11 @@ def convert_model(
     terminal = Console(stderr=True)
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         task = bar.add_task(f"Reading {source}", total=1.0)
-        model = approxsvm.read_model(source, n_features=n_features, trust=trust)
+        model = approxsvm.read_any(source, n_features=n_features, trust=trust)
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
-            rows = approxsvm.read_rows(data, n_features=model.n_features)
+            rows = _read_rows(data, dense, delimiter, labels, model.n_raw_features)
 
         def show(step: str, share: float) -> None:
             bar.update(task, description=step, completed=share)
@@ -178,7 +211,17 @@ def inspect(artifact: Path) -> None:
 @click.option("--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM, .npy, .csv or .parquet file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
-def verify(artifact: Path, against: Path, data: Path, as_json: bool, trust: bool) -> None:
+@_dense_options
+def verify(
+    artifact: Path,
+    against: Path,
+    data: Path,
+    as_json: bool,
+    trust: bool,
+    dense: bool,
+    delimiter: str | None,
+    labels: bool,
+) -> None:
     """Compare ARTIFACT with the exact model on data; exit status 1 when a promise is broken.
 
     \b
@@ -187,7 +230,7 @@ def verify(artifact: Path, against: Path, data: Path, as_json: bool, trust: bool
     """
     fast = approxsvm.load(artifact)
     model = approxsvm.read_model(against, n_features=fast.n_features_in_, trust=trust)
-    rows = approxsvm.read_rows(data, n_features=fast.n_features_in_)
+    rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_)
     result = approxsvm.verify(fast, model, rows)
     if as_json:
         click.echo(json.dumps(result.as_dict()))
@@ -204,8 +247,11 @@ def verify(artifact: Path, against: Path, data: Path, as_json: bool, trust: bool
 @click.argument("data", type=_FILE)
 @click.argument("test_data", type=_FILE, required=False)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when a file uses fewer.")
-def gamma_max(data: Path, test_data: Path | None, n_features: int | None) -> None:
-    """Print the largest gamma that the paper's validity test allows for LIBSVM files DATA and TEST_DATA.
+@_dense_options
+def gamma_max(
+    data: Path, test_data: Path | None, n_features: int | None, dense: bool, delimiter: str | None, labels: bool
+) -> None:
+    """Print the largest gamma that the paper's validity test allows for the rows of the files DATA and TEST_DATA.
 
     It is 1 / (4 max||x|| max||z||) over training rows x and test rows z (Claesen et al. 2014, Eq. 3.11), once with
     norms from the origin, as in the paper, and once from the mean of DATA.
@@ -215,14 +261,105 @@ def gamma_max(data: Path, test_data: Path | None, n_features: int | None) -> Non
         approxsvm gamma-max a9a a9a.t
     """
     names = [data] if test_data is None else [data, test_data]
-    rows = [approxsvm.read_libsvm_data(name, n_features=n_features)[0] for name in names]
+    rows = [_read_rows(name, dense, delimiter, labels, n_features) for name in names]
     width = max(X.shape[1] for X in rows)
     for X in rows:
-        X.resize((X.shape[0], width))
+        if X.shape[1] < width and not hasattr(X, "tocsr"):
+            raise InputError(f"the files have {rows[0].shape[1]} and {rows[-1].shape[1]} columns")
+        if hasattr(X, "tocsr"):
+            X.resize((X.shape[0], width))
     table = Table("center", "gamma_max", box=None, pad_edge=False)
     for center in ("origin", "mean"):
         table.add_row(center, f"{approxsvm.gamma_max(*rows, center=center):.6g}")
     Console(highlight=False).print(table)
+
+
+@main.command("cross-validate")
+@click.argument("data", type=_FILE)
+@click.option(
+    "--svm-type",
+    type=click.Choice(["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]),
+    default="c-svc",
+    show_default=True,
+)
+@click.option("-c", "--cost", type=click.FloatRange(min=0.0, min_open=True), default=1.0, show_default=True)
+@click.option("-g", "--gamma", type=click.FloatRange(min=0.0), help="Of the RBF kernel; 1 / n_features when left out.")
+@click.option("--nu", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.5, show_default=True)
+@click.option("--epsilon", type=click.FloatRange(min=0.0), default=0.1, show_default=True, help="Of epsilon-svr.")
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds and the compiler.")
+@click.option(
+    "--mode", type=click.Choice(["certified", "approximate", "exact"]), default="certified", show_default=True
+)
+@click.option("--center", type=click.Choice(["mean", "origin"]), default="mean", show_default=True)
+@click.option("--tolerance", type=click.FloatRange(min=0.0, min_open=True), help="As for convert-model.")
+@click.option("--effort", type=click.Choice(["low", "normal", "high"]), default="normal", show_default=True)
+@click.option(
+    "--trainer",
+    type=click.Choice(["auto", "sklearn", "libsvm"]),
+    default="auto",
+    show_default=True,
+    help="auto is LIBSVM where libsvm-official is installed, else scikit-learn.",
+)
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when the file uses fewer.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@_dense_options
+def cross_validate(
+    data: Path,
+    svm_type: Any,
+    cost: float,
+    gamma: float | None,
+    nu: float,
+    epsilon: float,
+    folds: int,
+    seed: int,
+    mode: Any,
+    center: Any,
+    tolerance: float | None,
+    effort: Any,
+    trainer: Any,
+    n_features: int | None,
+    as_json: bool,
+    dense: bool,
+    delimiter: str | None,
+    labels: bool,
+) -> None:
+    """Train, compile and predict DATA by folds; show the exact and the compiled model side by side.
+
+    \b
+    Example:
+        approxsvm cross-validate a9a -c 1 -g 0.01 --folds 5
+    """
+    if dense:
+        if not labels:
+            raise InputError("cross-validate needs labels: --no-labels cannot be used here")
+        X, y = approxsvm.read_dense(data, delimiter=_character(delimiter), n_features=n_features)
+    else:
+        X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
+    training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
+    terminal = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task("Folds", total=folds)
+        found = approxsvm.cross_validate(
+            X,
+            y,
+            training,
+            n_folds=folds,
+            mode=mode,
+            center=center,
+            tolerance=tolerance,
+            effort=effort,
+            random_state=seed,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    if as_json:
+        click.echo(json.dumps(found.as_dict()))
+        return
+    used = found.training
+    console = Console(highlight=False)
+    console.print(f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {mode}", soft_wrap=True)
+    console.print(fold_table(found))
 
 
 if __name__ == "__main__":

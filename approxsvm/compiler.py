@@ -11,16 +11,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from approxsvm import assembly, planner
+from approxsvm import assembly, container, ensemble_artifact, planner, quadratic_artifact
 from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.ensemble import Ensemble
+from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import taylor
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.heads import Heads
 from approxsvm.kernel_model import KernelModel
-from approxsvm.readers import read_model
+from approxsvm.quadratic_model import QuadraticModel
+from approxsvm.readers import read_any
 
 Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
@@ -46,10 +48,14 @@ def compile(
 ) -> CompiledModel:
     """Compile a trained RBF kernel machine into a small, fast predictor.
 
+    Models with a linear kernel or a polynomial one of degree 1 or 2 become quadratic forms, which need no expansion: of
+    the options only `mode`, `max_bytes` and `n_jobs` matter to them, and every value is exact up to float64 rounding.
+
     Parameters
     ----------
-    model : fitted estimator, KernelModel, or path
-        scikit-learn's SVC, NuSVC, SVR, NuSVR or OneClassSVM with the RBF kernel, or the path of a LIBSVM model file.
+    model : fitted estimator, KernelModel, QuadraticModel, Ensemble, or path
+        scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, pipelines that end in
+        one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file.
         Pickles run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
         Rows like those to predict, without labels; the training rows will do. They say where expansions are needed and
@@ -89,8 +95,8 @@ def compile(
 
     Returns
     -------
-    CompiledSVC, CompiledSVR or CompiledOneClassSVM
-        A fitted scikit-learn estimator.
+    CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
+        A fitted scikit-learn estimator; the last for CalibratedClassifierCV with ensemble=True.
 
     Raises
     ------
@@ -122,14 +128,25 @@ def compile(
     rows = None if X is None else _sample_rows(X)
     if n_features is None and rows is not None:
         n_features = int(rows.shape[1])
-    kernel_model = read_model(model, n_features=n_features)
-    if rows is not None and rows.shape[1] != kernel_model.n_raw_features:
-        raise InputError(f"X has {rows.shape[1]} features, but the model has {kernel_model.n_raw_features}")
-    if rows is not None and kernel_model.input_map is not None:
-        rows = kernel_model.input_map.apply(rows)
-    _check_supported(kernel_model)
-    with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
-        artifact = _build(kernel_model, rows, mode, center, tolerance, limits, progress or _ignore)
+    source = read_any(model, n_features=n_features)
+    if rows is not None and rows.shape[1] != source.n_raw_features:
+        raise InputError(f"X has {rows.shape[1]} features, but the model has {source.n_raw_features}")
+
+    def compile_one(one: KernelModel | QuadraticModel) -> ensemble_artifact.Member:
+        _check_labels(one)
+        if isinstance(one, QuadraticModel):
+            return quadratic_artifact.pack(one, mode)
+        assembly.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
+        mapped = rows if rows is None or one.input_map is None else one.input_map.apply(rows)
+        with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
+            return _build(one, mapped, mode, center, tolerance, limits, progress or _ignore)
+
+    artifact: Any
+    if isinstance(source, Ensemble):
+        artifact = ensemble_artifact.pack([compile_one(member) for member in source.members], source.source)
+    else:
+        artifact = compile_one(source)
+    _check_size(artifact.data, limits)
     return estimator_for(artifact, n_jobs=n_jobs)
 
 
@@ -144,7 +161,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
 
     Returns
     -------
-    CompiledSVC, CompiledSVR or CompiledOneClassSVM
+    CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
 
     Raises
     ------
@@ -153,7 +170,23 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     OSError
         The file cannot be read.
     """
-    return estimator_for(Artifact.read(path), n_jobs=n_jobs)
+    return estimator_for(_read_artifact(path), n_jobs=n_jobs)
+
+
+def _read_artifact(path: str | os.PathLike[str]) -> Any:
+    kinds: dict[bytes, Any] = {
+        container.QUADRATIC_MAGIC: quadratic_artifact.QuadraticArtifact,
+        container.ENSEMBLE_MAGIC: ensemble_artifact.EnsembleArtifact,
+    }
+    with open(path, "rb") as file:
+        kind = kinds.get(file.read(8))
+        if kind is None:
+            return Artifact.read(path)
+        content = file.seek(0) or file.read()
+    try:
+        return kind(content)
+    except ArtifactError as error:
+        raise ArtifactError(f"{os.fspath(path)}: {error}") from None
 
 
 def _build(
@@ -179,12 +212,12 @@ def _build(
         promise = max(promise, least_tolerance(model))
     else:
         expanded = planner.build_expanded(bare, plan.candidate, mode, partial(progress, "Expanding"))
-    artifact = assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
-    if limits.max_bytes is not None and len(artifact.data) > limits.max_bytes:
-        raise UnsupportedModelError(
-            f"the artifact takes {len(artifact.data):,} bytes, but max_bytes is {limits.max_bytes:,}"
-        )
-    return artifact
+    return assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
+
+
+def _check_size(data: bytes, limits: planner.Limits) -> None:
+    if limits.max_bytes is not None and len(data) > limits.max_bytes:
+        raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
 
 
 def _promise(model: KernelModel, mode: Mode, tolerance: float | None) -> float:
@@ -240,8 +273,7 @@ def _check_tolerance(tolerance: float, least: float) -> None:
         raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for this model")
 
 
-def _check_supported(model: KernelModel) -> None:
-    assembly.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
+def _check_labels(model: KernelModel | QuadraticModel) -> None:
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")

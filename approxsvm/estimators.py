@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from approxsvm import _native
 from approxsvm.artifact import Artifact
-from approxsvm.errors import InputError, UnsortedIndicesError
+from approxsvm.errors import UnsortedIndicesError
 from approxsvm.expansion.validity import row_norms
 from approxsvm.heads import (
     Probability,
@@ -26,37 +26,21 @@ from approxsvm.heads import (
     probability_bounds,
 )
 from approxsvm.kernel_model import FloatArray
+from approxsvm.quadratic_artifact import QuadraticArtifact
+from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import Summary, summarize
+from approxsvm.rows import check_finite, chunks, is_plain_matrix
 from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
+AnyArtifact = Artifact | QuadraticArtifact
 # What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "definition")
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-# Rows that are mapped, or judged, at a time.
-_CHUNK_ROWS = 1 << 15
-
-
-def check_finite(rows: Any) -> None:
-    """Refuse NaN and infinity, naming the first place.
-
-    Raises
-    ------
-    InputError
-    """
-    stored = rows if isinstance(rows, np.ndarray) else rows.data
-    bad = ~np.isfinite(stored)
-    if bad.any():
-        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        row, column = map(int, np.argwhere(~np.isfinite(dense))[0])
-        what = "NaN" if np.isnan(dense[row, column]) else "infinity"
-        raise InputError(f"Input X contains {what}. (row {row}, column {column})")
-
-
 def proven(
-    artifact: Artifact, values: FloatArray, bounds: FloatArray, stages: npt.NDArray[np.uint8]
+    artifact: AnyArtifact, values: FloatArray, bounds: FloatArray, stages: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.bool_]:
     """Which rows the first stage's own bound proved, without falling back.
 
@@ -79,7 +63,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    artifact : Artifact
+    artifact : Artifact or QuadraticArtifact
         The compiled model. Being a parameter, it survives ``clone``: a clone predicts like its original.
     n_jobs : int, optional
         Threads, as in scikit-learn: 1 when left out, -1 for all processors. Results do not depend on it.
@@ -92,7 +76,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Column names; present only when the source model was fitted on a data frame.
     """
 
-    def __init__(self, artifact: Artifact, *, n_jobs: int | None = None) -> None:
+    def __init__(self, artifact: Any, *, n_jobs: int | None = None) -> None:
         self.artifact = artifact
         self.n_jobs = n_jobs
 
@@ -101,7 +85,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     @property
     def n_features_in_(self) -> int:
         """Number of columns that rows must have."""
-        return self.artifact.n_raw_features
+        return int(self.artifact.n_raw_features)
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
@@ -133,26 +117,33 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     # --- prediction
 
     @property
-    def _predictor(self) -> _native.Predictor:
+    def _predictor(self) -> Any:
         cached = self.__dict__.get("_predictor_cache")
         if cached is None or cached[0] is not self.artifact:
-            cached = (self.artifact, _native.Predictor(self.artifact.data))
+            cached = (self.artifact, self._make_predictor())
             self.__dict__["_predictor_cache"] = cached
-        predictor: _native.Predictor = cached[1]
-        return predictor
+        return cached[1]
+
+    def _make_predictor(self) -> Any:
+        if isinstance(self.artifact, QuadraticArtifact):
+            return QuadraticPredictor(self.artifact.model)
+        return _native.Predictor(self.artifact.data)
 
     def _rows(self, X: Any) -> Any:
-        """Rows in a form that the native core takes as it is: float32 or float64, dense or CSR."""
-        fits = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (self.n_features_in_,)
-        if fits and self.artifact.feature_names is None:
-            return X  # the common case, at a tenth of the cost; the native core checks the rest
+        """Rows of real numbers, dense or CSR; dense ones of whatever type they have, which is converted in pieces."""
+        plain = is_plain_matrix(X, self.n_features_in_)
+        if plain and self.artifact.feature_names is None:
+            return X  # the common case, at a tenth of the cost; the core checks the rest
+        if plain:
+            validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
+            return X
         rows = validate_data(
             self,
             X,
             reset=False,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
-            ensure_all_finite=False,  # the native core does
+            ensure_all_finite=False,  # the core does
             ensure_min_samples=0,
         )
         if not isinstance(rows, np.ndarray) and rows.indices.dtype != rows.indptr.dtype:
@@ -165,17 +156,25 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         With labels, the positions of the labels of several classes instead. `exact` passes over the expansions.
         """
-        rows = self._rows(X)
+        return self._evaluate_checked(self._rows(X), bounds=bounds, labels=labels, exact=exact)
+
+    def _evaluate_checked(self, rows: Any, *, bounds: bool = False, labels: bool = False, exact: bool = False) -> Any:
+        """As `_evaluate`, of rows that `_rows` has let pass."""
         options = {"bounds": bounds, "labels": labels, "exact": exact}
-        if self.artifact.input_map is None:
+        if self.artifact.input_map is None and rows.dtype in _NATIVE_DTYPES:
             return self._evaluate_rows(rows, options)
-        parts = [
-            self._evaluate_mapped(rows[first : first + _CHUNK_ROWS], options)
-            for first in range(0, max(rows.shape[0], 1), _CHUNK_ROWS)
-        ]
+        pieces = chunks(rows.shape[0], max(self.n_features_in_, self.artifact.n_features))
+        parts = [self._evaluate_piece(rows[piece], options) for piece in pieces]
         if bounds:
             return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
         return np.concatenate(parts)
+
+    def _evaluate_piece(self, rows: Any, options: dict[str, Any]) -> Any:
+        if rows.dtype not in _NATIVE_DTYPES:
+            rows = rows.astype(np.float64)
+        if self.artifact.input_map is None:
+            return self._evaluate_rows(rows, options)
+        return self._evaluate_mapped(rows, options)
 
     def _evaluate_mapped(self, rows: Any, options: dict[str, Any]) -> Any:
         """Rows as the source takes them: mapped in float64, what that may cost in accuracy in every bound."""
@@ -356,13 +355,13 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def _classes_by_scores(self, X: Any) -> npt.NDArray[np.intp]:
         """By scores or probabilities; rows whose bounds leave their label open are evaluated exactly."""
         rows, heads = self._rows(X), self.artifact.heads
-        values, bounds, _ = self._evaluate(rows, bounds=True)
+        values, bounds, _ = self._evaluate_checked(rows, bounds=True)
         classes, certain = certified_class(heads, _columns(values), _columns(bounds))
         if self.artifact.mode == "approximate":
             return predicted_class(heads, _columns(values))
         open_rows = np.flatnonzero(~certain)
         if len(open_rows):
-            exact = self._evaluate(rows[open_rows], exact=True)
+            exact = self._evaluate_checked(rows[open_rows], exact=True)
             classes[open_rows] = predicted_class(heads, _columns(exact))
         return classes
 
@@ -428,7 +427,7 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @property
     def _probability_head(self) -> Probability:
-        head = self.artifact.heads.probability
+        head: Probability | None = self.artifact.heads.probability
         assert head is not None
         return head
 
@@ -536,7 +535,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         return 1 if self._predictor.one(row) > 0.0 else -1
 
 
-def estimator_for(artifact: Artifact, *, n_jobs: int | None = None) -> CompiledModel:
+def estimator_for_one(artifact: AnyArtifact, *, n_jobs: int | None = None) -> Any:
     """The estimator class that suits an artifact's task, with its native predictor already checked and built."""
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledSVC,
@@ -545,4 +544,18 @@ def estimator_for(artifact: Artifact, *, n_jobs: int | None = None) -> CompiledM
     }
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
     estimator._predictor  # noqa: B018  # replays the check rows now rather than at the first prediction
+    return estimator
+
+
+def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
+    """The estimator that suits an artifact of any kind."""
+    from approxsvm.ensemble_artifact import EnsembleArtifact
+
+    if not isinstance(artifact, EnsembleArtifact):
+        found: CompiledModel = estimator_for_one(artifact, n_jobs=n_jobs)
+        return found
+    from approxsvm.ensemble_estimator import CompiledEnsemble
+
+    estimator = CompiledEnsemble(artifact, n_jobs=n_jobs)
+    estimator._predictor  # noqa: B018
     return estimator

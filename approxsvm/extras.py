@@ -97,8 +97,8 @@ def pack_input_map(input_map: InputMap) -> bytes:
     return file.getvalue()
 
 
-def unpack_input_map(content: bytes, n_raw_features: int, n_features: int) -> InputMap:
-    """Read what `pack_input_map` wrote.
+def unpack_input_map(content: bytes, n_raw_features: int | None, n_features: int) -> InputMap:
+    """Read what `pack_input_map` wrote; n_raw_features is what it says where the caller does not know.
 
     Raises
     ------
@@ -110,6 +110,8 @@ def unpack_input_map(content: bytes, n_raw_features: int, n_features: int) -> In
             arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
         arrays["n_raw_features"] = int(arrays["n_raw_features"])
         found = InputMap(**arrays)
+        if n_raw_features is None:
+            n_raw_features = found.n_raw_features
         if (found.n_raw_features, found.n_features) != (n_raw_features, n_features):
             raise ValueError(
                 f"it maps {found.n_raw_features} to {found.n_features} features, "

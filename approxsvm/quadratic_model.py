@@ -21,6 +21,15 @@ UNIT_ROUNDOFF = 2.0**-53
 _BLOCK_ROWS = 4096
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """(gamma x.z + coef0)^degree; left out, the linear kernel."""
+
+    degree: int = 1
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class QuadraticModel:
     """Decision functions f_k(z) = constant_k + linear_k . z + z . quadratic_k z, in LIBSVM's orientation and order.
@@ -39,6 +48,11 @@ class QuadraticModel:
         norm) and the quadratic term (Frobenius norm). Zero when left out.
     source, feature_names, first_index, heads, input_map
         As for `KernelModel`.
+    machine : KernelModel, optional
+        Where the model is a sum over support vectors, these and their coefficients in its order of summation: for rows
+        so close to a decision boundary that rounding decides. Its own kernel is not used, but `kernel`.
+    kernel : Kernel
+        Of `machine`.
 
     Raises
     ------
@@ -59,6 +73,8 @@ class QuadraticModel:
     first_index: int = 1
     heads: Heads = field(default_factory=Heads)
     input_map: InputMap | None = None
+    machine: KernelModel | None = None
+    kernel: Kernel = field(default_factory=Kernel)
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -100,6 +116,12 @@ class QuadraticModel:
             raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} features")
         if self.first_index not in (0, 1):
             raise ModelFormatError(f"first_index is {self.first_index}, but must be 0 or 1")
+        machine = self.machine
+        if machine is not None and (machine.n_features, machine.n_decisions) != (d, n_decisions):
+            raise ModelFormatError(
+                f"the support vectors have {machine.n_features} features and {machine.n_decisions} decision functions, "
+                f"but the quadratic form {d} and {n_decisions}"
+            )
         self.heads.check(self.task, n_classes)
 
     @property
@@ -125,6 +147,7 @@ class QuadraticModel:
             linear=-self.linear,
             quadratic=None if self.quadratic is None else -self.quadratic,
             labels=self.labels[::-1],
+            machine=None if self.machine is None else self.machine.negated(),
         )
 
     def decision_function(self, X: FloatArray) -> FloatArray:
@@ -220,4 +243,6 @@ def from_support_vectors(machine: KernelModel, *, degree: int, gamma: float, coe
         first_index=machine.first_index,
         heads=machine.heads,
         input_map=machine.input_map,
+        machine=machine,
+        kernel=Kernel(degree, gamma, coef0),
     )

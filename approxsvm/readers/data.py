@@ -69,3 +69,72 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def read_dense(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    labels: bool = True,
+    n_features: int | None = None,
+) -> tuple[Any, Any]:
+    """Read dense text: a row per line, its label first, every column given.
+
+    Parameters
+    ----------
+    path : str or path
+        A first line that is not all numbers names the columns.
+    delimiter : str, optional
+        One character between columns; any run of blanks and tabs when left out.
+    labels : bool
+        Whether the first column holds labels, as in LIBSVM text.
+    n_features : int, optional
+        Number of columns that the rows must have, the label not counted.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features), float64
+    y : ndarray of shape (n_rows,), float64, or None
+
+    Raises
+    ------
+    DataFormatError
+        A value is missing or no number, the message names the line; or the file has another number of columns.
+    OSError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    if delimiter is not None and len(delimiter) != 1:
+        raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
+    table, first_line = _dense_table(path, name, delimiter)
+    bad = np.argwhere(~np.isfinite(table))
+    if len(bad):
+        line, column = int(bad[0, 0]) + first_line, int(bad[0, 1]) + 1
+        raise DataFormatError(f"{name}, line {line}, column {column}: not a finite number, or missing")
+    n_columns = table.shape[1] - labels
+    if n_columns < 1 or n_features not in (None, n_columns):
+        wanted = "at least 1" if n_features is None else str(n_features)
+        raise DataFormatError(f"{name}: has {n_columns} columns beside the label, expected {wanted}")
+    if not labels:
+        return table, None
+    return np.ascontiguousarray(table[:, 1:]), table[:, 0]
+
+
+def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None) -> tuple[Any, int]:
+    """All columns as float64, NaN where a text is no number; and the number of the first line of them."""
+    try:
+        import pandas
+    except ImportError:
+        raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
+    try:
+        with open(path, encoding="utf-8") as file:
+            first = [text.strip() for text in file.readline().strip().split(delimiter)]
+        has_names = not all(map(_is_number, filter(None, first)))
+        separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
+        table = pandas.read_csv(path, header=0 if has_names else None, skip_blank_lines=False, **separator)
+        numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    except OSError:
+        raise
+    except Exception as error:  # pandas has exceptions of its own for broken files
+        raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
+    return numbers, 2 if has_names else 1

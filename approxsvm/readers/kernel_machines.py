@@ -106,8 +106,12 @@ def restored(model: KernelModel | QuadraticModel, factor: float, shift: float) -
     """The same regression in other units: values times `factor`, plus `shift`."""
     if isinstance(model, KernelModel):
         return replace(model, dual_coef=model.dual_coef * factor, intercept=model.intercept * factor + shift)
+    machine = model.machine
+    if machine is not None:
+        machine = replace(machine, dual_coef=machine.dual_coef * factor, intercept=machine.intercept * factor + shift)
     return replace(
         model,
+        machine=machine,
         constant=model.constant * factor + shift,
         linear=model.linear * factor,
         quadratic=None if model.quadratic is None else model.quadratic * factor,

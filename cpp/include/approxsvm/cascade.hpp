@@ -174,6 +174,7 @@ class Cascade {
 
     // Takes a row that needs the exact engine.
     void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
+    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
     // Answers every row that is still open.
     void finish() {

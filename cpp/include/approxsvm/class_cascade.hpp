@@ -99,6 +99,7 @@ class ClassCascade {
     }
 
     void send_to_float32(std::size_t i) { send_to_engine(i); }
+    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
     void finish() {
         engine32_.finish(offer32());

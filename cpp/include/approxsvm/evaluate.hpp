@@ -181,13 +181,16 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
 
 // --- no expansion
 
-// Every row straight to the exact engine.
+// Every row straight to the exact engine; who asks for exact values gets them in float64 at the least.
 template <class AnyCascade, class Source>
-inline Status engine_rows(AnyCascade& cascade, const Source& source) {
+inline Status engine_rows(AnyCascade& cascade, const Source& source, bool in_float64) {
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         const Status status = source.check(i);
         if (status != Status::ok) return status;
-        cascade.send_to_float32(i);
+        if (in_float64)
+            cascade.send_to_float64(i);
+        else
+            cascade.send_to_float32(i);
     }
     return Status::ok;
 }
@@ -198,7 +201,7 @@ template <class AnyCascade, class Source>
 inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const Source& source,
                             const Batch& batch, const EvaluationMemory& memory, bool engines_only) {
     const ModelView& model = *prepared.view;
-    const Status status = model.n_centers == 0 || engines_only ? engine_rows(cascade, source)
+    const Status status = model.n_centers == 0 || engines_only ? engine_rows(cascade, source, engines_only)
                           : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, memory)
                                                  : expand_about_many(cascade, prepared, source, batch, memory);
     if (status == Status::ok) cascade.finish();

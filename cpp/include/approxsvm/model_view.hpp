@@ -125,7 +125,7 @@ struct Evaluation {
 struct Request {
     std::size_t
         n_rows_in_call;         // of which the rows at hand may be a part: it decides whether rows are taken one by one
-    bool engines_only = false;  // passes over the expansions
+    bool engines_only = false;  // passes over the expansions and the engine in float32
     double row_error = 0.0;     // how far, in Euclidean distance, each row may be from the one that is meant
 };
 

@@ -1,0 +1,335 @@
+"""Train, compile and predict by folds: what compiling costs in accuracy and buys in speed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact import Mode
+from approxsvm.compiler import compile
+from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.expansion.taylor import CenterChoice
+from approxsvm.planner import Effort
+
+SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
+Trainer = Literal["auto", "sklearn", "libsvm"]
+# LIBSVM's own numbers for -s.
+_LIBSVM_TYPES = {"c-svc": 0, "nu-svc": 1, "epsilon-svr": 3, "nu-svr": 4}
+Predict = Callable[[Any], npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How each fold is trained: LIBSVM's parameters, its defaults included.
+
+    Parameters
+    ----------
+    svm_type : {"c-svc", "nu-svc", "epsilon-svr", "nu-svr"}
+    C : float
+    gamma : float, optional
+        1 / n_features when left out.
+    nu : float
+        For the two nu types.
+    epsilon : float
+        Width of the tube of epsilon-svr.
+    trainer : {"auto", "sklearn", "libsvm"}
+        "auto" is LIBSVM where libsvm-official is installed, else scikit-learn.
+    """
+
+    svm_type: SvmType = "c-svc"
+    C: float = 1.0
+    gamma: float | None = None
+    nu: float = 0.5
+    epsilon: float = 0.1
+    trainer: Trainer = "auto"
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if self.svm_type not in get_args(SvmType):
+            raise ValueError(f"svm_type must be one of {', '.join(get_args(SvmType))}, not {self.svm_type!r}")
+        if self.trainer not in get_args(Trainer):
+            raise ValueError(f"trainer must be one of {', '.join(get_args(Trainer))}, not {self.trainer!r}")
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether targets are labels."""
+        return self.svm_type.endswith("svc")
+
+    @property
+    def resolved_trainer(self) -> str:
+        """The trainer itself."""
+        if self.trainer != "auto":
+            return self.trainer
+        return "libsvm" if importlib.util.find_spec("libsvm") else "sklearn"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold, or all of them together.
+
+    Attributes
+    ----------
+    n_train, n_test : int
+        Rows; of the total `n_train` is the mean.
+    exact_accuracy, compiled_accuracy : float or None
+        Shares of right labels; None for a regression.
+    exact_mse, compiled_mse, exact_r2, compiled_r2 : float or None
+        Mean squared error and coefficient of determination; None for a classification.
+    differences : int or None
+        Labels that differ between the two; None for a regression.
+    largest_difference : float or None
+        Of the two values of a regression.
+    certified : float
+        Share of the rows that the first stage's own bound proved.
+    speed_ratio : float
+        Time of the trainer's own predict on one thread, over ours.
+    compile_seconds : float
+    """
+
+    n_train: int
+    n_test: int
+    exact_accuracy: float | None
+    compiled_accuracy: float | None
+    exact_mse: float | None
+    compiled_mse: float | None
+    exact_r2: float | None
+    compiled_r2: float | None
+    differences: int | None
+    largest_difference: float | None
+    certified: float
+    speed_ratio: float
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What `cross_validate` found.
+
+    Attributes
+    ----------
+    folds : tuple of Fold
+    total : Fold
+        Of all rows, each predicted once.
+    training : Training
+        With the gamma and trainer that were used.
+    """
+
+    folds: tuple[Fold, ...]
+    total: Fold
+    training: Training
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """Of one fold's test rows."""
+
+    n_train: int
+    truth: npt.NDArray[Any]
+    exact: npt.NDArray[Any]
+    compiled: npt.NDArray[Any]
+    certified: npt.NDArray[np.bool_]
+    exact_seconds: float
+    compiled_seconds: float
+    compile_seconds: float
+
+
+def cross_validate(
+    X: Any,
+    y: Any,
+    training: Training | None = None,
+    *,
+    n_folds: int = 5,
+    mode: Mode = "certified",
+    center: CenterChoice = "mean",
+    tolerance: float | None = None,
+    effort: Effort = "normal",
+    random_state: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> CrossValidation:
+    """Train, compile and predict by folds.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+        Labels or targets.
+    training : Training, optional
+    n_folds : int
+        At least 2. Rows are shuffled; folds of a classification have the classes in equal shares.
+    mode, center, tolerance, effort
+        As for `compile`, whose sample rows are the training rows.
+    random_state : int
+        Seeds the folds and the compiler.
+    progress : callable, optional
+        Told how many folds are done.
+
+    Returns
+    -------
+    CrossValidation
+
+    Raises
+    ------
+    InputError
+        There are fewer rows than folds, or `y` does not fit.
+    UnsupportedModelError
+        The trainer is not installed.
+    ValueError
+        A parameter has a value that the trainer refuses.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    training = training or Training()
+    targets = np.asarray(y)
+    if targets.shape != (X.shape[0],):
+        raise InputError(f"y has shape {targets.shape}, but X has {X.shape[0]} rows")
+    if not 2 <= n_folds <= X.shape[0]:
+        raise InputError(f"{n_folds} folds of {X.shape[0]} rows: at least 2 folds with a row each are needed")
+    if training.is_classifier and targets.dtype.kind == "f" and (targets == np.rint(targets)).all():
+        targets = targets.astype(np.int64)
+    gamma = 1.0 / X.shape[1] if training.gamma is None else training.gamma
+    resolved: Any = training.resolved_trainer
+    training = Training(training.svm_type, training.C, gamma, training.nu, training.epsilon, resolved)
+    splitter = StratifiedKFold if training.is_classifier else KFold
+    found = []
+    for train, test in splitter(n_folds, shuffle=True, random_state=random_state).split(X, targets):
+        model, predict = _train(X[train], targets[train], training)
+        start = time.perf_counter()
+        fast: Any = compile(
+            model,
+            X[train],
+            mode=mode,
+            center=center,
+            tolerance=tolerance,
+            effort=effort,
+            random_state=random_state,
+        )
+        compile_seconds = time.perf_counter() - start
+        exact, exact_seconds = _timed(predict, X[test])
+        compiled, compiled_seconds = _timed(fast.predict, X[test])
+        certified = fast.certified(X[test])
+        found.append(
+            _Predictions(
+                len(train), targets[test], exact, compiled, certified, exact_seconds, compiled_seconds, compile_seconds
+            )
+        )
+        if progress is not None:
+            progress(len(found))
+    folds = tuple(_judge(part, training.is_classifier) for part in found)
+    return CrossValidation(folds, _judge(_joined(found), training.is_classifier), training)
+
+
+def _train(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
+    """What `compile` takes, and how the trainer predicts."""
+    return _train_libsvm(X, y, training) if training.trainer == "libsvm" else _train_sklearn(X, y, training)
+
+
+def _train_sklearn(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
+    from sklearn.svm import SVC, SVR, NuSVC, NuSVR
+
+    estimators = {
+        "c-svc": lambda: SVC(C=training.C, gamma=training.gamma),
+        "nu-svc": lambda: NuSVC(nu=training.nu, gamma=training.gamma),
+        "epsilon-svr": lambda: SVR(C=training.C, gamma=training.gamma, epsilon=training.epsilon),
+        "nu-svr": lambda: NuSVR(C=training.C, gamma=training.gamma, nu=training.nu),
+    }
+    fitted = estimators[training.svm_type]().fit(X, y)
+    return fitted, fitted.predict
+
+
+def _train_libsvm(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
+    try:
+        from libsvm import svmutil
+    except ImportError:
+        raise UnsupportedModelError("training with LIBSVM needs libsvm-official: pip install libsvm-official") from None
+    from scipy.sparse import csr_matrix
+
+    from approxsvm.readers import read_model
+
+    def rows(matrix: Any) -> Any:
+        return csr_matrix(matrix, dtype=np.float64)
+
+    options = (
+        f"-q -s {_LIBSVM_TYPES[training.svm_type]} -t 2 -c {training.C!r} -g {training.gamma!r} "
+        f"-n {training.nu!r} -p {training.epsilon!r}"
+    )
+    targets = np.asarray(y, dtype=np.float64)
+    parameter = svmutil.svm_parameter(options)
+    problem = svmutil.svm_problem(targets, rows(X))
+    refusal = svmutil.libsvm.svm_check_parameter(problem, parameter)
+    if refusal:
+        raise ValueError(f"libsvm refuses the parameters: {refusal.decode()}")
+    model = svmutil.svm_train(problem, parameter)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fold.model"
+        if svmutil.svm_save_model(os.fspath(path), model):
+            raise OSError(f"libsvm cannot write {path}")
+        read = read_model(path, n_features=X.shape[1])
+
+    def predict(matrix: Any) -> npt.NDArray[Any]:
+        labels, _, _ = svmutil.svm_predict(np.zeros(matrix.shape[0]), rows(matrix), model, "-q")
+        return np.asarray(labels, dtype=y.dtype if training.is_classifier else np.float64)
+
+    return read, predict
+
+
+def _timed(predict: Predict, rows: Any) -> tuple[npt.NDArray[Any], float]:
+    start = time.perf_counter()
+    predicted = predict(rows)
+    return predicted, time.perf_counter() - start
+
+
+def _joined(parts: list[_Predictions]) -> _Predictions:
+    return _Predictions(
+        n_train=round(sum(part.n_train for part in parts) / len(parts)),
+        truth=np.concatenate([part.truth for part in parts]),
+        exact=np.concatenate([part.exact for part in parts]),
+        compiled=np.concatenate([part.compiled for part in parts]),
+        certified=np.concatenate([part.certified for part in parts]),
+        exact_seconds=sum(part.exact_seconds for part in parts),
+        compiled_seconds=sum(part.compiled_seconds for part in parts),
+        compile_seconds=sum(part.compile_seconds for part in parts),
+    )
+
+
+def _judge(part: _Predictions, is_classifier: bool) -> Fold:
+    truth, exact, compiled = part.truth, part.exact, part.compiled
+
+    def share(predicted: npt.NDArray[Any]) -> float | None:
+        return float((predicted == truth).mean()) if is_classifier else None
+
+    def mse(predicted: npt.NDArray[Any]) -> float | None:
+        return None if is_classifier else float(np.mean((predicted - truth) ** 2))
+
+    def r2(predicted: npt.NDArray[Any]) -> float | None:
+        if is_classifier or not np.ptp(truth) > 0:
+            return None
+        return float(1.0 - np.sum((predicted - truth) ** 2) / np.sum((truth - truth.mean()) ** 2))
+
+    return Fold(
+        n_train=part.n_train,
+        n_test=len(truth),
+        exact_accuracy=share(exact),
+        compiled_accuracy=share(compiled),
+        exact_mse=mse(exact),
+        compiled_mse=mse(compiled),
+        exact_r2=r2(exact),
+        compiled_r2=r2(compiled),
+        differences=int((exact != compiled).sum()) if is_classifier else None,
+        largest_difference=None if is_classifier else float(np.abs(exact - compiled).max()),
+        certified=float(part.certified.mean()),
+        speed_ratio=part.exact_seconds / part.compiled_seconds,
+        compile_seconds=part.compile_seconds,
+    )

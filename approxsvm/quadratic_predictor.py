@@ -1,0 +1,144 @@
+"""Values of linear and quadratic models by BLAS in float64, with bounds; has what estimators ask of the native core.
+
+The value is constant + linear . z + z . quadratic z. With n = ||z||, C = |constant|, L = ||linear|| and F the
+Frobenius norm of quadratic, the sum of the moduli of all products is at most C + L n + F n^2, and 2 d + 8 roundings
+happen on every path in any order of summation. What summing over support vectors has rounded away (`QuadraticModel`)
+and what a row's own error moves come on top. Rows whose sign this leaves open are summed again over the support
+vectors, in LIBSVM's order: their sign is a matter of rounding, and then it is the source's own rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.heads import winner
+from approxsvm.kernel_model import FloatArray
+from approxsvm.quadratic_model import UNIT_ROUNDOFF, QuadraticModel
+from approxsvm.rows import check_finite, chunks
+
+N_STAGES, _FORM, _DEFINITION = 6, 0, 5
+
+
+class QuadraticPredictor:
+    """Evaluates one model.
+
+    Parameters
+    ----------
+    model : QuadraticModel
+    """
+
+    def __init__(self, model: QuadraticModel) -> None:
+        self.model = model
+        self.counts = [0] * N_STAGES
+        self._linear_norms = np.linalg.norm(model.linear, axis=1)
+        self._quadratic_norms = np.zeros(model.n_decisions)
+        if model.quadratic is not None:
+            self._quadratic_norms = np.linalg.norm(model.quadratic, axis=(1, 2))
+
+    def dense(
+        self,
+        rows: npt.NDArray[Any],
+        n_threads: int,
+        bounds: bool = False,
+        labels: bool = False,
+        exact: bool = False,
+        row_error: float = 0.0,
+    ) -> Any:
+        """As `_native.Predictor.dense`; BLAS has threads of its own, and `exact` is always."""
+        values, errors, stages = self._all_rows(rows, row_error)
+        for stage, count in enumerate(np.bincount(stages, minlength=N_STAGES)):
+            self.counts[stage] += int(count)
+        if labels:
+            return winner(values).astype(np.uint32)
+        if self.model.n_decisions == 1:
+            values, errors = values[:, 0], errors[:, 0]
+        return (values, errors, stages) if bounds else values
+
+    def csr(
+        self,
+        indptr: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        data: npt.NDArray[Any],
+        n_threads: int,
+        **options: Any,
+    ) -> Any:
+        """As `dense`, for compressed rows."""
+        from scipy.sparse import csr_array
+
+        rows: Any = csr_array((data, indices, indptr), shape=(len(indptr) - 1, self.model.n_features))
+        return self.dense(rows, n_threads, **options)
+
+    def one(self, row: npt.NDArray[Any]) -> float:
+        """Value of one row; of several classes the position of the label.
+
+        Raises
+        ------
+        InputError
+            The row has another shape or type.
+        """
+        d = self.model.n_features
+        if row.shape not in ((d,), (1, d)) or row.dtype not in (np.float32, np.float64):
+            raise InputError(f"the row is {row.dtype} of shape {row.shape}, expected float32 or float64 and ({d},)")
+        return float(self.dense(row.reshape(1, d), 1, labels=self.model.n_decisions > 1)[0])
+
+    def _all_rows(self, rows: Any, row_error: float) -> tuple[FloatArray, FloatArray, npt.NDArray[np.uint8]]:
+        n_rows, model = rows.shape[0], self.model
+        values, bounds = np.empty((2, n_rows, model.n_decisions))
+        stages = np.full(n_rows, _FORM, np.uint8)
+        for part in chunks(n_rows, model.n_features):
+            block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+            check_finite(block)
+            z = np.ascontiguousarray(block, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                values[part], bounds[part] = model.decision_function(z), self._bounds(z, row_error)
+                stages[part] = self._settle(z, values[part], bounds[part], row_error)
+        bounds[np.isnan(bounds)] = np.inf
+        return values, bounds, stages
+
+    def _bounds(self, z: FloatArray, row_error: float) -> FloatArray:
+        model, d = self.model, self.model.n_features
+        norms = np.sqrt(np.einsum("ij,ij->i", z, z))[:, np.newaxis] * (1 + (d + 4) * UNIT_ROUNDOFF)
+        total = np.abs(model.constant) + self._linear_norms * norms + self._quadratic_norms * norms**2
+        path = 1.01 * (2 * d + 8) * UNIT_ROUNDOFF
+        terms = model.constant_error + model.linear_error * norms + model.quadratic_error * norms**2
+        result: FloatArray = (path * total + terms + self._moved(norms, row_error)) * (1 + 1e-9) + 2.0**-1000
+        return result
+
+    def _moved(self, norms: FloatArray, row_error: float) -> FloatArray:
+        """What the value changes when a row moves by `row_error`."""
+        result: FloatArray = row_error * (self._linear_norms + self._quadratic_norms * (2 * norms + row_error))
+        return result
+
+    def _settle(self, z: FloatArray, values: FloatArray, bounds: FloatArray, row_error: float) -> Any:
+        """Evaluate the rows of open sign by the definition, in place; returns every row's stage."""
+        stages = np.full(len(z), _FORM, np.uint8)
+        if self.model.machine is None or self.model.task == "regression":
+            return stages
+        for row in np.flatnonzero(~(np.abs(values) > bounds).all(axis=1)):
+            stages[row] = _DEFINITION
+            values[row], bounds[row] = self._by_definition(z[row], row_error)
+        return stages
+
+    def _by_definition(self, z: FloatArray, row_error: float) -> tuple[FloatArray, FloatArray]:
+        """sum_i a_i K(x_i, z) + intercept, term after term."""
+        machine, kernel = self.model.machine, self.model.kernel
+        assert machine is not None
+        vectors = machine.dense_support_vectors(0, machine.n_sv)
+        products = np.array([np.dot(x, z) for x in vectors])
+        powers = (kernel.gamma * products + kernel.coef0) ** kernel.degree
+        moduli = abs(kernel.gamma) * np.linalg.norm(vectors, axis=1) * np.linalg.norm(z) + abs(kernel.coef0)
+        values, bounds = np.empty((2, machine.n_decisions))
+        moved = self._moved(np.array([[np.linalg.norm(z)]]), row_error)[0]
+        for k in range(machine.n_decisions):
+            a = machine.coefficients(k)
+            used = a != 0
+            # cumsum adds one after the other, unlike sum.
+            values[k] = np.cumsum(a[used] * powers[used])[-1] if used.any() else 0.0
+            values[k] += machine.intercept[k]
+            total = float(np.abs(a) @ moduli**kernel.degree) + abs(machine.intercept[k])
+            bounds[k] = 1.01 * (machine.n_sv + 3 * len(z) + 16) * UNIT_ROUNDOFF * total * (1 + 1e-9) + moved[k] * 1.01
+        return values, bounds

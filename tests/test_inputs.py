@@ -1,0 +1,319 @@
+"""Rows of every type and layout that users have predict the same, equal to the source's; large ones are not copied."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+import approxsvm
+from approxsvm.errors import InputError
+
+N_FEATURES = 6
+
+
+def whole_numbers(seed, n_rows):
+    """Rows that every numeric type holds exactly, zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 4, size=(n_rows, N_FEATURES)).astype(float) * rng.integers(0, 2, size=(n_rows, N_FEATURES))
+
+
+TASKS = {
+    "two classes": lambda X, y: SVC(gamma=0.05).fit(X, y % 2),
+    "several classes": lambda X, y: SVC(gamma=0.05).fit(X, np.array(["red", "green", "blue"])[y]),
+    "regression": lambda X, y: SVR(gamma=0.05).fit(X, X.sum(axis=1) + y),
+    "one class": lambda X, y: OneClassSVM(gamma=0.05, nu=0.3).fit(X),
+    "pipeline": lambda X, y: make_pipeline(StandardScaler(), SVC()).fit(X, y),
+    "quadratic": lambda X, y: SVC(kernel="poly", degree=2, C=0.1).fit(X, y),
+    "ensemble": lambda X, y: CalibratedClassifierCV(SVC(gamma=0.05), cv=2).fit(X, y),
+}
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Source and compiled model of every task, compiled once."""
+    X = whole_numbers(0, 200)
+    y = (X[:, 0] + X[:, 1] > 2).astype(int) + (X[:, 2] > 1)
+    found = {}
+    for name, fit in TASKS.items():
+        source = fit(X, y)
+        found[name] = source, approxsvm.compile(source, mode="exact" if name == "one class" else "certified")
+    return found
+
+
+def outputs(fast, rows):
+    """Everything that the estimator says of rows."""
+    names = ("predict", "decision_function", "predict_proba", "error_bound", "certified")
+    return {name: getattr(fast, name)(rows) for name in names if hasattr(fast, name)}
+
+
+def strided(X):
+    wide = np.full((2 * len(X), 3 * X.shape[1]), 7.0)
+    wide[::2, ::3] = X
+    return wide[::2, ::3]
+
+
+def read_only(X):
+    copied = X.copy()
+    copied.flags.writeable = False
+    return copied
+
+
+def unaligned(X):
+    raw = np.zeros(X.nbytes + 1, np.uint8)
+    view = raw[1:].view(X.dtype).reshape(X.shape)
+    view[...] = X
+    return view
+
+
+def csr(X, index, kind=sparse.csr_matrix):
+    made = kind(X)
+    made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    return made
+
+
+def unsorted(X):
+    made = sparse.csr_matrix(X)
+    for first, last in zip(made.indptr, made.indptr[1:], strict=False):
+        made.indices[first:last] = made.indices[first:last][::-1].copy()
+        made.data[first:last] = made.data[first:last][::-1].copy()
+    made.has_sorted_indices = False
+    return made
+
+
+def duplicates(X):
+    rows, columns = np.nonzero(X)
+    halves = np.concatenate([X[rows, columns] / 2] * 2)
+    made = sparse.csr_matrix((len(X), X.shape[1]))
+    order = np.argsort(np.concatenate([rows, rows]), kind="stable")
+    made.data, made.indices = halves[order], np.concatenate([columns, columns])[order].astype(np.int32)
+    made.indptr = np.concatenate([[0], np.cumsum(2 * np.bincount(rows, minlength=len(X)))]).astype(np.int32)
+    return made
+
+
+def explicit_zeros(X):
+    made = sparse.csr_matrix(np.ones_like(X))
+    made.data[:] = X.ravel()
+    return made
+
+
+# "as it is" are NumPy arrays whose values must be the same bit for bit; sparse rows take another path to theirs.
+DENSE = {
+    **{
+        np.dtype(name).name: (lambda X, name=name: X.astype(name))
+        for name in ("f8", "f4", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "g")
+    },
+    "C order": np.ascontiguousarray,
+    "F order": np.asfortranarray,
+    "F order float32": lambda X: np.asfortranarray(X.astype(np.float32)),
+    "strided": strided,
+    "strided float32": lambda X: strided(X).astype(np.float32)[::1],
+    "negative strides": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": read_only,
+    "unaligned": unaligned,
+    "big-endian": lambda X: X.astype(">f8"),
+    "big-endian float32": lambda X: X.astype(">f4"),
+    "big-endian int": lambda X: X.astype(">i4"),
+    "broadcast": lambda X: np.lib.stride_tricks.as_strided(X.copy(), X.shape, X.strides),
+    "lists": lambda X: X.tolist(),
+    "object": lambda X: X.astype(object),
+}
+SPARSE = {
+    "csr": sparse.csr_matrix,
+    "csr float32": lambda X: sparse.csr_matrix(X.astype(np.float32)),
+    "csr int": lambda X: sparse.csr_matrix(X.astype(int)),
+    "csr int32": lambda X: csr(X, np.int32),
+    "csr int64": lambda X: csr(X, np.int64),
+    "csr_array": sparse.csr_array,
+    "csr_array int64": lambda X: csr(X, np.int64, sparse.csr_array),
+    "csc": sparse.csc_matrix,
+    "csc_array": sparse.csc_array,
+    "coo": sparse.coo_matrix,
+    "coo_array": sparse.coo_array,
+    "lil": sparse.lil_matrix,
+    "unsorted": unsorted,
+    "duplicates": duplicates,
+    "explicit zeros": explicit_zeros,
+}
+
+
+@pytest.mark.parametrize("kind", DENSE)
+@pytest.mark.parametrize("task", TASKS)
+def test_dense_rows(compiled, task, kind):
+    source, fast = compiled[task]
+    X = whole_numbers(1, 60)
+    expected = outputs(fast, X.astype(np.float32) if "float32" in kind else X)
+    for name, values in outputs(fast, DENSE[kind](X)).items():
+        np.testing.assert_array_equal(values, expected[name], err_msg=name)
+    assert_equals_source(source, fast, X, DENSE[kind](X))
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("task", TASKS)
+def test_sparse_rows(compiled, task, kind):
+    source, fast = compiled[task]
+    X = whole_numbers(1, 60)
+    assert_equals_source(source, fast, X, SPARSE[kind](X))
+    reference = "csr float32" if "float32" in kind else "csr"
+    expected = outputs(fast, SPARSE[reference](X))
+    for name, values in outputs(fast, SPARSE[kind](X)).items():
+        if values.dtype.kind in "bU":
+            np.testing.assert_array_equal(values, expected[name], err_msg=name)
+        elif name != "error_bound" or kind != "explicit zeros":  # a zero that is stored costs a rounding
+            np.testing.assert_allclose(values, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
+
+
+def assert_equals_source(source, fast, X, rows):
+    predicted = fast.predict(rows)
+    if is_regressor(source):
+        slack = fast.error_bound(rows) + 1e-9
+        assert (np.abs(predicted - source.predict(X)) <= slack).all()
+        return
+    np.testing.assert_array_equal(predicted, source.predict(X))
+    assert predicted.dtype == source.predict(X).dtype
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_booleans(compiled, task):
+    source, fast = compiled[task]
+    X = whole_numbers(1, 40) > 0
+    assert_equals_source(source, fast, X.astype(float), X)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("n_rows", [0, 1, 3])
+def test_few_rows(compiled, task, n_rows):
+    source, fast = compiled[task]
+    X = whole_numbers(1, 5)[:n_rows]
+    for rows in (X, X.astype(np.float16), X.astype(int), np.asfortranarray(X), sparse.csr_matrix(X)):
+        assert fast.predict(rows).shape == (n_rows,)
+        assert all(len(values) == n_rows for values in outputs(fast, rows).values())
+        if n_rows:
+            assert_equals_source(source, fast, X, rows)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_memory_maps(compiled, task, tmp_path):
+    source, fast = compiled[task]
+    X = whole_numbers(1, 60)
+    for dtype in (np.float64, np.float32, np.float16, np.int32, ">f4"):
+        np.save(tmp_path / "rows.npy", X.astype(dtype))
+        assert_equals_source(source, fast, X, np.load(tmp_path / "rows.npy", mmap_mode="r"))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables(library):
+    module = pytest.importorskip(library)
+    pandas = pytest.importorskip("pandas")
+    X, y = make_classification(200, N_FEATURES, random_state=0)
+    names = list("abcdef")
+    frame = pandas.DataFrame(X, columns=names)
+    columns = {name: X[:, k] for k, name in enumerate(names)}
+    made = {
+        "pandas": lambda c: module.DataFrame(c),
+        "polars": lambda c: module.DataFrame(c),
+        "pyarrow": lambda c: module.table(c),
+    }[library]
+    for source in (SVC().fit(frame, y), make_pipeline(StandardScaler(), SVC(kernel="linear")).fit(frame, y)):
+        fast = approxsvm.compile(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(fast.predict(made(columns)), source.predict(frame))
+        assert fast.feature_names_in_.tolist() == names
+        if library == "pyarrow":
+            continue  # scikit-learn does not read its column names
+        with pytest.raises(ValueError, match=r"feature names should match"):
+            fast.predict(made(dict(reversed(columns.items()))))
+        with pytest.raises(ValueError, match=r"feature names should match"):
+            fast.predict(made({f"{name}2": values for name, values in columns.items()}))
+
+
+def test_arrays_for_a_model_with_names_warn_once_per_call():
+    pandas = pytest.importorskip("pandas")
+    X, y = make_classification(100, N_FEATURES, random_state=0)
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    for source in (
+        SVC(break_ties=True).fit(frame, np.arange(100) % 3),
+        CalibratedClassifierCV(SVC(), cv=2).fit(frame, y),
+    ):
+        fast = approxsvm.compile(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fast.predict(frame)
+        for rows in (X, X.astype(np.float16), sparse.csr_matrix(X)):
+            with pytest.warns(UserWarning, match="valid feature names") as caught:
+                fast.predict(rows)
+            assert len(caught) == 1
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
+    _, fast = compiled[task]
+    X = whole_numbers(1, 5)
+    for wrong in (X[:, :5], X[0], X[np.newaxis], X.astype(complex), np.full(X.shape, "red")):
+        with pytest.raises((ValueError, TypeError)):
+            fast.predict(wrong)
+    for number in (np.nan, np.inf, -np.inf):
+        for dtype in (np.float64, np.float32, np.float16):
+            bad = X.astype(dtype)
+            bad[3, 2] = number
+            for rows in (bad, np.asfortranarray(bad)):
+                with pytest.raises(InputError, match="Input X contains"):
+                    fast.predict(rows)
+
+
+@pytest.mark.parametrize(
+    ("task", "dtype", "gigabytes"),
+    [
+        ("two classes", "float32", 1.5),
+        ("several classes", "float16", 0.375),
+        ("pipeline", "float32", 0.75),
+        ("quadratic", "float16", 0.375),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="limits data, but not maps of files, as Linux does")
+def test_a_large_file_is_not_copied(tmp_path, task, dtype, gigabytes):
+    """Files of 1.5 GB, as float64 or as they are, in 700 MB for everything that is not a map of a file."""
+    n_rows = int(gigabytes * 2**30 / 2048 / np.dtype(dtype).itemsize)
+    program = textwrap.dedent(f"""
+        import os, resource, sys
+        import numpy as np
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+        from sklearn.svm import SVC
+        import approxsvm
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(12, 2048))
+        y = np.arange(12) % {3 if task == "several classes" else 2}
+        source = {{
+            "two classes": SVC(gamma=1e-4), "several classes": SVC(gamma=1e-4),
+            "pipeline": make_pipeline(StandardScaler(), SVC(gamma=1e-4)), "quadratic": SVC(kernel="linear"),
+        }}[{task!r}].fit(X, y)
+        fast = approxsvm.compile(source, mode="exact")
+        rows = np.memmap({str(tmp_path / "rows")!r}, dtype={dtype!r}, mode="r", shape=({n_rows}, 2048))
+        resource.setrlimit(resource.RLIMIT_DATA, (700 << 20, 700 << 20))
+        labels = fast.predict(rows)
+        assert labels.shape == ({n_rows},)
+        assert (labels == source.predict(np.zeros((1, 2048)))[0]).all()
+        try:
+            np.ones(750 << 20, np.uint8)
+        except MemoryError:
+            print("limited")
+    """)
+    with open(tmp_path / "rows", "wb") as file:
+        file.truncate(n_rows * 2048 * np.dtype(dtype).itemsize)
+    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "limited\n"
