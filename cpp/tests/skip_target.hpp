@@ -1,0 +1,29 @@
+#pragma once
+
+#include <approxsvm/simd.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+// A test program that is compiled once per target includes this: a CPU that lacks the target's instructions skips the
+// whole program, with exit status 77.
+
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
+namespace {
+
+// Before any static constructor of ours, which the compiler may have vectorized.
+__attribute__((constructor(101))) void skip_where_it_cannot_run() {
+    __builtin_cpu_init();
+#if defined(APPROXSVM_AVX512)
+    const bool can_run = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    const bool can_run = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    if (can_run) return;
+    std::puts("skipped: this CPU lacks the target's instructions");
+    std::fflush(stdout);
+    std::_Exit(77);
+}
+
+}  // namespace
+#endif
