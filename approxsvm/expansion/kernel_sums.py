@@ -93,8 +93,8 @@ def kernel_sums(
     n_centers = len(centers)
     shape = n_centers, len(CONTRACTIONS)
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
-    group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1))) if contracted else n_centers
-    starts = range(0, n_centers, group)
+    group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1)) if contracted else n_centers)
+    starts = range(0, max(1, n_centers), group)  # one walk even without centers: for the values alone
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
