@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// A test program that is compiled once per target includes this: a CPU that lacks the target's instructions skips the
-// whole program, with exit status 77.
+// For test programs that are compiled once per target: a CPU that lacks the target's instructions skips the whole
+// program, with exit status 77.
 
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
 namespace {

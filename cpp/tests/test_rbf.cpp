@@ -16,7 +16,7 @@
 #include "skip_target.hpp"
 
 // The exact engine against sums in long double, within the rounding bound that the certificate uses. Compiled once per
-// target.
+// target; a CPU that lacks the target's instructions skips the whole program.
 
 using namespace approxsvm;
 
