@@ -245,7 +245,7 @@ def test_features_the_model_has_never_seen_count_in_the_norm(files: Files, mode:
     wider_vectors = np.pad(np.asarray(model.support_vectors), ((0, 0), (0, 2)))
     wider = approxsvm.compile(kernel_model(task="regression", support_vectors=wider_vectors), mode=mode)
     assert beyond == pytest.approx(wider.predict(wide)[0], abs=1e-3 if mode == "certified" else 1e-5)
-    assert far == fast.artifact.header["intercept"]
+    assert far == fast.artifact.decision_numbers()["intercept"][0]
 
 
 def test_index_0_is_a_column_when_the_model_says_so(files: Files) -> None:
