@@ -237,7 +237,8 @@ class Planner:
             for degree in self._degrees(len(points.centers)):
                 candidate = Candidate(degree, points, self._bytes(degree, points))
                 if self._limits.max_bytes is None or candidate.n_bytes <= self._limits.max_bytes:
-                    tried.append(candidate if self._is_forced else self._tried(candidate))
+                    judged = not self._is_forced or self._limits.target_error is not None
+                    tried.append(self._tried(candidate) if judged else candidate)
             progress((step + 1) / len(numbers))
         if not tried:
             return self._without_candidates()
