@@ -30,9 +30,9 @@ def gentle() -> tuple[SVC, Any]:
 @pytest.fixture(scope="module")
 def steep() -> tuple[SVC, Any]:
     """Many support vectors and a gamma for which one center is not enough."""
-    X, y = make_classification(6000, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
+    X, y = make_classification(5000, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
     X = scale(X)
-    return SVC(gamma=2.0).fit(X[:4000], y[:4000]), X[4000:]
+    return SVC(gamma=2.0).fit(X[:3500], y[:3500]), X[3500:]
 
 
 def header(fast: Any) -> tuple[str, int, int]:
@@ -192,12 +192,12 @@ def test_effort_limits_the_centers(steep: tuple[SVC, Any], monkeypatch: pytest.M
 
 def test_max_bytes_is_kept(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
-    free = approxsvm.compile(svc, X)
+    free = approxsvm.compile(svc, X, effort="low")
     exact = approxsvm.compile(svc, mode="exact")
     n_exact, n_free = len(exact.artifact.data), len(free.artifact.data)
     assert n_exact < n_free
     for limit in (n_free, (n_exact + n_free) // 2, n_exact + 1000):
-        fast = approxsvm.compile(svc, X, max_bytes=limit)
+        fast = approxsvm.compile(svc, X, max_bytes=limit, effort="low")
         assert len(fast.artifact.data) <= limit
         np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
 
@@ -217,12 +217,14 @@ def test_target_error(steep: tuple[SVC, Any]) -> None:
     expected = svc.predict(X)
     sizes = []
     for target in (0.2, 0.05, 0.01):
-        fast = approxsvm.compile(svc, X, mode="approximate", target_error=target)
+        fast = approxsvm.compile(svc, X, mode="approximate", target_error=target, effort="low")
         assert fast.artifact.mode == "approximate"
         assert "of labels wrong" in fast.artifact.plan
         assert (fast.predict(X) != expected).mean() <= 2.0 * target  # it was judged on other rows
         sizes.append(len(fast.artifact.data))
     assert sizes == sorted(sizes)
+    forced = approxsvm.compile(svc, X, mode="approximate", target_error=1.0, degree=1, n_centers=1)
+    assert header(forced) == ("approximate", 1, 1)
     with pytest.raises(UnsupportedModelError, match=r"error of at most 0; the best, .* has 0\.\d+"):
         approxsvm.compile(svc, X, mode="approximate", target_error=0.0, degree=1, n_centers=1)
 
@@ -301,8 +303,10 @@ def test_one_row_no_row_and_rows_of_another_width() -> None:
         assert fast.artifact.mode in ("certified", "exact")
     with pytest.raises(InputError, match="X"):
         approxsvm.compile(model, X[:0])
-    with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
+    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 6 were asked for"):
         approxsvm.compile(model, X[:, :6])
+    with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
+        approxsvm.compile(model, X[:, :6], n_features=7)
     with pytest.raises(InputError, match="X"):
         approxsvm.compile(model, np.full((3, 7), np.nan))
 
