@@ -151,7 +151,9 @@ BROKEN: list[tuple[str, Change, str]] = [
     ),
     *(
         (name, content({identifier: wrong}), f"section {name} has")
-        for identifier, name in ((k, SECTIONS[k - 1]) for k in (CENTER, DECISIONS, EXPANSIONS, LINEAR, QUADRATIC, DIRECTION))
+        for identifier, name in (
+            (k, SECTIONS[k - 1]) for k in (CENTER, DECISIONS, EXPANSIONS, LINEAR, QUADRATIC, DIRECTION)
+        )
         for wrong in (b"", bytes(8), bytes(28), bytes(148))
     ),
     *(("center", number(CENTER, 2, "f", x), "number 2 of section center") for x in (NAN, INF, -INF)),

@@ -16,8 +16,7 @@ from artifact_changes import INF, MODES, classifier, compiled, deep, many_center
 from conftest import random_model
 
 import approxsvm
-from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native, reference
-from approxsvm import assembly
+from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native, assembly, reference
 from approxsvm.artifact import n_monomials
 from approxsvm.compiler import compile as compile_model
 from approxsvm.estimators import estimator_for
@@ -190,7 +189,13 @@ def in_storage_order(first: int, d: int, degree: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize(
     ("d", "degree"),
-    [*((d, 2) for d in (*range(1, 26), 63, 64, 65, 130)), *((d, 3) for d in (1, 2, 7, 8, 9, 17)), (9, 4), (3, 5), (2, 6)],
+    [
+        *((d, 2) for d in (*range(1, 26), 63, 64, 65, 130)),
+        *((d, 3) for d in (1, 2, 7, 8, 9, 17)),
+        (9, 4),
+        (3, 5),
+        (2, 6),
+    ],
 )
 def test_storage_order_is_that_of_the_format(d: int, degree: int) -> None:
     lexicographic = list(itertools.combinations_with_replacement(range(d), degree))
@@ -226,7 +231,9 @@ def test_the_formula_of_the_format_gives_the_model(degree: int, n_centers: int) 
         row = center + 0.1 * np.random.default_rng(c).normal(size=3)
         exact = reference.decision_function(model, row[np.newaxis])[0, 0]
         s = 0.2 * float(((row - center) ** 2).sum())
-        assert abs(tensor_entries(artifact, c, row) - exact) <= np.abs(model.dual_coef).sum() * (s ** (degree / 2 + 0.5) + 1e-6)
+        assert abs(tensor_entries(artifact, c, row) - exact) <= np.abs(model.dual_coef).sum() * (
+            s ** (degree / 2 + 0.5) + 1e-6
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -145,8 +145,8 @@ inline std::vector<float> packed(const std::vector<float>& triangle, std::size_t
     return result;
 }
 
-/// The variables of every monomial of degree k in the variables first ... d - 1, in the storage order of that degree: of
-/// degree 2 as in packed(), of a higher one for each first variable in turn those of a degree less from it on.
+/// The variables of every monomial of degree k in the variables first ... d - 1, in the storage order of that degree:
+/// of degree 2 as in packed(), of a higher one for each first variable in turn those of a degree less from it on.
 inline std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d, int k) {
     std::vector<std::vector<std::size_t>> result;
     if (k == 2) {
@@ -272,9 +272,9 @@ inline Bytes record_of(const Expansion& expansion) {
     Bytes bytes;
     for (const double number : {expansion.constant, expansion.output_scale}) append(bytes, number);
     for (const double norm : expansion.norms) append(bytes, norm);
-    for (const double number : {expansion.remainder, expansion.contraction, expansion.coefficient_error,
-                                expansion.max_sv_norm, expansion.direction_scale, expansion.direction_trace,
-                                expansion.direction_error}) {
+    for (const double number :
+         {expansion.remainder, expansion.contraction, expansion.coefficient_error, expansion.max_sv_norm,
+          expansion.direction_scale, expansion.direction_trace, expansion.direction_error}) {
         append(bytes, number);
     }
     return bytes;
@@ -303,7 +303,8 @@ inline std::vector<Section> sections_of(const Model& model) {
     if (expanded) add(expansions, record_of);
     if (many) add(centers, [](const Expansion& e) { return bytes_of(e.center); });
     if (expanded) add(linear, [](const Expansion& e) { return bytes_of(e.linear); });
-    if (expanded && model.degree >= 2) add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, d)); });
+    if (expanded && model.degree >= 2)
+        add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, d)); });
     if (expanded && model.degree > 2) add(higher, [](const Expansion& e) { return bytes_of(e.higher); });
     if (expanded && !model.expansions[0].direction.empty()) {
         add(direction, [=](const Expansion& e) { return bytes_of(packed(e.direction, d)); });
@@ -478,7 +479,8 @@ inline void add_check_rows(Model& model, std::size_t n_rows) {
         const std::size_t c = k * model.expansions.size() / n_rows;
         const Terms terms = terms_of(model, synthetic_row(model, model.center_of(c), amplitude, k).data(), c);
         const double scale = model.expansions[c].output_scale * std::exp(-static_cast<double>(terms.half_s));
-        const double tolerance = (std::max(2u, model.degree) * d + 64) * 0x1p-23 * scale * static_cast<double>(terms.moduli);
+        const double tolerance =
+            (std::max(2u, model.degree) * d + 64) * 0x1p-23 * scale * static_cast<double>(terms.moduli);
         for (const double number :
              {amplitude, static_cast<double>(terms.value(model)), tolerance + 0x1p-50 * std::fabs(model.intercept)}) {
             model.check_rows.push_back(number);

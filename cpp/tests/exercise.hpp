@@ -76,11 +76,11 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
     const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
     const std::int32_t row_starts[] = {0, 3, 3, 3, 3, 3, 3};
     for (const std::size_t n : {std::size_t{1}, std::size_t{6}, kernels.block_rows + 1}) {
-        std::string complaint = evaluated(model, prepared, kernels.evaluate_dense_f32,
-                                          DenseRows<float>{near.data(), n, 0, 1}, workspace);
+        std::string complaint =
+            evaluated(model, prepared, kernels.evaluate_dense_f32, DenseRows<float>{near.data(), n, 0, 1}, workspace);
         if (!complaint.empty()) return complaint;
-        complaint = evaluated(model, prepared, kernels.evaluate_dense_f64, DenseRows<double>{far.data(), n, 0, 1},
-                              workspace);
+        complaint =
+            evaluated(model, prepared, kernels.evaluate_dense_f64, DenseRows<double>{far.data(), n, 0, 1}, workspace);
         if (!complaint.empty()) return complaint;
         if (n > 6) break;
         complaint = evaluated(model, prepared, kernels.evaluate_csr_f32_i32,

@@ -124,7 +124,8 @@ inline double bound_of(const artifact_writer::Model& model, const Terms& terms, 
     error += 0x1p-140 * (1 + d * d);       // where products underflow
     if (half_s + half_s_error > 87.33 && half_s - half_s_error < 87.34) error += gaussian * 2 * moduli;
     const double value = static_cast<double>(terms.value(model));
-    return model.expansions[terms.center].output_scale * error + 0x1p-52 * (std::fabs(model.intercept) + std::fabs(value));
+    return model.expansions[terms.center].output_scale * error +
+           0x1p-52 * (std::fabs(model.intercept) + std::fabs(value));
 }
 
 inline void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double bound,

@@ -440,7 +440,8 @@ TEST(must_label_kind) {
 }
 
 TEST(label_dtype_is_for_python_only) {
-    for (std::size_t offset = label_dtype_at; offset < 140; ++offset) CHECK_EQ(with(offset, std::uint8_t{255}), Status::ok);
+    for (std::size_t offset = label_dtype_at; offset < 140; ++offset)
+        CHECK_EQ(with(offset, std::uint8_t{255}), Status::ok);
 }
 
 TEST(source_is_for_people_only) {

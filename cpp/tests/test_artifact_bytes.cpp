@@ -29,7 +29,8 @@ Status exercised(const Bytes& bytes) {
 std::vector<artifact_writer::Model> models() {
     std::vector<artifact_writer::Model> all = {approximate_model(), regression_model()};
     for (const std::uint32_t mode : {artifact_writer::approximate, artifact_writer::certified}) {
-        all.push_back(mode == artifact_writer::approximate ? approximate_model(2, 1, 3) : true_model(mode, 2, 3, 0, 2, 3));
+        all.push_back(mode == artifact_writer::approximate ? approximate_model(2, 1, 3)
+                                                           : true_model(mode, 2, 3, 0, 2, 3));
         all.push_back(mode == artifact_writer::approximate ? approximate_model(2, 6) : true_model(mode, 2, 3, 0, 3));
     }
     for (const std::uint32_t mode : {artifact_writer::certified, artifact_writer::exact}) {

@@ -108,8 +108,8 @@ TEST(must_modes) {
         for (const artifact_writer::Model& other : models) {
             for (const artifact_writer::Section& section : artifact_writer::sections_of(other)) {
                 if (find(sections, section.identifier) != sections.end()) continue;
-                const bool optional = section.identifier == artifact_writer::direction && model.mode == certified &&
-                                      model.degree == 2;
+                const bool optional =
+                    section.identifier == artifact_writer::direction && model.mode == certified && model.degree == 2;
                 if (optional) continue;
                 for (const Bytes& content : {section.content, Bytes()}) {
                     CHECK_EQ(with_section(model, section.identifier, content), Status::bad_section);
@@ -158,8 +158,7 @@ TEST(must_expansions) {
                     CHECK_EQ(with_number(model, artifact_writer::expansions, c * record + k, number), Status::ok);
                 }
             };
-            expect_number(constant,
-                          {infinite, -infinite, nan64, 1.0000000000000002, -1.0000000000000002, 1e300},
+            expect_number(constant, {infinite, -infinite, nan64, 1.0000000000000002, -1.0000000000000002, 1e300},
                           {1.0, -1.0, 0.0});
             expect_number(output_scale, {infinite, -infinite, nan64, 0.0, -2.0, 1.5, 0x1p1001, 0x1p-1001, 0x1p-1074},
                           {0x1p1000, 0x1p-1000, 2.0});

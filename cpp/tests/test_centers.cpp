@@ -11,8 +11,8 @@
 #include "kernel_models.hpp"
 #include "predictor.hpp"
 
-// Many centers and higher degrees from end to end: whatever the router does, and however rows come, each value is within
-// its bound of the definition.
+// Many centers and higher degrees from end to end: whatever the router does, and however rows come, each value is
+// within its bound of the definition.
 
 using namespace kernel_models;
 using artifact_models::add_router;
@@ -182,7 +182,8 @@ TEST(bounds_hold_wherever_the_router_sends_a_row) {
             std::vector<std::vector<std::uint32_t>> lists(5);
             std::vector<std::uint32_t> heads;
             for (auto& list : lists) {
-                for (std::size_t k = 0; k < 1 + random() % 40; ++k) list.push_back(static_cast<std::uint32_t>(random() % 20));
+                for (std::size_t k = 0; k < 1 + random() % 40; ++k)
+                    list.push_back(static_cast<std::uint32_t>(random() % 20));
                 heads.push_back(static_cast<std::uint32_t>(random() % 20));
             }
             add_router(model, lists, heads);

@@ -101,7 +101,8 @@ double by_nonzeros(const Part& part, const std::vector<float>& u) {
 }
 
 void check_part(const Part& part, const std::vector<std::vector<float>>& rows, bool exact) {
-    const std::vector<float> one = by_block<1>(part, rows), two = by_block<2>(part, rows), three = by_block<3>(part, rows);
+    const std::vector<float> one = by_block<1>(part, rows), two = by_block<2>(part, rows),
+                             three = by_block<3>(part, rows);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const Sums sums = sums_of(part, rows[r]);
         const std::unique_ptr<float[]> u(new float[part.d]);
@@ -110,7 +111,8 @@ void check_part(const Part& part, const std::vector<std::vector<float>>& rows, b
         const long double unit = exact ? 0 : 0x1p-24L;
         expect_near(part, sums, static_cast<double>(alone), unit, "alone");
         expect_near(part, sums, static_cast<double>(three[r]), unit, "in a block");
-        expect(two[r] == three[r] && (r >= one.size() || one[r] == three[r]), "a row depends on the registers beside it");
+        expect(two[r] == three[r] && (r >= one.size() || one[r] == three[r]),
+               "a row depends on the registers beside it");
         expect_near(part, sums, by_nonzeros<float, std::int32_t>(part, rows[r]), exact ? 0 : 0x1p-53L, "sparse");
         expect_near(part, sums, by_nonzeros<double, std::int64_t>(part, rows[r]), exact ? 0 : 0x1p-53L, "sparse");
     }

@@ -100,9 +100,9 @@ void check_nearest(const Panels& panels, Random& random, double reach) {
             for (std::size_t i = 0; i < panels.points.size(); ++i) {
                 const double score = panels.score(i, rows[r], error);
                 expect(found - its_error <= score + error,
-                       std::to_string(panels.n_panels) + " panels of " + std::to_string(panels.d) +
-                           " features: slot " + std::to_string(slots[r]) + " has " + check::show(found) + ", slot " +
-                           std::to_string(i) + " has " + check::show(score));
+                       std::to_string(panels.n_panels) + " panels of " + std::to_string(panels.d) + " features: slot " +
+                           std::to_string(slots[r]) + " has " + check::show(found) + ", slot " + std::to_string(i) +
+                           " has " + check::show(score));
             }
         }
     }
@@ -161,7 +161,8 @@ TEST(as_many_panels_as_eight_bits_can_number) {
             for (const double x : panels.points[i]) row.push_back(static_cast<float>(100 * x));
             double error;
             const std::vector<std::size_t> slots = slots_of(panels, std::vector<std::vector<float>>(routed_rows, row));
-            for (const std::size_t slot : slots) CHECK(panels.score(slot, row, error) <= panels.score(i, row, error) + 0.1);
+            for (const std::size_t slot : slots)
+                CHECK(panels.score(slot, row, error) <= panels.score(i, row, error) + 0.1);
         }
     }
 }
@@ -206,9 +207,8 @@ TEST(any_row_gets_a_center_that_there_is) {
     Random random(5);
     const std::vector<float> odd = {nan32, -nan32, inf32, -inf32, 1e30f, -1e30f, 3.4e38f, -3.4e38f, 0.0f, 1e-45f, 1.0f};
     std::vector<std::size_t> many_groups(4096, 1), long_lists = {256, 1, 256};
-    for (const std::vector<std::size_t>& lists :
-         {std::vector<std::size_t>{1}, std::vector<std::size_t>{3}, std::vector<std::size_t>{1, 2, 3, 4, 5}, many_groups,
-          long_lists}) {
+    for (const std::vector<std::size_t>& lists : {std::vector<std::size_t>{1}, std::vector<std::size_t>{3},
+                                                  std::vector<std::size_t>{1, 2, 3, 4, 5}, many_groups, long_lists}) {
         for (const double reach : {0.0, 1.0, 1e30, 3.4e38}) {
             const Routed model(lists.size() > 100 ? 1 : 4, lists, random, reach);
             for (std::size_t turn = 0; turn < 60; ++turn) {
@@ -240,7 +240,8 @@ TEST(points_that_are_not_finite_do_no_harm) {
         const Panels panels(random_points(3 * router_width, 4, random, 1.0));
         for (std::size_t k = 0; k < 3 * router_panel_floats(4); k += 3) panels.memory[k] = odd;
         for (const float y : {0.0f, 1.0f, -1.0f, inf32, nan32, 1e30f}) {
-            for (const std::size_t slot : slots_of(panels, std::vector<std::vector<float>>(routed_rows, {y, 0, y, 1}))) {
+            for (const std::size_t slot :
+                 slots_of(panels, std::vector<std::vector<float>>(routed_rows, {y, 0, y, 1}))) {
                 CHECK(slot < panels.points.size());
             }
         }

@@ -74,8 +74,9 @@ Status decide(const Kernels& kernels, const ModelView& model, const Sparse<Real,
     const auto starts = exact_copy(std::vector<Index>(begin, begin + static_cast<std::ptrdiff_t>(n) + 1));
     const std::unique_ptr<double[]> decided(new double[n]);
     const CsrRows<Real, Index> view{values.get(), columns.get(), starts.get(), n};
-    const Status status = Prepared(kernels, model).evaluate(csr_function<Real, Index>(kernels), view, many_rows,
-                                                            {decided.get(), nullptr, nullptr});
+    const Status status =
+        Prepared(kernels, model)
+            .evaluate(csr_function<Real, Index>(kernels), view, many_rows, {decided.get(), nullptr, nullptr});
     result.assign(decided.get(), decided.get() + n);
     return status;
 }
@@ -131,8 +132,8 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
             const std::string where = "sparse row " + std::to_string(i) + " with " + std::to_string(rows.n_seen[i]) +
                                       (densified ? " densified" : "");
             if (exact && !densified) {
-                const double expected = model.expansions[0].output_scale * std::exp(-static_cast<double>(terms.half_s)) *
-                                        static_cast<double>(terms.inner);
+                const double expected = model.expansions[0].output_scale *
+                                        std::exp(-static_cast<double>(terms.half_s)) * static_cast<double>(terms.inner);
                 expect(values[i] == (terms.half_s > 87.33L ? 0 : expected), *kernels,
                        "d " + std::to_string(d) + ", " + where + ": " + check::show(values[i]) +
                            " instead of exactly " + check::show(expected));
