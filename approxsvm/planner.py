@@ -12,7 +12,10 @@ cycle). The constants were read off the tables of ``python -m benchmarks`` on a 
 * 3,000 for everything that is done once for a row of an expansion: loading it, exp, the bound;
 * the way to one of many centers costs 12,000, for its rows are loaded three times and lie apart, and n_features for
   every point that is looked at, 5 sqrt(n_centers) of them on average;
-* a row that is refined there goes alone: four times its multiply-adds, and 3,000.
+* coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
+  coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
+  calls with 10,000 rows, each center gets its share;
+* a row that is refined costs 3,000 and its coefficients, once more.
 """
 
 from __future__ import annotations
@@ -49,15 +52,15 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Centers of a candidate that are tried, at most, and rows that try them.
-_PROBED_CENTERS: Final = 64
+_PROBED_CENTERS: Final = 128
 _PROBE_ROWS: Final = 4_000
 # Rows per center below which k-means would only find the rows again.
-_ROWS_PER_CENTER: Final = 8
+_ROWS_PER_CENTER: Final = 4
 # An expansion may take this many coefficients about one center, and all of them together as many bytes.
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
-_WORTHWHILE: Final = 0.75
+_WORTHWHILE: Final = 0.6
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 _ROW_COST: Final = 3_000.0
@@ -67,6 +70,7 @@ _KERNEL_COST: Final = 30.0
 _SUM_COST: Final = 5.0
 _PAIR_COST: Final = 500.0
 _CACHE_BYTES: Final = 1 << 20
+_CALL_ROWS: Final = 10_000
 # In an approximate artifact a center stands for at least this many rows, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
@@ -250,14 +254,21 @@ class Planner:
             points = self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are not as many different rows
-            for degree in self._degrees(len(points.centers)):
-                candidate = Candidate(degree, points, self._bytes(degree, points))
-                if self._limits.max_bytes is None or candidate.n_bytes <= self._limits.max_bytes:
-                    tried.append(candidate if self._is_forced else self._tried(candidate))
+            degrees = self._degrees(len(points.centers))
+            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1])
             progress((step + 1) / len(numbers))
         if not tried:
             return self._without_candidates()
+        best = min(tried, key=lambda c: c.cost)
+        if len(best.points.centers) > 1:  # the higher degrees only where they may pay
+            tried += self._try_degrees(best.points, self._degrees(len(best.points.centers))[1:])
         return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+
+    def _try_degrees(self, points: Points, degrees: tuple[int, ...]) -> list[Candidate]:
+        candidates = [Candidate(degree, points, self._bytes(degree, points)) for degree in degrees]
+        limit = self._limits.max_bytes
+        fitting = [c for c in candidates if limit is None or c.n_bytes <= limit]
+        return fitting if self._is_forced else [self._tried(c) for c in fitting]
 
     @property
     def _is_forced(self) -> bool:
@@ -407,10 +418,19 @@ class Planner:
 
     def _expansion_cost(self, degree: int, n_centers: int) -> float:
         """Of a row that the expansion certifies at once."""
-        d = self._model.n_features
+        d, classes = self._model.n_features, len(self._model.labels)
         routing = _ROUTING_COST + 5.0 * d * math.sqrt(n_centers) if n_centers > 1 else 0.0
-        n_forms = max(len(self._model.labels) - 1, 1) if self._model.n_decisions > 1 else 1
-        return _ROW_COST + routing + n_forms * (self._coefficients(min(degree, 2)) + (_PAIR_COST if n_forms > 1 else 0))
+        n_forms = classes - 1 if self._model.n_decisions > 1 else 1
+        pairs = n_forms * _PAIR_COST if n_forms > 1 else 0.0
+        return _ROW_COST + routing + pairs + n_forms * self._forms_cost(min(degree, 2), n_centers, 1.0, degree)
+
+    def _forms_cost(self, forms_degree: int, n_centers: int, share: float, degree: int) -> float:
+        """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
+        n_coefficients = self._coefficients(forms_degree)
+        together = min(max(share * _CALL_ROWS / n_centers, 1.0), 48.0)
+        n_bytes = 4 * self._coefficients(degree) * n_centers * self._model.n_decisions
+        spilled = 30.0 / together if n_bytes > _CACHE_BYTES else 0.0
+        return n_coefficients * (max(1.0, 25.0 / together) + spilled)
 
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
         if self._mode == "approximate":
@@ -434,16 +454,13 @@ class Planner:
             return replace(candidate, error=self._error(answers, rows))
         n_rows = rows.shape[0]
         share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
-        d, degree = self._model.n_features, candidate.degree
-        beyond = self._coefficients(degree) - self._coefficients(min(degree, 2))
-        further = float(n_monomials(d, 2) if degree == 2 else beyond)
+        degree, n_centers = candidate.degree, len(candidate.points.centers)
+        refined = 1.0 - share["expansion"]
+        further = _ROW_COST + self._forms_cost(max(degree, 2), n_centers, refined, degree)
         if self._model.n_decisions > 1:  # the pairs of one class more
-            further = len(self._model.labels) * (self._coefficients(degree) + _PAIR_COST)
+            further = len(self._model.labels) * (further + _PAIR_COST)
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
-        cost = self._expansion_cost(degree, len(candidate.points.centers))
-        if candidate.points.router:
-            further = _ROW_COST + 4 * further
-        cost += (1.0 - share["expansion"]) * further + engine * self.exact_cost
+        cost = self._expansion_cost(degree, n_centers) + refined * further + engine * self.exact_cost
         certified = share["expansion"] + share["direction"] + share["higher_degree"]
         return replace(candidate, cost=float(cost), certified=float(certified))
 

@@ -218,7 +218,7 @@ class Cascade {
         const std::size_t n = n_open_;
         n_open_ = 0;
         if (n == 0) return;
-        if (batch_.rows_alone || view_.n_centers > 1 || by_nonzeros_) {
+        if (batch_.rows_alone || by_nonzeros_) {
             for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);
         } else if (n > 2 * static_cast<std::size_t>(lanes)) {
             refine_block<3>(n);
