@@ -94,7 +94,7 @@ def kernel_sums(
     shape = n_centers, len(CONTRACTIONS)
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1))) if contracted else n_centers
-    starts = range(0, n_centers, group)
+    starts = range(0, max(n_centers, 1), max(group, 1))  # values need a walk even where there is no center
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
