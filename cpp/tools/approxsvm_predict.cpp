@@ -36,8 +36,7 @@ void predict(const Arguments& arguments) {
     std::vector<ChunkResult> results;
     try {
         const std::size_t n_threads = arguments.n_threads ? *arguments.n_threads : default_threads();
-        results =
-            predict_text(model, format_of(arguments, model, data.bytes()), formatter, data.bytes(), n_threads);
+        results = predict_text(model, format_of(arguments, model, data.bytes()), formatter, data.bytes(), n_threads);
     } catch (const text::TextError& error) {
         throw text_error(arguments.test_path, error);
     }

@@ -128,9 +128,9 @@ class Decider {
         }
         room_.resize(coupling_doubles(n_classes_));
         for (std::size_t i = 0; i < n_rows; ++i) {
-            out.winners[i] = static_cast<std::uint32_t>(class_probabilities(
-                n_classes_, values_.data() + i * n_decisions_, libsvm_->prob_a.data(), libsvm_->prob_b.data(),
-                out.probabilities.data() + i * n_classes_, room_.data()));
+            out.winners[i] = static_cast<std::uint32_t>(
+                class_probabilities(n_classes_, values_.data() + i * n_decisions_, libsvm_->prob_a.data(),
+                                    libsvm_->prob_b.data(), out.probabilities.data() + i * n_classes_, room_.data()));
         }
     }
 

@@ -69,9 +69,7 @@ class DenseRowParser {
     std::size_t n_values() const { return n_values_; }
 
   private:
-    [[noreturn]] void fail(const std::string& why) const {
-        throw text::TextError(line_, "wrong input format: " + why);
-    }
+    [[noreturn]] void fail(const std::string& why) const { throw text::TextError(line_, "wrong input format: " + why); }
 
     const char* skip_blanks(const char* p) const {
         while (p != line_last_ && text::is_blank(*p) && (*p != format_.delimiter || *p == ' ')) ++p;

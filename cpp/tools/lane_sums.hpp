@@ -1,6 +1,6 @@
 // The inner loops of LibsvmSums, compiled once per target: rows side by side in the lanes of vectors, each lane adding
-// up what LIBSVM adds up, in its order. No multiplication is fused with an addition, so that every target gives the same
-// bits.
+// up what LIBSVM adds up, in its order. No multiplication is fused with an addition, so that every target gives the
+// same bits.
 #pragma once
 
 #include <cstddef>
