@@ -181,6 +181,7 @@ class Libsvm:
         """Both refuse, and the command's message holds svm-predict's; returns what it says."""
         done = self.run(1, *options, self.files.data, model, self.files.folder / "theirs")
         assert done.returncode == 1
+        self.files.output.unlink(missing_ok=True)
         why = failure(*options, self.files.data, model, self.files.output)
         assert not self.files.output.exists()
         return f"{why}\n{done.stderr}"

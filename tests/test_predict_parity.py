@@ -72,7 +72,11 @@ def test_every_target_and_block_width(files: Files, libsvm: Libsvm, options: str
 
 @pytest.mark.parametrize(
     ("name", "test", "options"),
-    [("usps", "usps.t", "-g 0.0078 -c 10"), ("pendigits", "pendigits.t", "-g 1e-4 -c 10"), ("svmguide2", "", "-g 0.5")],
+    [
+        ("usps", "usps.t", "-g 0.0078 -c 10"),
+        ("pendigits", "pendigits.t", "-g 1e-4 -c 10"),
+        ("svmguide2", "", "-g 0.5 -c 100"),
+    ],
 )
 def test_real_data_of_several_classes(
     files: Files, libsvm: Libsvm, unpacked: Callable[[str], Path], name: str, test: str, options: str
@@ -150,7 +154,7 @@ def test_probabilities_are_clipped_and_coupled_as_by_libsvm(files: Files, libsvm
 
 def test_labels_in_front_of_probabilities_have_six_digits(files: Files, libsvm: Libsvm) -> None:
     model = files.folder / "m.model"
-    text = MODEL_TEXT.replace("nr_sv", "probA -2\nprobB 0.1\nnr_sv").replace("label 3 5", "label 1234567 -2147483648")
+    text = MODEL_TEXT.replace("nr_sv", "probA -2\nprobB 0\nnr_sv").replace("label 3 5", "label 1234567 -2147483648")
     model.write_text(text)
     files.data.write_text(hard_text((1234567, 5), n_rows=60))
     written = libsvm.check(model, "-b", 1).decode().splitlines()
