@@ -44,15 +44,18 @@ class Decider {
         if (!std::all_of(rows.values, last, [](double x) { return std::isfinite(x); })) check(Status::not_finite);
         open_.resize(rows.n_rows);
         std::iota(open_.begin(), open_.end(), std::size_t{0});
-        repeat_sums(rows);
         if (task_ == Task::regression) {
-            out.values = values_;
-        } else if (with_probabilities_) {
-            find_probabilities(out);
-        } else {
-            out.winners.resize(rows.n_rows);
-            note_votes(out);
+            out.values.resize(rows.n_rows);
+            sums_->decide(rows, open_, [&](std::size_t i, const double* values) { out.values[i] = *values; });
+            return;
         }
+        out.winners.resize(rows.n_rows);
+        if (!with_probabilities_) return settle_by_votes(rows, out);
+        out.probabilities.resize(rows.n_rows * n_classes_);
+        sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
+            out.winners[i] =
+                static_cast<std::uint32_t>(find_probabilities(values, out.probabilities.data() + i * n_classes_));
+        });
     }
 
   private:
@@ -93,45 +96,29 @@ class Decider {
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
             if (stages_[i] == by_definition) open_.push_back(i);
         }
-        repeat_sums(rows);
-        note_votes(out);
+        settle_by_votes(rows, out);
     }
 
     // --- LIBSVM's sums
 
-    /// values_ of the rows that are open.
-    void repeat_sums(const CsrRows<double, std::int32_t>& rows) {
-        values_.resize(open_.size() * n_decisions_);
-        sums_->decide(rows, open_, values_.data());
-    }
-
-    void note_votes(Decisions& out) {
+    /// Winners of the rows that are open.
+    void settle_by_votes(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         votes_.resize(n_classes_);
-        for (std::size_t i = 0; i < open_.size(); ++i) {
-            const double* values = values_.data() + i * n_decisions_;
-            out.winners[open_[i]] = static_cast<std::uint32_t>(vote_winner(n_classes_, values, votes_.data()));
-        }
+        sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
+            out.winners[i] = static_cast<std::uint32_t>(vote_winner(n_classes_, values, votes_.data()));
+        });
     }
 
-    void find_probabilities(Decisions& out) {
-        const std::size_t n_rows = open_.size();
-        out.winners.resize(n_rows);
-        out.probabilities.resize(n_rows * n_classes_);
+    /// Of one row; returns the position of its label, which is the most probable class.
+    std::size_t find_probabilities(const double* values, double* probabilities) {
         if (task_ == Task::one_class) {
-            note_votes(out);
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                const double p = inlier_probability(values_[i], libsvm_->prob_density_marks.data());
-                out.probabilities[2 * i] = p;
-                out.probabilities[2 * i + 1] = 1.0 - p;
-            }
-            return;
+            probabilities[0] = inlier_probability(*values, libsvm_->prob_density_marks.data());
+            probabilities[1] = 1.0 - probabilities[0];
+            return label_position(*values);
         }
         room_.resize(coupling_doubles(n_classes_));
-        for (std::size_t i = 0; i < n_rows; ++i) {
-            out.winners[i] = static_cast<std::uint32_t>(
-                class_probabilities(n_classes_, values_.data() + i * n_decisions_, libsvm_->prob_a.data(),
-                                    libsvm_->prob_b.data(), out.probabilities.data() + i * n_classes_, room_.data()));
-        }
+        return class_probabilities(n_classes_, values, libsvm_->prob_a.data(), libsvm_->prob_b.data(), probabilities,
+                                   room_.data());
     }
 
     const dispatch::Predictor* const predictor_;

@@ -50,12 +50,14 @@ class LibsvmSums {
         : model_(model.libsvm()),
           lane_sums_(lane_sums),
           n_coef_(static_cast<std::size_t>(model_.n_coef)),
-          n_sums_(model_.rho.size()) {
+          n_sums_(model_.rho.size()),
+          row_(n_sums_) {
         find_panels(model);
     }
 
-    /// The values of row which[i], (n_decisions,), go to values + i * n_decisions. Columns ascend.
-    void decide(const CsrRows<double, std::int32_t>& rows, const std::vector<std::size_t>& which, double* values) {
+    /// Calls visit(i, values), values (n_decisions,), for the rows i in `which`. Columns ascend.
+    template <class Visit>
+    void decide(const CsrRows<double, std::int32_t>& rows, const std::vector<std::size_t>& which, const Visit& visit) {
         const std::size_t n_vectors = (which.size() + lane_sums_.width - 1) / lane_sums_.width;
         const std::size_t n_blocks = (n_vectors + vectors_per_block(rows) - 1) / vectors_per_block(rows);
         const std::size_t rows_per_block =
@@ -65,9 +67,8 @@ class LibsvmSums {
             load_block(rows, &which[first], n);
             add_up(n);
             for (std::size_t r = 0; r < n; ++r) {
-                for (std::size_t p = 0; p < n_sums_; ++p) {
-                    values[(first + r) * n_sums_ + p] = sums_[p * n_lanes() + r] - model_.rho[p];
-                }
+                for (std::size_t p = 0; p < n_sums_; ++p) row_[p] = sums_[p * n_lanes() + r] - model_.rho[p];
+                visit(which[first + r], static_cast<const double*>(row_.data()));
             }
         }
     }
@@ -175,6 +176,7 @@ class LibsvmSums {
     const text::LibsvmModel& model_;
     const LaneSums& lane_sums_;
     const std::size_t n_coef_, n_sums_;
+    std::vector<double> row_;  // the values of one row
     std::vector<Panel> panels_;
     std::vector<std::uint32_t> places_;  // of the sums that the vectors of a class add to, class after class
     // The columns that the rows of the block have, ascending, and the rows' values there, a lane each.
