@@ -89,6 +89,31 @@ def test_real_data_of_several_classes(
     libsvm.check(model, "-b", 1)
 
 
+def test_more_classes_than_the_engines_take(files: Files, libsvm: Libsvm) -> None:
+    text = sorted_apart(tuple(range(300)), n_rows=700)
+    model = libsvm.train("-s 0 -g 0.5", text)
+    files.data.write_text("".join(text.splitlines(keepends=True)[:60]))
+    assert len(set(libsvm.check(model).split())) > 10
+
+
+@pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT])
+def test_kernel_values_that_overflow(files: Files, libsvm: Libsvm, text: str) -> None:
+    """Infinity times a coefficient of 0 is not a number."""
+    model = files.folder / "m.model"
+    model.write_text(text.replace("rbf", "polynomial\ndegree 200\ncoef0 1").replace("\n1 1:0.1", "\n0 1:1e10"))
+    files.data.write_text("3 1:1e10\n5 1:3\n3 1:-1e10\n3 2:1e300\n")
+    libsvm.check(model)
+
+
+def test_a_class_without_support_vectors(files: Files, libsvm: Libsvm) -> None:
+    text = PAIRS_TEXT.format(rho="0.1 -0.2 0.05", a="-1 2 -3").replace("1 -1 1:0.2\n", "")
+    model = files.folder / "m.model"
+    model.write_text(text.replace("total_sv 3", "total_sv 2").replace("nr_sv 1 1 1", "nr_sv 1 0 1"))
+    files.data.write_text(hard_text((7, 8, 9), n_rows=60))
+    libsvm.check(model)
+    libsvm.check(model, "-b", 1)
+
+
 # --- votes and probabilities by hand
 
 PAIRS_TEXT = """svm_type c_svc
