@@ -15,7 +15,9 @@ constexpr std::size_t width = 4;
 #else
 constexpr std::size_t width = 2;
 #endif
-typedef double Vector __attribute__((vector_size(width * sizeof(double)), aligned(8), may_alias));
+typedef double Vector __attribute__((vector_size(width * sizeof(double))));
+// The same, anywhere in an array of doubles.
+typedef double StoredVector __attribute__((vector_size(width * sizeof(double)), aligned(8), may_alias));
 
 // V vectors of lanes; V is a constant so that they live in registers.
 template <std::size_t V>
@@ -35,12 +37,12 @@ struct Lanes {
         for (std::size_t v = 0; v < V; ++v) vector[v] += at(z, v) * x;
     }
     void add(double x) {
-        for (Vector& sum : vector) sum += x;
+        for (std::size_t v = 0; v < V; ++v) vector[v] += x;
     }
     void store(double* out) const {
-        for (std::size_t v = 0; v < V; ++v) *reinterpret_cast<Vector*>(out + v * width) = vector[v];
+        for (std::size_t v = 0; v < V; ++v) *reinterpret_cast<StoredVector*>(out + v * width) = vector[v];
     }
-    static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const Vector*>(z + v * width); }
+    static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const StoredVector*>(z + v * width); }
 };
 
 // What a row has and a support vector has not counts as a difference too, and the other way round.
@@ -89,7 +91,7 @@ struct Terms {
                 const double weight = terms.weights[i * terms.n_sums_each + m];
                 double* sum = sums + terms.places[m] * V * width;
                 for (std::size_t v = 0; v < V; ++v) {
-                    *reinterpret_cast<Vector*>(sum + v * width) += Lanes<V>::at(kernel, v) * weight;
+                    *reinterpret_cast<StoredVector*>(sum + v * width) += Lanes<V>::at(kernel, v) * weight;
                 }
             }
         }
