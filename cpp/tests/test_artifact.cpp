@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t version_at = 8, n_sections_at = 12, file_bytes_at = 16, checksum_at = 24, task_at = 28,
                       mode_at = 32, degree_at = 36, n_features_at = 40, first_index_at = 56, n_labels_at = 60,
                       gamma_at = 64, input_scale_at = 72, tolerance_at = 80, max_sv_norm_at = 88,
-                      max_sv_norm_origin_at = 96, n_centers_at = 104, n_decisions_at = 108,
+                      max_sv_norm_origin_at = 96, n_centers_at = 104, n_decisions_at = 108, n_raw_features_at = 176,
                       first_remainder_degree_at = 112, center_kind_at = 116, label_kind_at = 120, label_dtype_at = 124;
 
 std::size_t entry_at(std::size_t position) {
@@ -338,6 +338,7 @@ TEST(must_claims_not_overflow) {
                 Bytes bytes = written(small_model(certified));
                 put(bytes, degree_at, degree);
                 put(bytes, n_centers_at, n_centers);
+                put(bytes, n_raw_features_at, n_features);
                 CHECK_EQ(with(n_features_at, n_features, bytes), Status::bad_section);
             }
         }
@@ -374,8 +375,9 @@ TEST(must_n_features) {
         CHECK_EQ(with(n_features_at, n), Status::bad_header);
     }
     for (const std::uint32_t mode : all_modes) {
-        const Bytes bytes = written(small_model(mode));
+        Bytes bytes = written(small_model(mode));
         for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{4}, std::uint64_t{1} << 20}) {
+            put(bytes, n_raw_features_at, n);
             CHECK_EQ(with(n_features_at, n, bytes), Status::bad_section);
         }
     }
@@ -389,9 +391,10 @@ TEST(must_first_index) {
 TEST(must_n_labels) {
     for (const std::uint32_t n : {0u, 1u}) CHECK_EQ(with(n_labels_at, n), Status::bad_labels);
     for (const std::uint32_t n : {3u, 1025u, ~0u}) CHECK_EQ(with(n_labels_at, n), Status::bad_header);  // n_decisions
-    for (const std::uint32_t n : {1u, 2u, ~0u}) {
+    for (const std::uint32_t n : {1u, 2u}) {
         CHECK_EQ(with(n_labels_at, n, written(regression_model())), Status::bad_labels);
     }
+    CHECK_EQ(with(n_labels_at, ~0u, written(regression_model())), Status::bad_header);
 }
 
 TEST(must_gamma) {
@@ -459,9 +462,9 @@ TEST(must_reserved) {
 
 TEST(must_n_raw_features) {
     for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{1} << 21, ~std::uint64_t{0}}) {
-        CHECK_EQ(with(176, n), Status::bad_header);
+        CHECK_EQ(with(n_raw_features_at, n), Status::bad_header);
     }
-    CHECK_EQ(with(176, std::uint64_t{1000}), Status::bad_header);  // no input map explains it
+    CHECK_EQ(with(n_raw_features_at, std::uint64_t{1000}), Status::bad_header);  // no input map explains it
 }
 
 TEST(must_center_kind) {
@@ -489,7 +492,7 @@ TEST(must_section_order) {
         const std::size_t n = artifact_writer::sections_of(model).size();
         for (std::size_t k = 0; k < n; ++k) {
             const std::uint32_t before = k == 0 ? 0 : artifact_writer::sections_of(model)[k - 1].identifier;
-            for (const std::uint32_t wrong : {before, 0u, 17u, ~0u}) {
+            for (const std::uint32_t wrong : {before, 0u, 21u, ~0u}) {
                 CHECK_EQ(with_sections(model, [=](Sections& s) { s[k].identifier = wrong; }), Status::bad_section);
             }
             if (k == 0) continue;

@@ -427,6 +427,8 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     Section sections[max_sections + 1] = {};
     status = read_sections(bytes, n_bytes, sections);
     if (status != Status::ok) return status;
+    model.has_input_map = sections[section::input_map].offset != 0;
+    if (!model.has_input_map && model.n_raw_features != model.n_features) return Status::bad_header;
     status = read_expansions(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_exact_model(bytes, sections, model);
@@ -445,8 +447,6 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     const Section& names = sections[section::feature_names];
     if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_raw_features))
         return Status::bad_labels;
-    model.has_input_map = sections[section::input_map].offset != 0;
-    if (!model.has_input_map && model.n_raw_features != model.n_features) return Status::bad_header;
     const Section& plan = sections[section::plan];
     if (plan.offset != 0 && !is_utf8(bytes + plan.offset, plan.bytes)) return Status::bad_labels;
     return Status::ok;
