@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from approxsvm.expansion.taylor import CenterChoice, choose_center
 from approxsvm.kernel_model import FloatArray, KernelModel
 
 
@@ -62,8 +63,9 @@ class SecondOrder:
     gamma: float
 
 
-def second_order(model: KernelModel, center: FloatArray) -> SecondOrder:
-    """The expansion to degree 2 about a center, all support vectors at once."""
+def second_order(model: KernelModel, choice: CenterChoice = "mean") -> SecondOrder:
+    """The expansion to degree 2 about the mean of the support vectors, in float32, or the origin."""
+    center = choose_center(model, choice).astype(np.float64)
     shifted = model.dense_support_vectors(0, model.n_sv) - center
     weights = model.coefficients(0) * np.exp(-model.gamma * (shifted**2).sum(axis=1))
     return SecondOrder(

@@ -124,7 +124,7 @@ def check_decision_values(case: Case, fast: approxsvm.CompiledSVC, center: taylo
 def _expansion_values(case: Case, center: taylor.CenterChoice) -> tuple[FloatArray, FloatArray]:
     """Decision values of the expansion in float64, and what float32 rounding may do to them."""
     X = case.data.X_test
-    expansion = reference.second_order(case.model, taylor.choose_center(case.model, center).astype(np.float64))
+    expansion = reference.second_order(case.model, center)
     values = _in_blocks(X, lambda rows: _evaluate(expansion, rows))
     slack = (case.n_features + 32) * _FLOAT32_ROUNDOFF * _in_blocks(X, lambda rows: _magnitude(expansion, rows))
     sample, rows = _reference_rows(case)

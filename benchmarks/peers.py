@@ -18,7 +18,6 @@ from threadpoolctl import ThreadpoolController
 import approxsvm
 from approxsvm import reference
 from approxsvm.artifact import Mode
-from approxsvm.expansion import taylor
 from benchmarks.answers import Labels
 from benchmarks.cases import Case
 from benchmarks.compiled import Models
@@ -206,9 +205,8 @@ class NumpyBlas:
     _BLOCK_ROWS = 512
 
     def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
-        center = taylor.choose_center(case.model, "mean")
-        expansion = reference.second_order(case.model, center.astype(np.float64))
-        self._center = center
+        expansion = reference.second_order(case.model)
+        self._center = expansion.center.astype(np.float32)
         self._quadratic = np.ascontiguousarray(expansion.quadratic, dtype=np.float32)
         self._linear = expansion.linear.astype(np.float32)
         self._constant, self._intercept = np.float32(expansion.constant), np.float32(expansion.intercept)

