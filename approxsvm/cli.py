@@ -229,7 +229,7 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model = approxsvm.read_model(against, n_features=fast.n_features_in_, trust=trust)
+    model = approxsvm.read_any(against, n_features=fast.n_features_in_, trust=trust)
     rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_)
     result = approxsvm.verify(fast, model, rows)
     if as_json:
