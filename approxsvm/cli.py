@@ -359,6 +359,8 @@ def cross_validate(
     used = found.training
     console = Console(highlight=False)
     console.print(f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {mode}", soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, 160)  # no line breaks in files and pipes
     console.print(fold_table(found))
 
 
