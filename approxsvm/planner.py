@@ -268,7 +268,8 @@ class Planner:
         candidates = [Candidate(degree, points, self._bytes(degree, points)) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or c.n_bytes <= limit]
-        return fitting if self._is_forced else [self._tried(c) for c in fitting]
+        judged = not self._is_forced or self._limits.target_error is not None
+        return [self._tried(c) for c in fitting] if judged else fitting
 
     @property
     def _is_forced(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from approxsvm.kernel_model import FloatArray, KernelModel
@@ -46,3 +48,49 @@ def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, F
         linear += weight * 2.0 * model.gamma * shifted
         quadratic += weight * 2.0 * model.gamma**2 * np.outer(shifted, shifted)
     return constant, linear, quadratic
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center (the paper's)."""
+
+    center: FloatArray
+    constant: float
+    linear: FloatArray
+    quadratic: FloatArray
+    intercept: float
+    gamma: float
+
+
+def second_order(model: KernelModel, center: FloatArray) -> SecondOrder:
+    """The expansion to degree 2 about a center, all support vectors at once."""
+    shifted = model.dense_support_vectors(0, model.n_sv) - center
+    weights = model.coefficients(0) * np.exp(-model.gamma * (shifted**2).sum(axis=1))
+    return SecondOrder(
+        center=center,
+        constant=float(weights.sum()),
+        linear=2.0 * model.gamma * weights @ shifted,
+        quadratic=2.0 * model.gamma**2 * (shifted * weights[:, np.newaxis]).T @ shifted,
+        intercept=float(model.intercept[0]),
+        gamma=model.gamma,
+    )
+
+
+def evaluate(expansion: SecondOrder, X: FloatArray) -> FloatArray:
+    """Decision values of an expansion, row by row.
+
+    Parameters
+    ----------
+    expansion : SecondOrder
+    X : ndarray of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+    """
+    values = np.empty(len(X))
+    for row, z in enumerate(X):
+        u = z - expansion.center
+        inner = expansion.constant + expansion.linear @ u + u @ expansion.quadratic @ u
+        values[row] = expansion.intercept + np.exp(-expansion.gamma * (u @ u)) * inner
+    return values

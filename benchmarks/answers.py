@@ -124,7 +124,7 @@ def check_decision_values(case: Case, fast: approxsvm.CompiledSVC, center: taylo
 def _expansion_values(case: Case, center: taylor.CenterChoice) -> tuple[FloatArray, FloatArray]:
     """Decision values of the expansion in float64, and what float32 rounding may do to them."""
     X = case.data.X_test
-    expansion = taylor.expand(case.model, center)
+    expansion = reference.second_order(case.model, taylor.choose_center(case.model, center).astype(np.float64))
     values = _in_blocks(X, lambda rows: _evaluate(expansion, rows))
     slack = (case.n_features + 32) * _FLOAT32_ROUNDOFF * _in_blocks(X, lambda rows: _magnitude(expansion, rows))
     sample, rows = _reference_rows(case)
@@ -166,15 +166,15 @@ def _exact_evaluator(model: approxsvm.KernelModel) -> Callable[[FloatArray], Flo
     return evaluate
 
 
-def _evaluate(expansion: taylor.Expansion, rows: FloatArray) -> FloatArray:
-    u = rows - expansion.center.astype(np.float64)
+def _evaluate(expansion: reference.SecondOrder, rows: FloatArray) -> FloatArray:
+    u = rows - expansion.center
     inner = expansion.constant + np.einsum("ij,ij->i", u @ expansion.quadratic + expansion.linear, u)
     return expansion.intercept + np.exp(-expansion.gamma * np.einsum("ij,ij->i", u, u)) * inner
 
 
-def _magnitude(expansion: taylor.Expansion, rows: FloatArray) -> FloatArray:
+def _magnitude(expansion: reference.SecondOrder, rows: FloatArray) -> FloatArray:
     """Evaluate with every term positive: rounding errors are proportional to this, not to the value."""
-    u = np.abs(rows - expansion.center.astype(np.float64))
+    u = np.abs(rows - expansion.center)
     inner = abs(expansion.constant) + np.einsum(
         "ij,ij->i", u @ np.abs(expansion.quadratic) + np.abs(expansion.linear), u
     )

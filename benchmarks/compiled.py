@@ -35,7 +35,7 @@ def compile_all(case: Case, effort: Effort) -> Compiled:
 
     def compile_in(mode: Mode) -> float:
         start = perf_counter()
-        models[mode] = approxsvm.compile(case.model_path, n_features=case.n_features, mode=mode)
+        models[mode] = approxsvm.compile(case.model_path, case.data.X_train, n_features=case.n_features, mode=mode)
         return perf_counter() - start
 
     seconds = medians({mode: partial(compile_in, mode) for mode in MODES}, effort.compile_rounds)

@@ -29,7 +29,7 @@ class ExactTime:
     sklearn_ratio : float
         scikit-learn's time per row, always on one thread, over this one's.
     first_stage : float
-        Share of the rows that the expansion of degree 2 certified, in mode "certified".
+        Share of the rows that expansions certified, in mode "certified".
     rows_per_stage : dict
         How many rows each of our stages answered.
     differ : int
@@ -87,7 +87,7 @@ def _exact_time(
     case: Case, x: Contender, own: float | None, libsvm: float | None, sklearn: float, checked: _Checked | None
 ) -> ExactTime:
     stages = checked.rows_per_stage if checked else None
-    certified = stages["expansion"] + stages["direction"] if stages else 0
+    certified = sum(stages[name] for name in ("expansion", "direction", "higher_degree")) if stages else 0
     return ExactTime(
         model=case.name,
         peer=x.kind.name,

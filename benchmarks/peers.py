@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from threadpoolctl import ThreadpoolController
 
 import approxsvm
+from approxsvm import reference
 from approxsvm.artifact import Mode
 from approxsvm.expansion import taylor
 from benchmarks.answers import Labels
@@ -205,8 +206,9 @@ class NumpyBlas:
     _BLOCK_ROWS = 512
 
     def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
-        expansion = taylor.expand(case.model, "mean")
-        self._center = expansion.center
+        center = taylor.choose_center(case.model, "mean")
+        expansion = reference.second_order(case.model, center.astype(np.float64))
+        self._center = center
         self._quadratic = np.ascontiguousarray(expansion.quadratic, dtype=np.float32)
         self._linear = expansion.linear.astype(np.float32)
         self._constant, self._intercept = np.float32(expansion.constant), np.float32(expansion.intercept)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from libsvm.svmutil import svm_save_model, svm_train
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import MinMaxScaler
 
 import approxsvm
@@ -31,7 +31,7 @@ def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
     path.write_text("".join(lines))
 
 
-def generate(name: str, options: str, X: Any, y: Any, test: slice) -> None:
+def generate(name: str, options: str, X: Any, y: Any, test: slice, *, degree: int = 2, n_centers: int = 1) -> None:
     """Train on the rows outside `test`, write model, artifact, test rows and exact decision values."""
     train = np.ones(len(X), bool)
     train[test] = False
@@ -39,7 +39,7 @@ def generate(name: str, options: str, X: Any, y: Any, test: slice) -> None:
     write_libsvm_data(HERE / f"{name}.t", X[test], y[test])
     model = approxsvm.read_libsvm_model(HERE / f"{name}.model", n_features=X.shape[1])
     np.savetxt(HERE / f"{name}.values", reference.decision_function(model, X[test]), fmt="%.17g")
-    approxsvm.compile(model).save(HERE / f"{name}.asvm")
+    approxsvm.compile(model, X[train], degree=degree, n_centers=n_centers).save(HERE / f"{name}.asvm")
 
 
 def main() -> None:
@@ -53,6 +53,12 @@ def main() -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X = np.round(MinMaxScaler().fit_transform(X), 4)
     generate("diabetes_svr", "-s 3 -t 2 -c 10 -g 0.1 -p 5", X, y, slice(0, 50))
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y > 0], np.where(y[y > 0] == 1, 1, -1)
+    order = np.random.default_rng(0).permutation(len(X))
+    X, y = X[order], y[order]
+    generate("iris_degree3", "-s 0 -t 2 -c 10 -g 0.2", X, y, slice(0, 30), degree=3)
+    generate("iris_centers", "-s 0 -t 2 -c 10 -g 2", X, y, slice(0, 30), n_centers=20)
 
 
 if __name__ == "__main__":

@@ -7,32 +7,50 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import random_model
 
-from approxsvm import Artifact, ArtifactError, _native
+from approxsvm import Artifact, ArtifactError, KernelModel, _native
 from approxsvm.compiler import compile as compile_model
 
 # Offsets of header fields, from the table in models/FORMAT.md.
 VERSION, N_SECTIONS, FILE_BYTES, CHECKSUM, TASK, MODE, DEGREE, N_FEATURES = 8, 12, 16, 24, 28, 32, 36, 40
-FIRST_INDEX, N_LABELS, GAMMA, INTERCEPT, CONSTANT, INPUT_SCALE, OUTPUT_SCALE = 56, 60, 64, 72, 80, 88, 96
-MAX_SV_NORM, MAX_SV_NORM_ORIGIN, LABEL_KIND, LABEL_DTYPE, CENTER_KIND, TOLERANCE = 104, 112, 120, 124, 176, 184
-CENTER, LINEAR, QUADRATIC, LABELS, CHECK_ROWS, FEATURE_NAMES = range(1, 7)
-BOUND, DIRECTION, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS = range(7, 12)
+FIRST_INDEX, N_LABELS, GAMMA, INPUT_SCALE, TOLERANCE, MAX_SV_NORM, MAX_SV_NORM_ORIGIN = 56, 60, 64, 72, 80, 88, 96
+N_CENTERS, N_DECISIONS, FIRST_REMAINDER_DEGREE, CENTER_KIND, LABEL_KIND, LABEL_DTYPE = 104, 108, 112, 116, 120, 124
+CENTER, DECISIONS, EXPANSIONS, CENTERS, LINEAR, QUADRATIC, HIGHER, DIRECTION, ROUTER = range(1, 10)
+LABELS, CHECK_ROWS, FEATURE_NAMES, PLAN, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS = range(10, 17)
 NAN, INF = float("nan"), float("inf")
 MODES = ("approximate", "certified", "exact")
 
 Change = Callable[[bytearray], Any]
 
 
-def classifier(mode: Any = "certified", **changes: Any) -> Artifact:
+def compiled(model: KernelModel, mode: Any = "certified", *, degree: int = 2, n_centers: int = 1) -> Artifact:
+    """An artifact with that expansion, whether it pays or not."""
+    rows = np.random.default_rng(0).normal(size=(200, model.n_features))
+    forced: dict[str, Any] = {} if mode == "exact" else {"degree": degree, "n_centers": n_centers, "X": rows}
+    return compile_model(model, mode=mode, **forced).artifact
+
+
+def classifier(mode: Any = "certified", *, degree: int = 2, n_centers: int = 1, **changes: Any) -> Artifact:
     """Three features with names and labels 1 and -1; gamma 0.6 gives input_scale 1, 2 gamma / 1^2 = 1.2."""
     arguments: dict[str, Any] = {"n_features": 3, "n_sv": 6, "gamma": 0.6, "feature_names": ("länge", "b", "")}
-    return compile_model(random_model(5, **(arguments | changes)), mode=mode).artifact
+    return compiled(random_model(5, **(arguments | changes)), mode, degree=degree, n_centers=n_centers)
+
+
+def many_centers(mode: Any = "certified") -> Artifact:
+    """Twenty centers in four or five groups."""
+    return classifier(mode, n_centers=20)
+
+
+def deep(mode: Any = "certified") -> Artifact:
+    """One center, degree 4."""
+    return classifier(mode, degree=4)
 
 
 def regressor(mode: Any = "certified") -> Artifact:
-    return compile_model(random_model(5, n_features=3, n_sv=6, gamma=0.6, task="regression"), mode=mode).artifact
+    return compiled(random_model(5, n_features=3, n_sv=6, gamma=0.6, task="regression"), mode)
 
 
 def sealed(data: bytearray) -> bytes:

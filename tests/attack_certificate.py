@@ -1,10 +1,11 @@
 """A long attack on the certificate, by hand: python tests/attack_certificate.py [minutes] [first seed]
 
-Draws models and adversarial rows as tests/test_certificate.py does, only more of them and with more support vectors
-and features, and judges every answer of every mode, target and layout of rows. Stops at the first bound that is broken,
-with the arguments that make it again; otherwise prints how many answers were judged and the worst error / bound of each
-target and stage. Run it after any change to cascade.hpp, certificate.hpp, prepared.hpp, sparse.hpp, rbf.hpp or
-certificate.py.
+Draws models and adversarial rows as tests/test_every_plan.py does, only more of them and with more support vectors,
+features and centers, and judges every answer of every mode, target and layout of rows, with the compiler's own router
+and with one that sends rows anywhere. Stops at the first bound that is broken, with the arguments that make it again;
+otherwise prints how many answers were judged and the worst error / bound of each target, degree and stage. Run it after
+any change to cascade.hpp, certificate.hpp, evaluate.hpp, polynomial.hpp, prepared.hpp, sparse.hpp, rbf.hpp or
+approxsvm/expansion/.
 """
 
 from __future__ import annotations
@@ -14,21 +15,24 @@ import time
 from typing import Any
 
 import numpy as np
-from test_certificate import COEFFICIENTS, STAGES, VECTORS, Tally, random_attack
+from test_every_plan import COEFFICIENTS, VECTORS, Tally, random_attack
 
 
 def draw(seed: int) -> dict[str, Any]:
     """Arguments of random_attack."""
     rng = np.random.default_rng([seed, 1])
+    degree = int(rng.integers(1, 7))
+    most_features = {1: 200, 2: 100, 3: 30, 4: 16, 5: 9, 6: 7}[degree]
     return {
         "seed": seed,
-        "n_sv": int(10 ** rng.uniform(0, 2.9)),
-        "n_features": int(10 ** rng.uniform(0, 2.2)),
+        "n_sv": int(10 ** rng.uniform(0, 2.5)),
+        "n_features": int(most_features ** rng.uniform(0, 1)),
         "scaled_gamma": rng.uniform(-8, 4),
         "offset": float(rng.choice([0.0, 0.0, 0.0, 1.0, 100.0, 1e4, 1e6])),
         "vectors": str(rng.choice(VECTORS)),
         "coefficients": str(rng.choice(COEFFICIENTS)),
-        "choice": str(rng.choice(["mean", "mean", "origin"])),
+        "degree": degree,
+        "n_centers": int(rng.choice([1, 2, 5, 8, 20, 40])),
         "balanced": bool(rng.random() < 0.5),
         "precise": bool(rng.random() < 0.5),
     }
@@ -45,8 +49,8 @@ def attack(minutes: float, seed: int) -> None:
             raise
         n_models += 1
     print(f"{n_models:,} models from seed {seed}, {tally.n_answers:,} answers, no bound broken; worst error / bound:")
-    for (target, stage), ratio in sorted(tally.worst.items()):
-        print(f"  {target:9} {STAGES[stage]:10} {ratio:.4f}")
+    for (target, degree, stage), ratio in sorted(tally.worst.items()):
+        print(f"  {target:9} degree {degree} {stage:13} {ratio:.4f}")
 
 
 if __name__ == "__main__":

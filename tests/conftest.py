@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from predict_tool import Files, Libsvm
 
 from approxsvm import KernelModel, _native
 
@@ -65,3 +66,13 @@ def random_model(
     if task == "classification":
         arguments |= {"labels": np.array([1, -1]), "n_support": np.array([n_sv // 2, n_sv - n_sv // 2])}
     return KernelModel(**(arguments | changes))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def libsvm(files: Files) -> Libsvm:
+    return Libsvm(files)

@@ -11,23 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 from artifact_changes import (
-    BOUND,
     CENTER,
     CENTER_KIND,
+    CENTERS,
     CHECK_ROWS,
     CHECKSUM,
-    CONSTANT,
+    DECISIONS,
     DEGREE,
     DIRECTION,
     DUAL_COEF,
     EXACT_CHECK_ROWS,
+    EXPANSIONS,
     FEATURE_NAMES,
     FILE_BYTES,
     FIRST_INDEX,
+    FIRST_REMAINDER_DEGREE,
     GAMMA,
+    HIGHER,
     INF,
     INPUT_SCALE,
-    INTERCEPT,
     LABEL_DTYPE,
     LABEL_KIND,
     LABELS,
@@ -36,12 +38,15 @@ from artifact_changes import (
     MAX_SV_NORM_ORIGIN,
     MODE,
     MODES,
+    N_CENTERS,
+    N_DECISIONS,
     N_FEATURES,
     N_LABELS,
     N_SECTIONS,
     NAN,
-    OUTPUT_SCALE,
+    PLAN,
     QUADRATIC,
+    ROUTER,
     SUPPORT_VECTORS,
     TASK,
     TOLERANCE,
@@ -50,10 +55,12 @@ from artifact_changes import (
     changed,
     classifier,
     content,
+    deep,
     entries,
     entry,
     field,
     is_read_natively,
+    many_centers,
     number,
     refused,
     regressor,
@@ -63,16 +70,18 @@ from artifact_changes import (
 )
 
 from approxsvm import Artifact, ArtifactError, _native
-from approxsvm import artifact as artifacts
+from approxsvm.artifact import SECTIONS
 
 REPOSITORY = Path(__file__).parent.parent
-ALL_SECTIONS = artifacts._SECTIONS
-# Sections that an artifact of each mode cannot do without; labels apart.
+# Sections that an artifact of each mode cannot do without, if it has one center and degree 2; labels apart.
+EXPANDED = (CENTER, DECISIONS, EXPANSIONS, LINEAR, QUADRATIC, CHECK_ROWS)
 NEEDED = {
-    "approximate": (CENTER, LINEAR, QUADRATIC, CHECK_ROWS, BOUND),
-    "certified": (CENTER, LINEAR, QUADRATIC, CHECK_ROWS, BOUND, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS),
-    "exact": (CENTER, BOUND, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS),
+    "approximate": EXPANDED,
+    "certified": (*EXPANDED, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS),
+    "exact": (CENTER, DECISIONS, DUAL_COEF, SUPPORT_VECTORS, EXACT_CHECK_ROWS),
 }
+# Positions in a record of section expansions.
+CONSTANT, OUTPUT_SCALE, NORMS, CONTRACTION, MAX_NORM, RECORD = 0, 1, 2, 12, 14, 18
 
 
 def padding(data: bytearray) -> None:
@@ -86,7 +95,7 @@ def last_byte(data: bytearray) -> None:
 
 
 def swap_two_sections(data: bytearray) -> None:
-    first, second = (entries(data)[i][0] for i in (CENTER, LINEAR))
+    first, second = (entries(data)[i][0] for i in (CENTER, DECISIONS))
     data[first : first + 4], data[second : second + 4] = data[second : second + 4], data[first : first + 4]
 
 
@@ -94,50 +103,58 @@ def append_zeros(data: bytearray) -> None:
     data += bytes(64)
 
 
-# Name of the MUST, what breaks it, a part of the message; then only those that Python alone checks.
+# The first section and the last, and their places in the table.
+ENDS = ((CENTER, 0), (EXACT_CHECK_ROWS, 12))
+
+# Name of the MUST, what breaks it, a part of the message.
 BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
-    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 3, 2**32 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (12, 2**32 - 1)),
+    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 4, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (17, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (3, 2**32 - 1)),
-    *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 1, 3)),
+    *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
+    *(("n_centers", field(N_CENTERS, "I", n), f"n_centers is {n}") for n in (0, 2**20 + 1, 2**32 - 1)),
+    *(("n_decisions", field(N_DECISIONS, "I", n), f"n_decisions is {n}") for n in (0, 2, 2**32 - 1)),
+    *(
+        ("first_remainder_degree", field(FIRST_REMAINDER_DEGREE, "I", n), f"first_remainder_degree is {n}")
+        for n in (0, 2, 10, 2**32 - 1)
+    ),
     *(("n_features", field(N_FEATURES, "Q", n), f"n_features is {n}") for n in (0, 2**20 + 1, 2**32 + 3, 2**64 - 1)),
     ("first_index", field(FIRST_INDEX, "I", 2), "first_index is 2"),
     *(("n_labels", field(N_LABELS, "I", n), f"needs 2 labels, found {n}") for n in (0, 1, 3)),
     *(("gamma", field(GAMMA, "d", x), "gamma is") for x in (-1.0, NAN, INF)),
     *(("gamma", field(GAMMA, "d", x), r"2 gamma / input_scale\^2 is") for x in (0.4, 2.0, 1e300)),
-    *(("intercept", field(INTERCEPT, "d", x), "intercept is") for x in (NAN, INF, -INF)),
-    *(("constant", field(CONSTANT, "d", x), "constant is") for x in (NAN, INF, 1.0000000000000002, -1.5)),
     *(("input_scale", field(INPUT_SCALE, "d", x), "input_scale is") for x in (0.0, -1.0, 1.5, NAN, INF, 2.0**101)),
     *(("input_scale", field(INPUT_SCALE, "d", x), r"input_scale\^2 is") for x in (2.0, 0.5)),
-    *(("output_scale", field(OUTPUT_SCALE, "d", x), "output_scale is") for x in (0.0, -1.0, 3.0, NAN, INF, 2.0**1001)),
     *(("max_sv_norm", field(MAX_SV_NORM, "d", x), "max_sv_norm is") for x in (-1.0, NAN)),
     *(("max_sv_norm_origin", field(MAX_SV_NORM_ORIGIN, "d", x), "max_sv_norm_origin is") for x in (-1.0, NAN)),
     ("label_kind", field(LABEL_KIND, "I", 4), "label_kind is 4"),
     ("label_kind", field(LABEL_KIND, "I", 0), "kind 0"),
-    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (140, 143, 180, 183)),
+    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (140, 143, 176, 191)),
     *(("tolerance", field(TOLERANCE, "d", x), "tolerance is") for x in (0.0, -1.0, NAN, -INF)),
     ("center_kind", field(CENTER_KIND, "I", 2), "center_kind is 2"),
     ("section_order", swap_two_sections, "section 0 has identifier 2|section 1 has identifier 1"),
     ("section_order", entry(CENTER, 0, "I", 0), "section 0 has identifier 0"),
-    ("section_order", entry(LINEAR, 0, "I", 1), "section 1 has identifier 1"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 12), "section 10 has identifier 12"),
-    *(("section_reserved", entry(k, 4, "I", 1), f"section {k - 1}") for k in (1, 4, 11)),
-    *(("section_offset", entry(k, 8, "Q", n), f"section {k - 1} takes") for k in (1, 11) for n in (0, 64, 2**64 - 64)),
-    *(("section_offset", entry(k, 16, "Q", n), f"section {k - 1} takes") for k in (1, 11) for n in (2**63, 2**64 - 1)),
+    ("section_order", entry(DECISIONS, 0, "I", 1), "section 1 has identifier 1"),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 17), "section 12 has identifier 17"),
+    *(("section_reserved", entry(k, 4, "I", 1), f"section {p}") for k, p in ((1, 0), (5, 3), (16, 12))),
+    *(("section_offset", entry(k, 8, "Q", n), f"section {p} takes") for k, p in ENDS for n in (0, 64, 2**64 - 64)),
+    *(("section_offset", entry(k, 16, "Q", n), f"section {p} takes") for k, p in ENDS for n in (2**63, 2**64 - 1)),
     ("padding", padding, "padding before section 1"),
     ("padding", last_byte, "follow the last section"),
     ("padding", append_zeros, "follow the last section"),
     *(
         ("modes", content({identifier: None}), f"section {name} ")
-        for identifier, name in ((k, ALL_SECTIONS[k - 1]) for k in NEEDED["certified"])
+        for identifier, name in ((k, SECTIONS[k - 1]) for k in NEEDED["certified"])
     ),
     *(
         (name, content({identifier: wrong}), f"section {name} has")
-        for identifier, name in ((k, ALL_SECTIONS[k - 1]) for k in (CENTER, LINEAR, QUADRATIC, BOUND, DIRECTION))
-        for wrong in (b"", bytes(8), bytes(28), bytes(132))
+        for identifier, name in (
+            (k, SECTIONS[k - 1]) for k in (CENTER, DECISIONS, EXPANSIONS, LINEAR, QUADRATIC, DIRECTION)
+        )
+        for wrong in (b"", bytes(8), bytes(28), bytes(148))
     ),
     *(("center", number(CENTER, 2, "f", x), "number 2 of section center") for x in (NAN, INF, -INF)),
     *(("linear", number(LINEAR, 1, "f", x), "number 1 of section linear") for x in (NAN, INF, 1.0000001, -2.0)),
@@ -146,7 +163,32 @@ BROKEN: list[tuple[str, Change, str]] = [
         for x in (NAN, INF, 2.0000002, -9.0)
     ),
     *(("direction", number(DIRECTION, 3, "f", x), "number 3 of section direction") for x in (NAN, -INF, -2.0000002)),
-    *(("bound", number(BOUND, k, "d", x), "bound holds") for k in (0, 8, 11, 15) for x in (NAN, INF, -1.0, -5e-324)),
+    *(("decisions", number(DECISIONS, 0, "d", x), "intercept of section decisions") for x in (NAN, INF, -INF)),
+    *(
+        ("decisions", number(DECISIONS, k, "d", x), f"{name} in section decisions")
+        for k, name in ((1, "total"), (2, "sum_moduli"))
+        for x in (NAN, INF, -1.0, -5e-324)
+    ),
+    *(
+        ("expansions", number(EXPANSIONS, CONSTANT, "d", x), "a constant of section expansions")
+        for x in (NAN, INF, 1.0000000000000002, -1.5)
+    ),
+    *(
+        ("expansions", number(EXPANSIONS, OUTPUT_SCALE, "d", x), "an output_scale of section expansions")
+        for x in (0.0, -1.0, 3.0, NAN, INF, 2.0**1001)
+    ),
+    *(
+        ("expansions", number(EXPANSIONS, CONTRACTION, "d", x), "a contraction of section expansions")
+        for x in (0.0, -1.0, 0.75, 2.0, NAN, INF)
+    ),
+    *(
+        ("expansions", number(EXPANSIONS, k, "d", x), "in section expansions is NaN, negative or infinite")
+        for k in range(NORMS, RECORD)
+        if k != CONTRACTION
+        for x in (NAN, -1.0, -5e-324, *(() if k == MAX_NORM else (INF,)))
+    ),
+    ("plan", content({PLAN: b"\xff"}), "section plan is not UTF-8"),
+    ("plan", content({PLAN: b"a\xed\xa0\x80"}), "section plan is not UTF-8"),
     *(("dual_coef", content({DUAL_COEF: x}), "section dual_coef has") for x in (bytes(7), bytes(49))),
     *(("dual_coef", content({DUAL_COEF: bytes(8 * n)}), "section support_vectors") for n in (0, 5, 7)),
     *(("dual_coef", number(DUAL_COEF, k, "d", x), "dual_coef holds") for k in (0, 5) for x in (NAN, INF, -INF)),
@@ -176,18 +218,71 @@ BROKEN: list[tuple[str, Change, str]] = [
 ]
 
 
+# What only many centers have; the router has 20 of them in some groups.
+ROUTED = many_centers()
+N_GROUPS, N_PANELS = struct.unpack_from("<2I", section(ROUTED, ROUTER))
+MEMBERS = 2 + N_GROUPS + 1
+HEAD = 4 * (MEMBERS + 16 * N_PANELS)
+
+
+def router_padding(data: bytearray) -> None:
+    data[entries(data)[ROUTER][1] + HEAD] = 1
+
+
+BROKEN_CENTERS: list[tuple[str, Change, str]] = [
+    *(("centers", content({CENTERS: x}), "section centers") for x in (None, b"", bytes(80), bytes(244))),
+    *(("centers", number(CENTERS, k, "f", x), f"number {k} of section") for k in (0, 59) for x in (NAN, INF)),
+    *(
+        ("expansions", number(EXPANSIONS, 19 * RECORD + k, "d", NAN), "of section expansions|in section expansions")
+        for k in range(RECORD)
+    ),
+    *(("router_counts", content({ROUTER: x}), "section router") for x in (None, b"", bytes(7), bytes(8), bytes(640))),
+    *(("router_counts", number(ROUTER, 0, "I", n), "section router has") for n in (0, 21, 10**6, 2**32 - 1)),
+    *(("router_counts", number(ROUTER, 1, "I", n), "section router has") for n in (0, N_PANELS + 1, 2**32 - 1)),
+    *(("router_starts", number(ROUTER, 2, "I", n), "the lists of section router") for n in (1, 2**32 - 1)),
+    *(("router_starts", number(ROUTER, 3, "I", n), "the lists of section router") for n in (0, N_PANELS, 2**32 - 1)),
+    *(("router_starts", number(ROUTER, 2 + N_GROUPS, "I", n), "the lists of section router") for n in (0, 2**31)),
+    *(
+        ("router_members", number(ROUTER, MEMBERS + k, "I", n), f"section router names center {n}")
+        for k in (0, 16 * N_PANELS - 1)
+        for n in (20, 2**32 - 1)
+    ),
+    ("router_padding", router_padding, "the padding inside section router"),
+    *(
+        ("router_panels", number(ROUTER, -(-HEAD // 64) * 16 + k, "f", x), "a point of section router")
+        for k in (0, 5, 64 * (1 + N_PANELS) - 1)
+        for x in (NAN, INF, -INF)
+    ),
+]
+BROKEN_HIGHER: list[tuple[str, Change, str]] = [
+    *(("higher", content({HIGHER: x}), "section higher") for x in (None, b"", bytes(96), bytes(104))),
+    *(
+        ("higher", number(HIGHER, k, "f", x), f"number {k} of section higher")
+        for k in (0, 24)
+        for x in (NAN, INF, 720.0001, -720.0001)
+    ),
+]
+ALL_BROKEN = [
+    *((*broken, classifier()) for broken in BROKEN),
+    *((*broken, ROUTED) for broken in BROKEN_CENTERS),
+    *((*broken, deep()) for broken in BROKEN_HIGHER),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "change", "message"), BROKEN, ids=[f"{name}-{k}" for k, (name, _, _) in enumerate(BROKEN)]
+    ("name", "change", "message", "artifact"),
+    ALL_BROKEN,
+    ids=[f"{broken[0]}-{k}" for k, broken in enumerate(ALL_BROKEN)],
 )
-def test_must(name: str, change: Change, message: str) -> None:
-    refused(changed(change), message)
+def test_must(name: str, change: Change, message: str, artifact: Artifact) -> None:
+    refused(changed(change, artifact), message)
 
 
 def test_every_must_of_the_format_is_broken_here() -> None:
     named = names_of_the_format()
     elsewhere = {"file_bytes", "checksum", "label_dtype", "check_row_value", "exact_check_row_value"}
     assert elsewhere <= named
-    assert named - elsewhere == {name for name, _, _ in BROKEN}
+    assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
 
 
 def test_every_must_of_the_format_is_broken_in_the_native_tests() -> None:
@@ -207,26 +302,50 @@ def names_of_the_format() -> set[str]:
 def test_must_modes(mode: str) -> None:
     artifact = classifier(mode)
     for identifier in NEEDED[mode]:
-        refused(changed(content({identifier: None}), artifact), f"section {ALL_SECTIONS[identifier - 1]} ")
+        refused(changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} ")
     refused(changed(content({LABELS: None}), artifact), "needs 2 labels")
-    for identifier in (FEATURE_NAMES, DIRECTION):
+    for identifier in (FEATURE_NAMES, DIRECTION, PLAN):
         data = changed(content({identifier: None}), artifact)
         assert Artifact(data).mode == mode
         _native.Predictor(data)
-    whole = classifier("certified")
-    for identifier in set(entries(whole.data)) - set(entries(artifact.data)):
-        for extra in (section(whole, identifier), b""):
-            message = f"section {ALL_SECTIONS[identifier - 1]} "
-            refused(changed(content({identifier: extra}), artifact), message)
-    for k, other in enumerate(MODES):
-        if other != mode:
+    for other in (classifier("certified"), many_centers(), deep()):
+        for identifier in set(entries(other.data)) - set(entries(artifact.data)) - {PLAN}:
+            for extra in (section(other, identifier), b""):
+                message = f"section {SECTIONS[identifier - 1]} "
+                refused(changed(content({identifier: extra}), artifact), message)
+    for k, name in enumerate(MODES):
+        if name != mode:
             refused(changed(field(MODE, "I", k), artifact), "section|degree")
+
+
+@pytest.mark.parametrize("mode", ["approximate", "certified"])
+def test_must_modes_of_many_centers_and_higher_degrees(mode: str) -> None:
+    for artifact, identifiers in ((many_centers(mode), (CENTERS, ROUTER)), (deep(mode), (HIGHER,))):
+        for identifier in identifiers:
+            refused(changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} ")
+    for identifier in (DIRECTION, PLAN):
+        data = changed(content({identifier: None}), many_centers(mode))
+        assert Artifact(data).n_centers > 1
+        _native.Predictor(data)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_must_degree(mode: str) -> None:
-    for degree in {0, 1, 2, 3, 2**32 - 1} - {0 if mode == "exact" else 2}:
+    for degree in {0, 7, 2**32 - 1} - {0 if mode == "exact" else 2}:
         refused(changed(field(DEGREE, "I", degree), classifier(mode)), f"degree is {degree}")
+    for degree in (1, 3, 6):  # the sections do not suit it
+        message = f"degree is {degree}" if mode == "exact" else "section|first_remainder_degree"
+        refused(changed(field(DEGREE, "I", degree), classifier(mode)), message)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_must_n_centers(mode: str) -> None:
+    for n_centers in (2, 2**20):
+        refused(changed(field(N_CENTERS, "I", n_centers), classifier(mode)), "section|n_centers")
+    if mode != "exact":
+        artifact = many_centers(mode)
+        for n_centers in (1, artifact.n_centers - 1, artifact.n_centers + 1):
+            refused(changed(field(N_CENTERS, "I", n_centers), artifact), "section")
 
 
 @pytest.mark.parametrize("wrong", [-64, -1, 1, 64])
@@ -366,8 +485,9 @@ def test_readers_agree_on_corrupt_bytes(mode: str) -> None:
     """Both readers take the same bytes, label_dtype aside; nothing but ArtifactError comes out."""
     rng = np.random.default_rng(0)
     n_taken = 0
-    for artifact in (classifier(mode), regressor(mode), classifier(mode, labels=np.array(["ja", "nein"]))):
-        for i in range(len(artifact.data)):
+    others = () if mode == "exact" else (deep(mode), many_centers(mode))
+    for artifact in (classifier(mode), regressor(mode), classifier(mode, labels=np.array(["ja", "nein"])), *others):
+        for i in range(0, len(artifact.data), 1 if len(artifact.data) < 5000 else 3):
             data = bytearray(artifact.data)
             data[i] ^= int(rng.integers(1, 256))
             mutated = sealed(data) if i not in range(FILE_BYTES, CHECKSUM + 4) else bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import pickle
 from pathlib import Path
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from artifact_changes import INF, MODES, classifier, regressor
+from artifact_changes import INF, MODES, classifier, compiled, deep, many_centers, regressor
 from conftest import random_model
 
 import approxsvm
-from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native, reference
-from approxsvm import artifact as artifacts
+from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native, assembly, reference
+from approxsvm.artifact import n_monomials
 from approxsvm.compiler import compile as compile_model
-from approxsvm.expansion import taylor
-from approxsvm.expansion.certificate import certify
+from approxsvm.estimators import estimator_for
+from approxsvm.expansion.centers import choose_centers
+from approxsvm.expansion.stack import expand_and_certify
 
 # --- round trips ---
 
@@ -173,19 +175,65 @@ def test_write_into_a_read_only_folder(tmp_path: Path) -> None:
 # --- contents ---
 
 
-@pytest.mark.parametrize("d", [*range(1, 26), 63, 64, 65, 130])
-def test_unpack_triangle_undoes_packing(d: int) -> None:
-    matrix = np.random.default_rng(d).integers(-100, 100, (d, d)).astype(np.float64)
-    matrix = matrix + matrix.T
-    packed = artifacts._pack_triangle(matrix)
-    assert packed.shape == (d * (d + 1) // 2,)
-    assert (artifacts.unpack_triangle(packed.astype(np.float32), d) == matrix).all()
-    position = 0  # the order as the format says it, entry by entry
-    for first in range(0, d, 8):
-        for column in range(first, d):
-            for row in range(first, min(first + 8, column + 1)):
-                assert packed[position] == matrix[row, column] * (1 if row == column else 2)
-                position += 1
+def in_storage_order(first: int, d: int, degree: int) -> list[tuple[int, ...]]:
+    """The variables of every monomial, as the format says it."""
+    if degree == 2:
+        return [
+            (row, column)
+            for panel in range(first, d, 8)
+            for column in range(panel, d)
+            for row in range(panel, min(panel + 8, column + 1))
+        ]
+    return [(i, *rest) for i in range(first, d) for rest in in_storage_order(i, d, degree - 1)]
+
+
+@pytest.mark.parametrize(
+    ("d", "degree"),
+    [
+        *((d, 2) for d in (*range(1, 26), 63, 64, 65, 130)),
+        *((d, 3) for d in (1, 2, 7, 8, 9, 17)),
+        (9, 4),
+        (3, 5),
+        (2, 6),
+    ],
+)
+def test_storage_order_is_that_of_the_format(d: int, degree: int) -> None:
+    lexicographic = list(itertools.combinations_with_replacement(range(d), degree))
+    order = assembly._storage_order(d, degree)
+    assert [lexicographic[k] for k in order] == in_storage_order(0, d, degree)
+    assert len(order) == n_monomials(d, degree)
+
+
+def tensor_entries(artifact: Artifact, c: int, row: npt.NDArray[np.float64]) -> float:
+    """The decision value about center c, from the stored numbers by the formula of the format."""
+    d, degree = artifact.n_features, artifact.header["degree"]
+    numbers, center = artifact.expansion_numbers()[c], artifact.centers()[c]
+    u = (row - center) * artifact.header["input_scale"]
+    inner = numbers["constant"] + artifact.coefficients("linear").reshape(-1, d)[c] @ u
+    sizes = {"quadratic": (2, 2), "higher": (3, degree)}
+    for name, (lowest, highest) in sizes.items():
+        monomials = [m for k in range(lowest, min(highest, degree) + 1) for m in in_storage_order(0, d, k)]
+        if monomials:
+            coefficients = artifact.coefficients(name).reshape(-1, len(monomials))[c].astype(float)
+            inner += coefficients @ [np.prod(u[list(m)]) for m in monomials]
+    s = 2.0 * artifact.header["gamma"] * float(((row - center) ** 2).sum())
+    intercept = artifact.decision_numbers()["intercept"][0]
+    return float(intercept + numbers["output_scale"] * np.exp(-0.5 * s) * inner)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("n_centers", [1, 20])
+def test_the_formula_of_the_format_gives_the_model(degree: int, n_centers: int) -> None:
+    """Near a center the more closely, the higher the degree."""
+    model = random_model(8, n_features=3, n_sv=30)
+    artifact = compiled(model, "approximate", degree=degree, n_centers=n_centers)
+    for c, center in enumerate(artifact.centers()):
+        row = center + 0.1 * np.random.default_rng(c).normal(size=3)
+        exact = reference.decision_function(model, row[np.newaxis])[0, 0]
+        s = 0.2 * float(((row - center) ** 2).sum())
+        assert abs(tensor_entries(artifact, c, row) - exact) <= np.abs(model.dual_coef).sum() * (
+            s ** (degree / 2 + 0.5) + 1e-6
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -193,12 +241,16 @@ def test_unpack_triangle_undoes_packing(d: int) -> None:
 @pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 17, 130])
 def test_what_was_compiled_comes_back(d: int, task: str, mode: Any) -> None:
     model = random_model(4, n_features=d, gamma=0.5 / d, task=task)
-    artifact = compile_model(model, mode=mode).artifact
+    artifact = compiled(model, mode)
     assert (artifact.mode, artifact.task, artifact.n_features) == (mode, task, d)
     assert artifact.header["degree"] == (0 if mode == "exact" else 2)
+    assert artifact.n_centers == len(artifact.centers()) == (0 if mode == "exact" else 1)
     assert artifact.header["n_support_vectors"] == 40
-    assert artifact.bound_numbers().shape == (16,)
-    assert artifact.bound_numbers()[11] >= np.abs(model.dual_coef).sum()
+    decisions, expansions = artifact.decision_numbers(), artifact.expansion_numbers()
+    assert decisions.shape == (1,)
+    assert decisions["sum_moduli"][0] >= np.abs(model.dual_coef).sum()
+    assert decisions["intercept"][0] == model.intercept[0]
+    assert expansions.shape == (0 if mode == "exact" else 1,)
     assert len(artifact.check_rows()) == (0 if mode == "exact" else 2)
     assert len(artifact.check_rows("exact_check_rows")) == (0 if mode == "approximate" else 2)
     if mode == "approximate":
@@ -208,8 +260,21 @@ def test_what_was_compiled_comes_back(d: int, task: str, mode: Any) -> None:
         assert (artifact.dual_coef() == model.dual_coef[0]).all()
         assert (artifact.support_vectors() == model.support_vectors).all()
     assert len(artifact.coefficients("direction")) == (d * (d + 1) // 2 if mode == "certified" else 0)
-    if mode == "exact":
-        assert (artifact.bound_numbers()[np.arange(16) != 11] == 0.0).all()
+    assert (decisions["total"][0] == 0.0) == (mode == "exact")
+
+
+def test_many_centers_come_back() -> None:
+    artifact = many_centers()
+    assert artifact.n_centers == 20
+    assert artifact.centers().shape == (20, 3)
+    assert len(np.unique(artifact.centers(), axis=0)) == 20
+    assert artifact.expansion_numbers().shape == (20,)
+    assert artifact.coefficients("linear").shape == (60,)
+    assert artifact.coefficients("quadratic").shape == artifact.coefficients("direction").shape == (120,)
+    assert artifact.coefficients("higher").size == 0
+    assert artifact.plan == "20 centers of degree 2, as asked for"
+    assert deep().coefficients("higher").shape == (10 + 15,)
+    assert deep().coefficients("direction").size == 0
 
 
 def test_center_and_tolerance_are_written() -> None:
@@ -222,24 +287,39 @@ def test_center_and_tolerance_are_written() -> None:
         assert (origin.header["center_kind"], compile_model(model, mode=mode).artifact.header["center_kind"]) == (0, 1)
 
 
-def test_the_builders_take_any_center() -> None:
+def test_build_takes_any_center() -> None:
     model = random_model(7, labels=np.array(["ja", "nein"]))
     center = np.full(7, 0.25, np.float32)
     norms = (float(np.linalg.norm(model.support_vectors - center, axis=1).max()), 9.0)
-    exact = artifacts.build_exact(model, center, norms, 0.5)
+    frame = assembly.Frame(center, "origin", *norms)
+    exact = assembly.build(model, "exact", frame, tolerance=0.5, plan="weil es so ist: größer")
     assert (exact.center == center).all()
     assert (exact.header["max_sv_norm"], exact.header["max_sv_norm_origin"], exact.header["tolerance"]) == (*norms, 0.5)
-    expansion = taylor.expand(model, "origin")
-    certificate = certify(model, expansion)
-    for mode in ("approximate", "certified"):
-        artifact = artifacts.build_expansion(model, expansion, certificate, mode, 0.25)
-        assert (artifact.header["tolerance"], artifact.header["center_kind"]) == (0.25, 0)
-        assert (artifact.bound_numbers()[:9] == certificate.norms).all()
-        numbers = (certificate.remainder, certificate.total, certificate.sum_moduli, certificate.coefficient_error)
-        assert tuple(artifact.bound_numbers()[9:13]) == numbers
-        _native.Predictor(artifact.data)
-    scaled = artifacts.unpack_triangle(artifact.coefficients("direction"), 7) * artifact.bound_numbers()[13]
-    assert np.abs(scaled - certificate.direction).max() <= 1e-6 * np.abs(certificate.direction).max()
+    assert exact.plan == "weil es so ist: größer"
+    rows = np.random.default_rng(0).normal(size=(100, 7))
+    centers, router = choose_centers(rows, 18)
+    for points, way in ((center[np.newaxis], None), (centers, router)):
+        expansions, certificates = expand_and_certify(model, points, 2)
+        expanded = assembly.Expanded(points, 2, expansions, certificates, way)
+        for mode in ("approximate", "certified"):
+            artifact = assembly.build(model, mode, frame, expanded, tolerance=0.25)  # type: ignore[arg-type]
+            assert (artifact.header["tolerance"], artifact.header["center_kind"]) == (0.25, 0)
+            assert artifact.header["first_remainder_degree"] == certificates.first_remainder_degree
+            assert (artifact.centers() == points).all()
+            numbers = artifact.expansion_numbers()
+            assert (numbers["norms"] == certificates.norms).all()
+            assert (numbers["remainder"] == certificates.remainders).all()
+            assert (numbers["contraction"] == certificates.contractions).all()
+            assert (numbers["coefficient_error"] == certificates.coefficient_errors).all()
+            assert (numbers["max_sv_norm"] == expansions.max_sv_norms).all()
+            assert artifact.decision_numbers()["total"][0] == certificates.total
+            assert artifact.plan == ""
+            _native.Predictor(artifact.data)
+        order = in_storage_order(0, 7, 2)
+        found = artifact.coefficients("direction").reshape(-1, 28) * numbers["direction_scale"][:, np.newaxis]
+        lexicographic = list(itertools.combinations_with_replacement(range(7), 2))
+        expected = certificates.directions[:, [lexicographic.index(m) for m in order]]
+        assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -250,17 +330,16 @@ def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
     for seed, (gamma, scale, shift) in enumerate([(0.5 / d, 1.0, 0.0), (1e-6, 100.0, 1e4), (50.0, 0.05, -3.0)]):
         model = random_model(seed, n_features=d, gamma=gamma, task=task)
         vectors = np.asarray(model.support_vectors) * scale + shift
-        artifact = compile_model(
-            random_model(seed, n_features=d, gamma=gamma, task=task, support_vectors=vectors), mode=mode
-        ).artifact
+        artifact = compiled(random_model(seed, n_features=d, gamma=gamma, task=task, support_vectors=vectors), mode)
         assert _native.Predictor(artifact.data).target == target
 
 
 def error_and_promise(model: KernelModel, mode: Any, rows: npt.NDArray[np.float64]) -> tuple[float, float]:
     """The largest error over some rows, and the most it may be: the promise, or a share of the coefficients."""
-    compiled = compile_model(model, mode=mode)
-    error = np.abs(compiled.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()
-    promise = compiled.artifact.header["tolerance"]
+    forced: dict[str, Any] = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
+    fast = compile_model(model, mode=mode, **forced)
+    error = np.abs(fast.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()
+    promise = fast.artifact.header["tolerance"]
     share = 1e-3 * np.abs(model.dual_coef).sum()
     # The reference rounds like float64 sums do.
     return float(error), float(promise + 1e-12 * share if mode != "approximate" else share)
@@ -288,10 +367,10 @@ def test_gamma_beyond_the_format(gamma: float, scale: float) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_gamma_zero_is_a_constant(mode: Any, target: str) -> None:
-    compiled = compile_model(random_model(1, gamma=0.0, task="regression"), mode=mode)
+    fast = estimator_for(compiled(random_model(1, gamma=0.0, task="regression"), mode))
     rows = np.array([[0.0] * 7, [1e30] * 7, [1e300] * 7, [-1.0] * 7])
     model = random_model(1, gamma=0.0, task="regression")
-    np.testing.assert_allclose(compiled.predict(rows), model.dual_coef.sum() + model.intercept[0], rtol=1e-12)
+    np.testing.assert_allclose(fast.predict(rows), model.dual_coef.sum() + model.intercept[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -303,8 +382,7 @@ def test_gamma_zero_is_a_constant(mode: Any, target: str) -> None:
     ],
 )
 def test_extreme_coefficients(size: float, gamma: float, mode: Any) -> None:
-    if mode == "exact":
-        size = min(size, 1e299)  # there the moduli of the coefficients must add up to 2^1000 at most
+    size = min(size, 1e299)  # the moduli of the coefficients must add up to 2^1000 at most
     rng = np.random.default_rng(2)
     vectors = rng.normal(size=(40, 7)) * 0.05 / np.sqrt(gamma)
     changes = {"support_vectors": vectors, "dual_coef": rng.normal(size=(1, 40)) * size, "intercept": np.zeros(1)}
@@ -323,6 +401,6 @@ def test_coefficients_beyond_the_format(size: float, mode: Any) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_no_support_vectors_is_a_constant(mode: Any, target: str) -> None:
     changes = {"support_vectors": np.empty((0, 7)), "dual_coef": np.empty((1, 0)), "intercept": np.array([1.5])}
-    compiled = compile_model(random_model(3, task="regression", **changes), mode=mode)
-    assert (compiled.predict(np.ones((3, 7))) == 1.5).all()
-    assert compiled.artifact.support_vectors().shape == (0, 7)
+    fast = estimator_for(compiled(random_model(3, task="regression", **changes), mode))
+    assert (fast.predict(np.ones((3, 7))) == 1.5).all()
+    assert fast.artifact.support_vectors().shape == (0, 7)

@@ -16,6 +16,12 @@ from approxsvm import reference
 from approxsvm.errors import InputError, UnsupportedModelError
 
 
+def compile_with_expansion(model, mode="certified", **options):
+    """An expansion, whether it pays or not: models of tests are small."""
+    forced = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
+    return approxsvm.compile(model, mode=mode, **(forced | options))
+
+
 @pytest.fixture(scope="module")
 def svc():
     X, y = make_classification(600, 8, n_informative=6, flip_y=0.2, random_state=3)
@@ -25,7 +31,7 @@ def svc():
 @pytest.mark.parametrize("mode", ["certified", "exact"])
 def test_labels_equal_scikit_learns(svc, mode):
     model, X, y = svc
-    fast = approxsvm.compile(model, mode=mode)
+    fast = compile_with_expansion(model, mode=mode)
     for rows in (X, csr_array(X), X[:3]):
         np.testing.assert_array_equal(fast.predict(rows), model.predict(X[: rows.shape[0]]))
     assert fast.score(X, y) == model.score(X, y)
@@ -35,7 +41,7 @@ def test_labels_equal_scikit_learns(svc, mode):
 @pytest.mark.parametrize("mode", ["certified", "approximate", "exact"])
 def test_error_bounds_hold_and_certified_rows_are_right(svc, mode):
     model, X, _ = svc
-    fast = approxsvm.compile(model, mode=mode)
+    fast = compile_with_expansion(model, mode=mode)
     exact = -reference.decision_function(approxsvm.read_model(model), X)[:, 0]
     assert (np.abs(fast.decision_function(X) - exact) <= fast.error_bound(X) + 1e-10).all()
     certified = fast.certified(X)
@@ -45,7 +51,7 @@ def test_error_bounds_hold_and_certified_rows_are_right(svc, mode):
 
 def test_rows_per_stage_count_every_row_once(svc):
     model, X, _ = svc
-    fast = approxsvm.compile(model)
+    fast = compile_with_expansion(model)
     assert sum(fast.rows_per_stage.values()) == 0
     assert fast.summary.certified_fraction is None
     fast.predict(X)
@@ -56,7 +62,7 @@ def test_rows_per_stage_count_every_row_once(svc):
 
 def test_refused_and_repeated_calls_are_not_counted(svc):
     model, X, _ = svc
-    fast = approxsvm.compile(model)
+    fast = compile_with_expansion(model)
     bad = X.copy()
     bad[-1, 0] = np.nan
     with pytest.raises(InputError):
@@ -68,7 +74,7 @@ def test_refused_and_repeated_calls_are_not_counted(svc):
 
 def test_an_approximate_model_claims_no_certified_share(svc):
     model, X, _ = svc
-    fast = approxsvm.compile(model, mode="approximate")
+    fast = compile_with_expansion(model, mode="approximate")
     fast.error_bound(X)
     assert fast.summary.certified_fraction is None
 
@@ -79,7 +85,7 @@ def test_tolerance_of_decision_values_and_regressions(svc, mode, tolerance):
     _, X, _ = svc
     svr = SVR(gamma=0.05, C=3.0).fit(X[:150], X[:150, 0] * X[:150, 1])
     for model, method in ((svr, "predict"), (svc[0], "decision_function")):
-        fast = approxsvm.compile(model, mode=mode, tolerance=tolerance)
+        fast = compile_with_expansion(model, mode=mode, tolerance=tolerance)
         assert np.abs(getattr(fast, method)(X) - getattr(model, method)(X)).max() <= tolerance
         assert fast.error_bound(X).max() <= tolerance
         assert fast.summary.tolerance == tolerance
@@ -88,7 +94,7 @@ def test_tolerance_of_decision_values_and_regressions(svc, mode, tolerance):
 def test_a_regression_keeps_to_a_thousandth_of_its_range_by_default(svc):
     _, X, _ = svc
     svr = SVR(gamma=0.05, C=3.0).fit(X, X[:, 0] * X[:, 1])
-    fast = approxsvm.compile(svr)
+    fast = compile_with_expansion(svr)
     spread = np.ptp(svr.predict(svr.support_vectors_))
     assert fast.summary.tolerance == pytest.approx(1e-3 * spread, rel=1e-6)
     assert np.abs(fast.predict(X) - svr.predict(X)).max() <= fast.summary.tolerance
@@ -98,7 +104,7 @@ def test_values_do_not_depend_on_the_number_of_threads(svc):
     model, X, _ = svc
     rows = np.tile(X, (40, 1))
     for mode in ("certified", "exact"):
-        fast = approxsvm.compile(model, mode=mode)
+        fast = compile_with_expansion(model, mode=mode)
         one = fast.decision_function(rows)
         for n_jobs in (2, 5, 64):
             np.testing.assert_array_equal(fast.set_params(n_jobs=n_jobs).decision_function(rows), one)
@@ -106,7 +112,7 @@ def test_values_do_not_depend_on_the_number_of_threads(svc):
 
 def test_verify(svc):
     model, X, _ = svc
-    result = approxsvm.verify(approxsvm.compile(model), model, X)
+    result = approxsvm.verify(compile_with_expansion(model), model, X)
     assert result.kept
     assert (result.n_rows, result.label_differences, result.bound_violations) == (len(X), 0, 0)
     assert 0.0 < result.largest_error_to_bound <= 1.0
@@ -117,7 +123,7 @@ def test_verify(svc):
 def test_verify_finds_a_broken_promise(svc):
     model, X, _ = svc
     kernel_model = approxsvm.read_model(model)
-    moved = approxsvm.compile(replace(kernel_model, intercept=kernel_model.intercept + 0.5))
+    moved = compile_with_expansion(replace(kernel_model, intercept=kernel_model.intercept + 0.5))
     result = approxsvm.verify(moved, model, X)
     assert not result.kept
     assert result.bound_violations > 0
@@ -127,7 +133,7 @@ def test_verify_finds_a_broken_promise(svc):
 
 def test_verify_refuses_what_cannot_be_compared(svc):
     model, X, _ = svc
-    fast = approxsvm.compile(model)
+    fast = compile_with_expansion(model)
     with pytest.raises(InputError, match="no rows to verify"):
         approxsvm.verify(fast, model, X[:0])
     with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 8 were asked for"):
@@ -140,7 +146,7 @@ def test_verify_refuses_what_cannot_be_compared(svc):
 
 def test_predict_one_says_what_it_takes(svc):
     model, X, _ = svc
-    fast = approxsvm.compile(model)
+    fast = compile_with_expansion(model)
     with pytest.raises(InputError, match="expected a NumPy array; predict takes lists"):
         fast.predict_one(X[0].tolist())
     odd = np.frombuffer(b"x" + X[0].tobytes(), np.uint8)[1:].view(np.float64)

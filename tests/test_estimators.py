@@ -408,7 +408,7 @@ def test_summary():
         ({"tolerance": 0.1}, "tolerance cannot be promised in mode 'approximate'"),
         ({"mode": "certified", "tolerance": 1e-30}, "float64 cannot promise less than"),
         ({"mode": "exact", "tolerance": 1e-30}, "float64 cannot promise less than"),
-        ({"degree": 3}, "degree must be .* 3"),
+        ({"degree": 7}, "degree must be .* 7"),
         ({"center": "median"}, "center must be .*'median'"),
         ({"n_features": 3}, "the model has 7 features, but 3 were asked for"),
     ],

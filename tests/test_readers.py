@@ -141,12 +141,25 @@ def test_missing_model_file_is_an_os_error(tmp_path):
         approxsvm.read_libsvm_model(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("name", ["breast_cancer", "breast_cancer_one_class", "diabetes_svr"])
+GOLDEN_NAMES = ["breast_cancer", "breast_cancer_one_class", "diabetes_svr", "iris_centers", "iris_degree3"]
+
+
+@pytest.mark.parametrize("name", GOLDEN_NAMES)
 def test_golden_models_give_the_recorded_decision_values(name):
     model = approxsvm.read_libsvm_model(GOLDEN / f"{name}.model")
     X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=model.n_features)
     expected = np.loadtxt(GOLDEN / f"{name}.values")
     np.testing.assert_allclose(reference.decision_function(model, X.toarray())[:, 0], expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", GOLDEN_NAMES)
+def test_golden_artifacts_are_within_their_bounds_of_the_recorded_decision_values(name):
+    fast = approxsvm.load(GOLDEN / f"{name}.asvm")
+    X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=fast.n_features_in_)
+    expected = np.loadtxt(GOLDEN / f"{name}.values")
+    for rows in (X, X.toarray(), X[:3]):
+        values, bounds, _ = fast._evaluate(rows, bounds=True)
+        assert (np.abs(values - expected[: rows.shape[0]]) <= bounds + 1e-12).all()
 
 
 def data():

@@ -28,17 +28,81 @@ using Sections = std::vector<artifact_writer::Section>;
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double nan64 = std::numeric_limits<double>::quiet_NaN();
 
-/// An expansion whose coefficients lie at their limits, of nothing in particular.
-inline artifact_writer::Model approximate_model(std::size_t d = 3) {
+/// The way to the centers of a model by lists of them and, for each list, the center that stands for it.
+inline void add_router(artifact_writer::Model& model, const std::vector<std::vector<std::uint32_t>>& lists,
+                       const std::vector<std::uint32_t>& heads) {
+    artifact_writer::Router& router = model.router;
+    router = {};
+    router.n_groups = static_cast<std::uint32_t>(lists.size());
+    const auto padded = [](std::vector<std::uint32_t> slots) {
+        while (slots.size() % 16 != 0) slots.push_back(slots.back());
+        return slots;
+    };
+    router.starts = {0};
+    for (const std::vector<std::uint32_t>& list : lists) {
+        const std::vector<std::uint32_t> slots = padded(list);
+        router.members.insert(router.members.end(), slots.begin(), slots.end());
+        router.starts.push_back(static_cast<std::uint32_t>(router.members.size() / 16));
+    }
+    router.n_panels = router.starts.back();
+    const auto add_panels = [&](const std::vector<std::uint32_t>& slots) {
+        const auto x = [&](std::uint32_t c, std::size_t j) {
+            return (static_cast<double>(model.center_of(c)[j]) - static_cast<double>(model.center[j])) *
+                   model.input_scale;
+        };
+        for (std::size_t first = 0; first < slots.size(); first += 16) {
+            for (std::size_t lane = 0; lane < 16; ++lane) {
+                double half_sq_norm = 0;
+                for (std::size_t j = 0; j < model.n_features(); ++j) {
+                    half_sq_norm += 0.5 * x(slots[first + lane], j) * x(slots[first + lane], j);
+                }
+                router.panels.push_back(static_cast<float>(half_sq_norm));
+            }
+            for (std::size_t j = 0; j < model.n_features(); ++j) {
+                for (std::size_t lane = 0; lane < 16; ++lane) {
+                    router.panels.push_back(static_cast<float>(-x(slots[first + lane], j)));
+                }
+            }
+        }
+    };
+    add_panels(padded(heads));
+    add_panels(router.members);
+}
+
+/// Centers in turn to each of some lists, the first of which stands for it.
+inline void add_router(artifact_writer::Model& model, std::uint32_t n_groups) {
+    std::vector<std::vector<std::uint32_t>> lists(n_groups);
+    std::vector<std::uint32_t> heads;
+    for (std::uint32_t c = 0; c < model.expansions.size(); ++c) lists[c % n_groups].push_back(c);
+    for (std::uint32_t g = 0; g < n_groups; ++g) heads.push_back(g);
+    add_router(model, lists, heads);
+}
+
+/// Expansions whose coefficients lie at their limits, of nothing in particular.
+inline artifact_writer::Model approximate_model(std::size_t d = 3, std::uint32_t degree = 2,
+                                                std::size_t n_centers = 1) {
     artifact_writer::Model model;
+    model.degree = degree;
+    model.expansions.resize(n_centers);
     for (std::size_t j = 0; j < d; ++j) {
         model.center.push_back(0.25f * static_cast<float>(j));
-        model.linear.push_back(j % 2 == 0 ? 1.0f : -0.75f);
         model.feature_names.push_back("x\xC3\xA9" + std::to_string(j));
     }
-    for (std::size_t k = 0; k < d * d; ++k) model.triangle.push_back(k % 3 == 0 ? 2.0f : -0.5f);
+    for (std::size_t c = 0; c < n_centers; ++c) {
+        artifact_writer::Expansion& expansion = model.expansions[c];
+        for (std::size_t j = 0; j < d; ++j) {
+            expansion.center.push_back(static_cast<float>(j) - static_cast<float>(c));
+            expansion.linear.push_back(j % 2 == 0 ? 1.0f : -0.75f);
+        }
+        for (std::size_t k = 0; k < d * d; ++k) expansion.triangle.push_back(k % 3 == 0 ? 2.0f : -0.5f);
+        for (int k = 3; k <= static_cast<int>(degree); ++k) {
+            const std::size_t n = artifact_writer::monomials(0, d, k).size();
+            for (std::size_t m = 0; m < n; ++m) expansion.higher.push_back(m % 3 == 0 ? 720.0f : -100.0f);
+        }
+    }
+    if (n_centers > 1) add_router(model, n_centers > 2 ? 2 : 1);
     model.labels = bytes_of(std::vector<std::int64_t>{3, -4});
-    artifact_writer::add_check_rows(model, 2);
+    artifact_writer::add_check_rows(model, n_centers > 1 ? 3 : 2);
     return model;
 }
 
@@ -54,28 +118,86 @@ inline artifact_writer::Model regression_model() {
     return model;
 }
 
-/// Coefficients of the expansion of degree 2 about the center, and the matrix of the degree 3 for the direction.
-inline void expand(artifact_writer::Model& model) {
+inline double power_of_two_above(double largest) {
+    return largest > 0 ? std::ldexp(1.0, std::ilogb(largest) + 1) : 1.0;
+}
+inline double largest_of(const std::vector<double>& numbers) {
+    double largest = 0;
+    for (const double number : numbers) largest = std::max(largest, std::fabs(number));
+    return largest;
+}
+
+/// The upper triangle of a symmetric matrix, entries off the diagonal doubled.
+inline std::vector<float> triangle_of(const std::vector<double>& matrix, std::size_t d, double scale) {
+    std::vector<float> result(d * d);
+    for (std::size_t j = 0; j < d; ++j) {
+        for (std::size_t k = j; k < d; ++k) {
+            result[j * d + k] = static_cast<float>(matrix[j * d + k] / scale * (j == k ? 1 : 2));
+        }
+    }
+    return result;
+}
+
+/// theta^k / k! times how often each monomial occurs: the factor of sum_i w_i u_a u_b ... in its coefficient.
+inline double monomial_factor(const std::vector<std::size_t>& variables, double theta) {
+    double factor = 1;
+    std::size_t times = 1;
+    for (std::size_t k = 0; k < variables.size(); ++k) {
+        times = k > 0 && variables[k] == variables[k - 1] ? times + 1 : 1;
+        factor *= theta / static_cast<double>(times);
+    }
+    return factor;
+}
+
+/// Coefficients about center number c, and the matrix of the degree 3 for the direction.
+inline void expand(artifact_writer::Model& model, std::size_t c) {
     const std::size_t d = model.n_features(), n_sv = model.dual_coef.size();
     const double theta = 2 * model.gamma / model.input_scale / model.input_scale;
-    std::vector<double> linear(d), quadratic(d * d), direction(d * d), weights(n_sv);
+    artifact_writer::Expansion& expansion = model.expansions[c];
+    std::vector<double> linear(d), quadratic(d * d), direction(d * d), weights(n_sv), higher;
     std::vector<std::vector<double>> u(n_sv, std::vector<double>(d));
-    model.constant = 0;
+    expansion.constant = 0;
+    double largest_sq_norm = 0;
     for (std::size_t i = 0; i < n_sv; ++i) {
         double sq_norm = 0;
         for (std::size_t j = 0; j < d; ++j) {
-            const double center = static_cast<double>(model.center[j]);
-            u[i][j] = (model.support_vectors[i][j] - center) * model.input_scale;
+            const double from = static_cast<double>(model.center_of(c)[j]);
+            u[i][j] = (model.support_vectors[i][j] - from) * model.input_scale;
             sq_norm += u[i][j] * u[i][j];
         }
+        largest_sq_norm = std::max(largest_sq_norm, sq_norm);
         weights[i] = model.dual_coef[i] * std::exp(-theta / 2 * sq_norm);
-        model.constant += weights[i];
+        expansion.constant += weights[i];
         for (std::size_t j = 0; j < d; ++j) {
             linear[j] += weights[i] * theta * u[i][j];
             for (std::size_t k = 0; k < d; ++k)
                 quadratic[j * d + k] += weights[i] * theta * theta / 2 * u[i][j] * u[i][k];
         }
     }
+    expansion.max_sv_norm = std::sqrt(largest_sq_norm) / model.input_scale * (1 + 1e-12);
+    for (int k = 3; k <= static_cast<int>(model.degree); ++k) {
+        for (const std::vector<std::size_t>& variables : artifact_writer::monomials(0, d, k)) {
+            double sum = 0;
+            for (std::size_t i = 0; i < n_sv; ++i) {
+                double product = weights[i];
+                for (const std::size_t j : variables) product *= u[i][j];
+                sum += product;
+            }
+            higher.push_back(sum * monomial_factor(variables, theta));
+        }
+    }
+    double scale = std::max(power_of_two_above(std::fabs(expansion.constant)), power_of_two_above(largest_of(linear)));
+    scale = std::max({scale, power_of_two_above(largest_of(quadratic)), power_of_two_above(largest_of(higher) / 2)});
+    expansion.output_scale = scale;
+    expansion.constant /= scale;
+    expansion.linear.clear();
+    for (const double number : linear) expansion.linear.push_back(static_cast<float>(number / scale));
+    expansion.triangle = triangle_of(quadratic, d, scale);
+    expansion.higher.clear();
+    for (const double number : higher) expansion.higher.push_back(static_cast<float>(number / scale));
+    expansion.coefficient_error = 1e-12 * model.sum_moduli;
+    expansion.direction_scale = expansion.direction_trace = expansion.direction_error = 0;
+    if (model.degree != 2) return;
     for (std::size_t i = 0; i < n_sv; ++i) {
         for (std::size_t l = 0; l < n_sv; ++l) {
             double product = 0;
@@ -86,39 +208,18 @@ inline void expand(artifact_writer::Model& model) {
             }
         }
     }
-    const auto power_of_two_above = [](double largest, const std::vector<double>& numbers) {
-        for (const double number : numbers) largest = std::max(largest, std::fabs(number));
-        return largest > 0 ? std::ldexp(1.0, std::ilogb(largest) + 1) : 1.0;
-    };
-    const auto triangle = [d](const std::vector<double>& matrix, double scale) {
-        std::vector<float> result(d * d);
-        for (std::size_t j = 0; j < d; ++j) {
-            for (std::size_t k = j; k < d; ++k) {
-                result[j * d + k] = static_cast<float>(matrix[j * d + k] / scale * (j == k ? 1 : 2));
-            }
-        }
-        return result;
-    };
-    model.output_scale =
-        std::max(power_of_two_above(std::fabs(model.constant), linear), power_of_two_above(0, quadratic));
-    model.constant /= model.output_scale;
-    model.linear.clear();
-    for (const double number : linear) model.linear.push_back(static_cast<float>(number / model.output_scale));
-    model.triangle = triangle(quadratic, model.output_scale);
-    const double direction_scale = power_of_two_above(0, direction);
-    model.direction = triangle(direction, direction_scale);
     double trace = 0;
     for (std::size_t j = 0; j < d; ++j) trace += direction[j * d + j];
-    model.bound[12] = 1e-12 * model.bound[11];
-    model.bound[13] = direction_scale;
-    model.bound[14] = trace * (1 + 1e-9);
-    model.bound[15] = 1e-9 * trace;
+    expansion.direction_scale = power_of_two_above(largest_of(direction));
+    expansion.direction = triangle_of(direction, d, expansion.direction_scale);
+    expansion.direction_trace = trace * (1 + 1e-9);
+    expansion.direction_error = 1e-9 * trace;
 }
 
 /// A certified or exact model whose sections say the truth about its support vectors; a third of their values are zero
-/// and all are multiples of 1/4.
+/// and all are multiples of 1/4. Many centers lie amid them.
 inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, std::size_t n_sv = 5,
-                                         std::uint64_t seed = 0) {
+                                         std::uint64_t seed = 0, std::uint32_t degree = 2, std::size_t n_centers = 1) {
     std::mt19937_64 random(seed);
     artifact_writer::Model model;
     model.mode = mode;
@@ -148,14 +249,23 @@ inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, 
     model.max_sv_norm = std::sqrt(sq_norm) * (1 + 1e-12);
     model.max_sv_norm_origin = std::sqrt(sq_norm_origin) * (1 + 1e-12);
     // Every part of the function, and the whole, has a norm of at most sum |a_i|.
-    std::fill(model.bound.begin(), model.bound.end(), 0.0);
+    model.sum_moduli = sum_moduli * (1 + 1e-12);
+    model.total_norm = 0;
+    model.degree = degree;
+    model.expansions.resize(n_centers);
     if (mode == artifact_writer::certified) {
-        std::fill(model.bound.begin(), model.bound.begin() + 11, sum_moduli * (1 + 1e-12));
-    }
-    model.bound[11] = sum_moduli * (1 + 1e-12);
-    if (mode == artifact_writer::certified) {
-        expand(model);
-        artifact_writer::add_check_rows(model, 2);
+        model.total_norm = model.sum_moduli;
+        for (std::size_t c = 0; c < n_centers; ++c) {
+            artifact_writer::Expansion& expansion = model.expansions[c];
+            for (std::size_t j = 0; j < d; ++j) {
+                expansion.center.push_back(0.125f * static_cast<float>(static_cast<int>(random() % 17) - 8));
+            }
+            std::fill(expansion.norms.begin(), expansion.norms.end(), model.sum_moduli);
+            expansion.remainder = model.sum_moduli;
+            expand(model, c);
+        }
+        if (n_centers > 1) add_router(model, n_centers > 8 ? 3 : 1);
+        artifact_writer::add_check_rows(model, n_centers > 1 ? 4 : 2);
     }
     artifact_writer::add_exact_check_rows(model, 2);
     return model;
@@ -164,6 +274,14 @@ inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, 
 /// One small model of every mode.
 inline artifact_writer::Model small_model(std::uint32_t mode) {
     return mode == artifact_writer::approximate ? approximate_model() : true_model(mode);
+}
+
+/// The same, but of many centers or of degree 4.
+inline artifact_writer::Model many_model(std::uint32_t mode) {
+    return mode == artifact_writer::approximate ? approximate_model(3, 2, 5) : true_model(mode, 3, 5, 0, 2, 5);
+}
+inline artifact_writer::Model deep_model(std::uint32_t mode) {
+    return mode == artifact_writer::approximate ? approximate_model(3, 4) : true_model(mode, 3, 5, 0, 4);
 }
 
 constexpr std::uint32_t all_modes[] = {artifact_writer::approximate, artifact_writer::certified,

@@ -35,37 +35,71 @@ enum ModeNumber : std::uint32_t { approximate = 0, certified = 1, exact = 2 };
 /// Identifiers of sections.
 enum SectionNumber : std::uint32_t {
     center = 1,
+    decisions,
+    expansions,
+    centers,
     linear,
     quadratic,
+    higher,
+    direction,
+    router,
     labels,
     check_rows,
     feature_names,
-    bound,
-    direction,
+    plan,
+    class_counts,
+    favourites,
     dual_coef,
     support_vectors,
-    exact_check_rows
+    exact_check_rows,
+    heads,
+    input_map
+};
+
+/// What belongs to one center.
+struct Expansion {
+    std::vector<float> center;  // of a model with many
+    double constant = 0.5, output_scale = 1.0;
+    std::vector<double> norms = std::vector<double>(9, 1.0);
+    double remainder = 1.0, contraction = 1.0, coefficient_error = 1.0, max_sv_norm = 1.5;
+    double direction_scale = 1.0, direction_trace = 1.0, direction_error = 1.0;
+    std::vector<float> linear;
+    std::vector<float> triangle;   // d x d by rows; only j >= i is used, off-diagonal entries already doubled
+    std::vector<float> direction;  // like `triangle`, or empty
+    std::vector<float> higher;     // degree 3, then 4, ..., each in the order of monomials()
+};
+
+/// The section router, field by field, so that a test can make any of them wrong.
+struct Router {
+    std::uint32_t n_groups = 0, n_panels = 0;
+    std::vector<std::uint32_t> starts, members;
+    std::vector<float> panels;  // of the groups, then of the members
 };
 
 struct Model {
     std::uint32_t task = 0, mode = approximate, label_kind = 1, n_labels = 2, first_index = 1, center_kind = 1;
-    double gamma = 0.5, intercept = 0.25, constant = 0.5, input_scale = 1.0, output_scale = 1.0;
+    std::uint32_t degree = 2, first_remainder_degree = 9;
+    double gamma = 0.5, input_scale = 1.0, intercept = 0.25, total_norm = 1.0, sum_moduli = 1.0;
     double max_sv_norm = 1.5, max_sv_norm_origin = 2.5, tolerance = std::numeric_limits<double>::infinity();
-    std::vector<float> center, linear;
-    std::vector<float> triangle;  // d x d by rows; only j >= i is used, off-diagonal entries already doubled
+    std::vector<float> center;
+    std::vector<Expansion> expansions = std::vector<Expansion>(1);
+    Router router;
     Bytes labels;
     std::vector<double> check_rows;  // amplitude, value, tolerance
     std::vector<std::string> feature_names;
-    std::vector<double> bound = std::vector<double>(16, 1.0);
+    std::string plan;
 
-    // Certified and exact models; `direction` is like `triangle` and may be empty.
-    std::vector<float> direction;
+    // Certified and exact models.
     std::vector<double> dual_coef;
     std::vector<std::vector<double>> support_vectors;
     std::uint32_t storage = 0, value_kind = 0;  // of the packed support vectors
     std::vector<double> exact_check_rows;
 
     std::size_t n_features() const { return center.size(); }
+    std::size_t n_centers() const { return mode == exact ? 0 : expansions.size(); }
+    const std::vector<float>& center_of(std::size_t c) const {
+        return expansions.size() > 1 ? expansions[c].center : center;
+    }
 };
 
 template <class T>
@@ -110,6 +144,27 @@ inline std::vector<float> packed(const std::vector<float>& triangle, std::size_t
             for (std::size_t row = p; row < p + 8 && row <= column; ++row) {
                 result.push_back(triangle[row * d + column]);
             }
+        }
+    }
+    return result;
+}
+
+/// The variables of every monomial of degree k in the variables first ... d - 1, in the storage order of that degree:
+/// of degree 2 as in packed(), of a higher one for each first variable in turn those of a degree less from it on.
+inline std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d, int k) {
+    std::vector<std::vector<std::size_t>> result;
+    if (k == 2) {
+        for (std::size_t p = first; p < d; p += 8) {
+            for (std::size_t column = p; column < d; ++column) {
+                for (std::size_t row = p; row < p + 8 && row <= column; ++row) result.push_back({row, column});
+            }
+        }
+        return result;
+    }
+    for (std::size_t i = first; i < d; ++i) {
+        for (std::vector<std::size_t>& rest : monomials(i, d, k - 1)) {
+            rest.insert(rest.begin(), i);
+            result.push_back(std::move(rest));
         }
     }
     return result;
@@ -206,17 +261,63 @@ struct Section {
     Bytes content;
 };
 
+/// One number after the other for every center.
+template <class Get>
+Bytes for_all_centers(const Model& model, const Get& get_bytes) {
+    Bytes bytes;
+    for (const Expansion& expansion : model.expansions) {
+        const Bytes more = get_bytes(expansion);
+        bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    return bytes;
+}
+
+inline Bytes record_of(const Expansion& expansion) {
+    Bytes bytes;
+    for (const double number : {expansion.constant, expansion.output_scale}) append(bytes, number);
+    for (const double norm : expansion.norms) append(bytes, norm);
+    for (const double number :
+         {expansion.remainder, expansion.contraction, expansion.coefficient_error, expansion.max_sv_norm,
+          expansion.direction_scale, expansion.direction_trace, expansion.direction_error}) {
+        append(bytes, number);
+    }
+    return bytes;
+}
+
+inline Bytes bytes_of_router(const Router& router) {
+    Bytes bytes;
+    append(bytes, router.n_groups);
+    append(bytes, router.n_panels);
+    for (const std::uint32_t start : router.starts) append(bytes, start);
+    for (const std::uint32_t member : router.members) append(bytes, member);
+    bytes.resize((bytes.size() + 63) / 64 * 64);
+    for (const float number : router.panels) append(bytes, number);
+    return bytes;
+}
+
 inline std::vector<Section> sections_of(const Model& model) {
     const std::size_t d = model.n_features();
     const bool expanded = model.mode != exact, has_vectors = model.mode != approximate;
     std::vector<Section> sections = {{center, bytes_of(model.center)}};
-    if (expanded) sections.push_back({linear, bytes_of(model.linear)});
-    if (expanded) sections.push_back({quadratic, bytes_of(packed(model.triangle, d))});
+    sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli})});
+    const auto add = [&](std::uint32_t identifier, const auto& get_bytes) {
+        sections.push_back({identifier, for_all_centers(model, get_bytes)});
+    };
+    const bool many = expanded && model.expansions.size() > 1;
+    if (expanded) add(expansions, record_of);
+    if (many) add(centers, [](const Expansion& e) { return bytes_of(e.center); });
+    if (expanded) add(linear, [](const Expansion& e) { return bytes_of(e.linear); });
+    if (expanded && model.degree >= 2)
+        add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, d)); });
+    if (expanded && model.degree > 2) add(higher, [](const Expansion& e) { return bytes_of(e.higher); });
+    if (expanded && !model.expansions[0].direction.empty()) {
+        add(direction, [=](const Expansion& e) { return bytes_of(packed(e.direction, d)); });
+    }
+    if (many) sections.push_back({router, bytes_of_router(model.router)});
     if (!model.labels.empty()) sections.push_back({labels, model.labels});
     if (expanded) sections.push_back({check_rows, bytes_of(model.check_rows)});
     if (!model.feature_names.empty()) sections.push_back({feature_names, text_list(model.feature_names)});
-    sections.push_back({bound, bytes_of(model.bound)});
-    if (!model.direction.empty()) sections.push_back({direction, bytes_of(packed(model.direction, d))});
+    if (!model.plan.empty()) sections.push_back({plan, Bytes(model.plan.begin(), model.plan.end())});
     if (!has_vectors) return sections;
     sections.push_back({dual_coef, bytes_of(model.dual_coef)});
     sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
@@ -225,28 +326,31 @@ inline std::vector<Section> sections_of(const Model& model) {
 }
 
 inline Bytes header_of(const Model& model, std::size_t n_sections) {
+    const bool expanded = model.mode != exact;
     Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
-    append(bytes, std::uint32_t{2});
+    append(bytes, std::uint32_t{3});
     append(bytes, static_cast<std::uint32_t>(n_sections));
     append(bytes, std::uint64_t{0});  // file_bytes
     append(bytes, std::uint32_t{0});  // checksum
     append(bytes, model.task);
     append(bytes, model.mode);
-    append(bytes, model.mode == exact ? 0u : 2u);  // degree
+    append(bytes, expanded ? model.degree : 0u);
     append(bytes, std::uint64_t{model.n_features()});
     append(bytes, std::uint64_t{3});  // n_support_vectors, which nobody reads
     append(bytes, model.first_index);
     append(bytes, model.n_labels);
-    for (const double number : {model.gamma, model.intercept, model.constant, model.input_scale, model.output_scale}) {
+    for (const double number :
+         {model.gamma, model.input_scale, model.tolerance, model.max_sv_norm, model.max_sv_norm_origin}) {
         append(bytes, number);
     }
-    append(bytes, model.max_sv_norm);
-    append(bytes, model.max_sv_norm_origin);
-    append(bytes, model.label_kind);
-    bytes.resize(176);  // label_dtype, reserved, source
+    append(bytes, static_cast<std::uint32_t>(model.n_centers()));
+    append(bytes, std::uint32_t{1});  // n_decisions
+    append(bytes, expanded ? model.first_remainder_degree : 0u);
     append(bytes, model.center_kind);
-    bytes.resize(184);
-    append(bytes, model.tolerance);
+    append(bytes, model.label_kind);
+    bytes.resize(176);                                 // label_dtype, reserved, source
+    append(bytes, std::uint64_t{model.n_features()});  // n_raw_features
+    bytes.resize(192);
     return bytes;
 }
 
@@ -277,53 +381,66 @@ inline Bytes written(const Model& model) {
 
 // --- the meaning of the bytes ---
 
-/// Sums of the formula for one row, in long double, and the same sums over moduli.
+/// Sums of the formula for one row about one center, in long double, and the same sums over moduli.
 struct Terms {
     long double half_s = 0, inner = 0, moduli = 0;
+    std::size_t center = 0;
 
     long double value(const Model& model) const {
-        const long double scale = model.output_scale, intercept = model.intercept;
+        const long double scale = model.expansions[center].output_scale, intercept = model.intercept;
         return half_s > 87.33L ? intercept : intercept + scale * std::exp(-half_s) * inner;
     }
 };
 
 template <class Real>
-Terms terms_of(const Model& model, const Real* row) {
+Terms terms_of(const Model& model, const Real* row, std::size_t c = 0) {
     const std::size_t d = model.n_features();
+    const Expansion& expansion = model.expansions[c];
     std::vector<long double> u(d);
     long double sq_norm = 0;
     for (std::size_t j = 0; j < d; ++j) {
-        const long double z = row[j], center = model.center[j], scale = model.input_scale;
-        u[j] = (z - center) * scale;
+        const long double z = row[j], from = model.center_of(c)[j], scale = model.input_scale;
+        u[j] = (z - from) * scale;
         sq_norm += u[j] * u[j];
     }
     Terms terms;
+    terms.center = c;
     const long double scale = model.input_scale;
     terms.half_s = model.gamma * sq_norm / (scale * scale);
-    terms.inner = model.constant;
-    terms.moduli = std::fabs(model.constant);
+    terms.inner = expansion.constant;
+    terms.moduli = std::fabs(expansion.constant);
     for (std::size_t i = 0; i < d; ++i) {
-        long double sum = model.linear[i], moduli = std::fabs(model.linear[i]);
-        for (std::size_t j = i; j < d; ++j) {
-            const long double term = model.triangle[i * d + j] * u[j];
+        long double sum = expansion.linear[i], moduli = std::fabs(expansion.linear[i]);
+        for (std::size_t j = i; j < d && model.degree >= 2; ++j) {
+            const long double term = expansion.triangle[i * d + j] * u[j];
             sum += term;
             moduli += std::fabs(term);
         }
         terms.inner += u[i] * sum;
         terms.moduli += std::fabs(u[i]) * moduli;
     }
+    std::size_t position = 0;
+    for (int k = 3; k <= static_cast<int>(model.degree); ++k) {
+        for (const std::vector<std::size_t>& variables : monomials(0, d, k)) {
+            long double product = expansion.higher[position++];
+            for (const std::size_t j : variables) product *= u[j];
+            terms.inner += product;
+            terms.moduli += std::fabs(product);
+        }
+    }
     return terms;
 }
 
 /// Synthetic row number k, as the format defines it.
-inline std::vector<float> synthetic_row(const Model& model, double amplitude, std::uint64_t k) {
+inline std::vector<float> synthetic_row(const Model& model, const std::vector<float>& from, double amplitude,
+                                        std::uint64_t k) {
     std::vector<float> row(model.n_features());
     for (std::size_t j = 0; j < row.size(); ++j) {
         std::uint64_t x = k + 0x9E3779B97F4A7C15u * (j + 1);
         x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
         x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
         const int step = static_cast<int>((x ^ (x >> 31)) >> 56) - 128;
-        row[j] = model.center[j] + static_cast<float>(step * (amplitude / 128 / model.input_scale));
+        row[j] = from[j] + static_cast<float>(step * (amplitude / 128 / model.input_scale));
     }
     return row;
 }
@@ -350,7 +467,7 @@ inline void add_exact_check_rows(Model& model, std::size_t n_rows) {
     for (const double a : model.dual_coef) sum_moduli += std::fabs(a);
     model.exact_check_rows.clear();
     for (std::size_t k = 0; k < n_rows; ++k) {
-        const long double value = exact_value(model, synthetic_row(model, amplitude, k).data());
+        const long double value = exact_value(model, synthetic_row(model, model.center, amplitude, k).data());
         const double tolerance = (4 * d + 64) * 0x1p-44 * sum_moduli + 0x1p-48 * std::fabs(model.intercept);
         for (const double number : {amplitude, static_cast<double>(value), tolerance}) {
             model.exact_check_rows.push_back(number);
@@ -358,15 +475,18 @@ inline void add_exact_check_rows(Model& model, std::size_t n_rows) {
     }
 }
 
-/// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli.
+/// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli, or d more for every degree
+/// beyond 2.
 inline void add_check_rows(Model& model, std::size_t n_rows) {
     const double d = static_cast<double>(model.n_features());
     const double amplitude = 1.0 / std::sqrt(d);
     model.check_rows.clear();
     for (std::size_t k = 0; k < n_rows; ++k) {
-        const Terms terms = terms_of(model, synthetic_row(model, amplitude, k).data());
-        const double scale = model.output_scale * std::exp(-static_cast<double>(terms.half_s));
-        const double tolerance = (2 * d + 64) * 0x1p-23 * scale * static_cast<double>(terms.moduli);
+        const std::size_t c = k * model.expansions.size() / n_rows;
+        const Terms terms = terms_of(model, synthetic_row(model, model.center_of(c), amplitude, k).data(), c);
+        const double scale = model.expansions[c].output_scale * std::exp(-static_cast<double>(terms.half_s));
+        const double tolerance =
+            (std::max(2u, model.degree) * d + 64) * 0x1p-23 * scale * static_cast<double>(terms.moduli);
         for (const double number :
              {amplitude, static_cast<double>(terms.value(model)), tolerance + 0x1p-50 * std::fabs(model.intercept)}) {
             model.check_rows.push_back(number);

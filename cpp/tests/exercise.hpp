@@ -40,7 +40,7 @@ inline std::string complaint_about_answers(const ModelView& model, Status status
         if (stages[i] >= n_stages) return "row " + std::to_string(i) + " was not answered";
         ++counted[stages[i]];
         if (bounds[i] < 0) return "a bound is negative";
-        if (model.mode == Mode::approximate && stages[i] != by_expansion) return "an approximate artifact fell back";
+        if (model.mode == Mode::approximate && stages[i] > by_higher_degree) return "an approximate artifact fell back";
         if (model.mode == Mode::approximate || stages[i] == by_definition) continue;
         if (!(bounds[i] <= model.tolerance)) return "a bound is beyond the tolerance";
         if (model.task != Task::regression && !(std::fabs(values[i]) > bounds[i])) return "a label is in doubt";
@@ -50,12 +50,24 @@ inline std::string complaint_about_answers(const ModelView& model, Status status
 
 template <class Rows>
 std::string evaluated(const ModelView& model, const void* prepared, dispatch::EvaluateFunction<Rows> function,
-                      const Rows& rows, bool one_by_one, const OddMemory& workspace) {
-    std::vector<double> values(rows.n_rows), bounds(rows.n_rows);
+                      const Rows& rows, const OddMemory& workspace) {
+    std::vector<double> values(rows.n_rows * model.n_decisions), bounds(values.size());
     std::vector<std::uint8_t> stages(rows.n_rows, 255);
+    std::vector<std::uint32_t> winners(rows.n_rows, ~0u), labels(rows.n_rows, ~0u);
     std::uint64_t counts[n_stages] = {};
+    const Request request{rows.n_rows};
     const Status status =
-        function(prepared, rows, one_by_one, {values.data(), bounds.data(), stages.data()}, counts, workspace.data());
+        function(prepared, rows, request, {values.data(), bounds.data(), stages.data(), winners.data()}, counts,
+                 workspace.data());
+    if (model.n_decisions > 1) {
+        if (status != Status::ok) return "rows of several classes";
+        std::uint64_t more_counts[n_stages] = {};
+        function(prepared, rows, request, {nullptr, nullptr, nullptr, labels.data()}, more_counts, workspace.data());
+        for (std::size_t i = 0; i < rows.n_rows; ++i) {
+            if (winners[i] >= model.n_labels || labels[i] >= model.n_labels) return "a winner is no class";
+        }
+        return "";
+    }
     return complaint_about_answers(model, status, values, bounds, stages, counts);
 }
 
@@ -65,9 +77,9 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
     if (kernels.prepared_bytes(model) > most_prepared_bytes) return "";
     const OddMemory memory(kernels.prepared_bytes(model));
     const void* const prepared = kernels.prepare(model, memory.data());
-    const OddMemory workspace(kernels.evaluation_workspace_bytes(d));
+    const OddMemory workspace(kernels.evaluation_workspace_bytes(model));
     if (model.mode != Mode::approximate) {
-        const OddMemory replay(kernels.exact_replay_bytes(d));
+        const OddMemory replay(kernels.exact_replay_bytes(model));
         kernels.replay_exact_check_rows(prepared, replay.data());
     }
     const std::vector<float> near(model.center, model.center + d);
@@ -76,42 +88,43 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
     const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
     const std::int32_t row_starts[] = {0, 3, 3, 3, 3, 3, 3};
     for (const std::size_t n : {std::size_t{1}, std::size_t{6}, kernels.block_rows + 1}) {
-        std::string complaint = evaluated(model, prepared, kernels.evaluate_dense_f32,
-                                          DenseRows<float>{near.data(), n, 0, 1}, n == 1, workspace);
+        std::string complaint =
+            evaluated(model, prepared, kernels.evaluate_dense_f32, DenseRows<float>{near.data(), n, 0, 1}, workspace);
         if (!complaint.empty()) return complaint;
-        complaint = evaluated(model, prepared, kernels.evaluate_dense_f64, DenseRows<double>{far.data(), n, 0, 1},
-                              n == 1, workspace);
+        complaint =
+            evaluated(model, prepared, kernels.evaluate_dense_f64, DenseRows<double>{far.data(), n, 0, 1}, workspace);
         if (!complaint.empty()) return complaint;
         if (n > 6) break;
         complaint = evaluated(model, prepared, kernels.evaluate_csr_f32_i32,
-                              CsrRows<float, std::int32_t>{values, columns, row_starts, n}, n == 1, workspace);
+                              CsrRows<float, std::int32_t>{values, columns, row_starts, n}, workspace);
         if (!complaint.empty()) return complaint;
     }
     return "";
 }
 
-/// The expansion alone: every sum must be a number.
+/// The expansions alone, as programs use them that want nothing else: every sum must be a number.
 inline std::string complaint_about_expansion(const ModelView& model, const dispatch::Kernels& kernels) {
     const std::size_t d = model.n_features;
-    const std::unique_ptr<double[]> memory(new double[folded_doubles(d)]);
-    const FoldedModel folded = fold_center(model, memory.get());
-    const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
-    const float values[] = {1.0f, 0.5f, -2.0f};
-    const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
-    const std::int32_t row_starts[] = {0, 3, 3};
-    const OddMemory replay(kernels.replay_bytes(d)), workspace(kernels.workspace_bytes(d));
+    const OddMemory replay(kernels.replay_bytes(d)), memory(decision_function_bytes(d));
     kernels.replay_check_rows(model, replay.data());
-    double decided[7];
-    if (kernels.dense_f32(model, {near.data(), 1, 0, 1}, decided, workspace.data()) != Status::ok) return "one row";
-    if (std::isnan(decided[0])) return "the center has no value";
-    if (kernels.dense_f32(model, {near.data(), 7, 0, 1}, decided, workspace.data()) != Status::ok) return "seven rows";
-    if (decided[0] != decided[6]) return "equal rows differ";
-    if (kernels.dense_f32(model, {far.data(), 1, 0, 1}, decided, workspace.data()) != Status::ok) return "a far row";
-    if (kernels.csr_f32_i32(model, folded, {values, columns, row_starts, 2}, decided, workspace.data()) != Status::ok) {
-        return "sparse rows";
+    const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
+    std::vector<double> decided(7 * model.n_decisions);
+    for (std::size_t c = 0; c < model.n_centers; c += 1 + model.n_centers / 4) {
+        const DenseRows<float> there{model.centers + c * d, 7, 0, 1};
+        if (decision_function_about(model, c, model.n_decisions - 1, there, decided.data(), memory.data()) !=
+            Status::ok)
+            return "at a center";
+        if (std::isnan(decided[0])) return "a center has no value";
     }
-    const bool numbers = !std::isnan(decided[0]) && !std::isnan(decided[1]);
-    return model.gamma == 0.0 || numbers ? "" : "a sparse row has no value";
+    const auto decide = [&](const std::vector<float>& row, std::size_t n) {
+        return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided.data(), memory.data());
+    };
+    if (decide(near, 1) != Status::ok) return "one row";
+    if (std::isnan(decided[0])) return "a row has no value";
+    if (decide(near, 7) != Status::ok) return "seven rows";
+    if (decided.front() != decided[6 * model.n_decisions]) return "equal rows differ";
+    if (decide(far, 1) != Status::ok) return "a far row";
+    return "";
 }
 
 /// What goes wrong when an opened artifact is used on any target, or an empty text.
@@ -121,7 +134,7 @@ inline std::string complaint_about(const ModelView& model) {
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }
-    if (model.task == Task::classification && model.label_kind == LabelKind::int64 &&
+    if (model.n_labels == 2 && model.label_kind == LabelKind::int64 &&
         integer_label(model, 1.0) == integer_label(model, 0.0)) {
         return "the labels are the same";
     }

@@ -52,17 +52,23 @@ inline double uniform(Random& random, double low, double high) {
 }
 
 /// Coefficients anywhere in their ranges, rows at a distance where the Gaussian factor matters.
-inline artifact_writer::Model random_model(std::size_t d, Random& random) {
+inline artifact_writer::Model random_model(std::size_t d, Random& random, std::uint32_t degree = 2) {
     artifact_writer::Model model;
+    artifact_writer::Expansion& expansion = model.expansions[0];
+    model.degree = degree;
     model.input_scale = std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
-    model.output_scale = std::ldexp(1.0, static_cast<int>(random() % 41) - 20);
+    expansion.output_scale = std::ldexp(1.0, static_cast<int>(random() % 41) - 20);
     model.gamma = uniform(random, 0.5, 1.999) * model.input_scale * model.input_scale;
-    model.constant = uniform(random, -1, 1);
+    expansion.constant = uniform(random, -1, 1);
     for (std::size_t j = 0; j < d; ++j) {
         model.center.push_back(static_cast<float>(uniform(random, -3, 3)));
-        model.linear.push_back(static_cast<float>(uniform(random, -1, 1)));
+        expansion.linear.push_back(static_cast<float>(uniform(random, -1, 1)));
     }
-    for (std::size_t k = 0; k < d * d; ++k) model.triangle.push_back(static_cast<float>(uniform(random, -2, 2)));
+    for (std::size_t k = 0; k < d * d; ++k) expansion.triangle.push_back(static_cast<float>(uniform(random, -2, 2)));
+    for (int k = 3; k <= static_cast<int>(degree); ++k) {
+        const std::size_t n = artifact_writer::monomials(0, d, k).size();
+        for (std::size_t m = 0; m < n; ++m) expansion.higher.push_back(static_cast<float>(uniform(random, -6, 6)));
+    }
     model.labels = artifact_writer::bytes_of(std::vector<std::int64_t>{1, -1});
     return model;
 }
@@ -73,16 +79,17 @@ inline artifact_writer::Model exact_model(std::size_t d, Random& random) {
         return static_cast<float>(static_cast<int>(random() % static_cast<unsigned>(2 * highest + 1)) - highest) / 4;
     };
     artifact_writer::Model model;
+    artifact_writer::Expansion& expansion = model.expansions[0];
     model.input_scale = 2.0;
     model.gamma = 2.0;  // half_theta is 0.5
     model.intercept = 0.0;
-    model.constant = 0.25;
-    model.output_scale = 8.0;
+    expansion.constant = 0.25;
+    expansion.output_scale = 8.0;
     for (std::size_t j = 0; j < d; ++j) {
         model.center.push_back(quarters(20));
-        model.linear.push_back(quarters(4));
+        expansion.linear.push_back(quarters(4));
     }
-    for (std::size_t k = 0; k < d * d; ++k) model.triangle.push_back(quarters(8));
+    for (std::size_t k = 0; k < d * d; ++k) expansion.triangle.push_back(quarters(8));
     model.labels = artifact_writer::bytes_of(std::vector<std::int64_t>{1, -1});
     return model;
 }
@@ -103,11 +110,11 @@ struct Opened {
 
 /// How much a decision value may be off when every operation rounds to a relative error of `unit` and exp to one of
 /// `exp_error`. The path of additions
-/// to the form is at most 2 d + 16 roundings long, that to the squared norm d + 20.
+/// to the form is at most d for every degree, or 2 d, and 16 roundings long, that to the squared norm d + 20.
 inline double bound_of(const artifact_writer::Model& model, const Terms& terms, double unit, double exp_error,
                        double half_s_moduli) {
     const double d = static_cast<double>(model.n_features());
-    const double form_unit = (2 * d + 16) * unit / (1 - (2 * d + 16) * unit);
+    const double path = std::max(2u, model.degree) * d + 16, form_unit = path * unit / (1 - path * unit);
     const double half_s = static_cast<double>(terms.half_s), moduli = static_cast<double>(terms.moduli);
     const double half_s_error = (d + 20) * unit * half_s_moduli;
     const double gaussian = std::exp(-half_s);
@@ -117,7 +124,8 @@ inline double bound_of(const artifact_writer::Model& model, const Terms& terms, 
     error += 0x1p-140 * (1 + d * d);       // where products underflow
     if (half_s + half_s_error > 87.33 && half_s - half_s_error < 87.34) error += gaussian * 2 * moduli;
     const double value = static_cast<double>(terms.value(model));
-    return model.output_scale * error + 0x1p-52 * (std::fabs(model.intercept) + std::fabs(value));
+    return model.expansions[terms.center].output_scale * error +
+           0x1p-52 * (std::fabs(model.intercept) + std::fabs(value));
 }
 
 inline void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double bound,
@@ -181,16 +189,30 @@ class Matrix {
 
 using Rows = std::vector<std::vector<double>>;
 
-/// A workspace of exactly the size asked for, at an address that suits nothing.
-class Workspace {
+/// A model prepared for a target, with a workspace, each of exactly the size asked for and at an address that suits
+/// nothing; so many rows at once as a call has, which decides how they are taken.
+class Prepared {
   public:
-    Workspace(const Kernels& kernels, const ModelView& model)
-        : memory_(new unsigned char[kernels.workspace_bytes(model.n_features) + 1]) {}
-    void* data() const { return memory_.get() + 1; }
+    Prepared(const Kernels& kernels, const ModelView& model)
+        : memory_(new unsigned char[kernels.prepared_bytes(model) + 1]),
+          workspace_(new unsigned char[kernels.evaluation_workspace_bytes(model) + 1]),
+          prepared_(kernels.prepare(model, memory_.get() + 1)) {}
+
+    template <class Rows>
+    Status evaluate(dispatch::EvaluateFunction<Rows> function, const Rows& rows, std::size_t n_rows_in_call,
+                    const Evaluation& out) const {
+        std::uint64_t counts[n_stages] = {};
+        return function(prepared_, rows, Request{n_rows_in_call}, out, counts, workspace_.get() + 1);
+    }
 
   private:
-    std::unique_ptr<unsigned char[]> memory_;
+    std::unique_ptr<unsigned char[]> memory_, workspace_;
+    const void* prepared_;
 };
+
+/// As many rows in a call that none is taken alone, with one center.
+constexpr std::size_t many_rows = 1000000;
+
 inline bool same_bits(const std::vector<double>& a, const double* b) {
     return a.empty() || std::memcmp(a.data(), b, a.size() * sizeof(double)) == 0;
 }

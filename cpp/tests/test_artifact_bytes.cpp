@@ -28,13 +28,18 @@ Status exercised(const Bytes& bytes) {
 /// Every mode, and packed support vectors of every kind, some of them in both modes that have any.
 std::vector<artifact_writer::Model> models() {
     std::vector<artifact_writer::Model> all = {approximate_model(), regression_model()};
+    for (const std::uint32_t mode : {artifact_writer::approximate, artifact_writer::certified}) {
+        all.push_back(mode == artifact_writer::approximate ? approximate_model(2, 1, 3)
+                                                           : true_model(mode, 2, 3, 0, 2, 3));
+        all.push_back(mode == artifact_writer::approximate ? approximate_model(2, 6) : true_model(mode, 2, 3, 0, 3));
+    }
     for (const std::uint32_t mode : {artifact_writer::certified, artifact_writer::exact}) {
         for (std::uint32_t kind = 0; kind < 8; kind += mode == artifact_writer::certified ? 5 : 1) {
             artifact_writer::Model model = true_model(mode, 2, 3, kind);
             model.storage = kind % 2;
             model.value_kind = kind / 2;
             if (kind % 3 == 0) drop_labels(model, 1);
-            if (kind % 4 == 1) model.direction.clear();
+            if (kind % 4 == 1) model.expansions[0].direction.clear();
             all.push_back(model);
         }
     }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -23,10 +24,20 @@ namespace {
 constexpr std::size_t task_at = 28, n_labels_at = 60, label_kind_at = 120;
 constexpr float inf32 = std::numeric_limits<float>::infinity(), nan32 = std::numeric_limits<float>::quiet_NaN();
 
+/// A model of every mode with one center, with many, and of a higher degree.
+std::vector<artifact_writer::Model> all_models() {
+    std::vector<artifact_writer::Model> models;
+    for (const std::uint32_t mode : all_modes) models.push_back(small_model(mode));
+    for (const std::uint32_t mode : {approximate, certified}) {
+        models.push_back(many_model(mode));
+        models.push_back(deep_model(mode));
+    }
+    return models;
+}
+
 /// A section may be neither shorter nor longer, whatever the mode.
 void expect_one_size(std::uint32_t identifier, Status expected = Status::bad_section) {
-    for (const std::uint32_t mode : all_modes) {
-        const artifact_writer::Model model = small_model(mode);
+    for (const artifact_writer::Model& model : all_models()) {
         Sections sections = artifact_writer::sections_of(model);
         const auto section = find(sections, identifier);
         if (section == sections.end()) continue;
@@ -69,25 +80,40 @@ Status with_names(const std::vector<std::string>& texts) {
 }  // namespace
 
 TEST(must_modes) {
-    const std::uint32_t needed[3][7] = {{1, 2, 3, 5, 7, 0, 0}, {1, 2, 3, 5, 7, 9, 10}, {1, 7, 9, 10, 11, 0, 0}};
+    using List = std::vector<std::uint32_t>;
+    const List needed[3] = {{1, 2, 3, 5, 6, 11}, {1, 2, 3, 5, 6, 11, 14, 15, 16}, {1, 2, 14, 15, 16}};
     for (const std::uint32_t mode : all_modes) {
         const artifact_writer::Model model = small_model(mode);
         for (const std::uint32_t identifier : needed[mode]) {
-            if (identifier != 0) CHECK_EQ(without_section(model, identifier), Status::bad_section);
+            CHECK_EQ(without_section(model, identifier), Status::bad_section);
         }
         CHECK_EQ(without_section(model, artifact_writer::labels), Status::bad_labels);
         CHECK_EQ(without_section(model, artifact_writer::feature_names), Status::ok);
+        CHECK_EQ(with_section(model, artifact_writer::plan, {}), Status::ok);
+        if (mode == exact) continue;
+        for (const std::uint32_t identifier : List{artifact_writer::centers, artifact_writer::router}) {
+            CHECK_EQ(without_section(many_model(mode), identifier), Status::bad_section);
+        }
+        CHECK_EQ(without_section(deep_model(mode), artifact_writer::higher), Status::bad_section);
     }
-    CHECK_EQ(without_section(small_model(certified), artifact_writer::exact_check_rows), Status::bad_section);
-    CHECK_EQ(without_section(small_model(certified), artifact_writer::direction), Status::ok);
-    // What another mode has, of the size that it has there, and nothing at all.
-    Sections whole = artifact_writer::sections_of(small_model(certified));
-    for (const std::uint32_t mode : {approximate, exact}) {
-        Sections sections = artifact_writer::sections_of(small_model(mode));
-        for (const artifact_writer::Section& section : whole) {
-            if (find(sections, section.identifier) != sections.end()) continue;
-            for (const Bytes& content : {section.content, Bytes()}) {
-                CHECK_EQ(with_section(small_model(mode), section.identifier, content), Status::bad_section);
+    for (const artifact_writer::Model& model : {small_model(certified), many_model(certified)}) {
+        CHECK_EQ(without_section(model, artifact_writer::direction), Status::ok);
+    }
+    // What another mode, degree or number of centers has, of the size that it has there, and nothing at all.
+    std::vector<artifact_writer::Model> models = all_models();
+    models.push_back(approximate_model(3, 1));
+    models.push_back(true_model(certified, 3, 5, 0, 1));
+    for (const artifact_writer::Model& model : models) {
+        Sections sections = artifact_writer::sections_of(model);
+        for (const artifact_writer::Model& other : models) {
+            for (const artifact_writer::Section& section : artifact_writer::sections_of(other)) {
+                if (find(sections, section.identifier) != sections.end()) continue;
+                const bool optional =
+                    section.identifier == artifact_writer::direction && model.mode == certified && model.degree == 2;
+                if (optional) continue;
+                for (const Bytes& content : {section.content, Bytes()}) {
+                    CHECK_EQ(with_section(model, section.identifier, content), Status::bad_section);
+                }
             }
         }
     }
@@ -101,19 +127,86 @@ TEST(must_center) {
     }
 }
 
+TEST(must_decisions) {
+    expect_one_size(artifact_writer::decisions);
+    for (const std::uint32_t mode : all_modes) {
+        expect_limits<double>(small_model(mode), artifact_writer::decisions, 3, {infinite, -infinite, nan64},
+                              {0.0, -0.0, 1e308});
+        for (const double negative : {-1.0, -0x1p-1074}) {
+            CHECK_EQ(with_number(small_model(mode), artifact_writer::decisions, 0, negative), Status::ok);
+            for (const std::size_t k : std::vector<std::size_t>{1, 2}) {
+                CHECK_EQ(with_number(small_model(mode), artifact_writer::decisions, k, negative),
+                         Status::bad_coefficient);
+            }
+        }
+    }
+}
+
+TEST(must_expansions) {
+    expect_one_size(artifact_writer::expansions);
+    constexpr std::size_t record = 18, constant = 0, output_scale = 1, contraction = 12, max_sv_norm = 14;
+    for (const std::uint32_t mode : {approximate, certified}) {
+        const artifact_writer::Model model = many_model(mode);
+        for (const std::size_t c : std::vector<std::size_t>{0, 4}) {
+            const auto expect_number = [&](std::size_t k, const std::vector<double>& bad,
+                                           const std::vector<double>& good) {
+                for (const double number : bad) {
+                    CHECK_EQ(with_number(model, artifact_writer::expansions, c * record + k, number),
+                             Status::bad_coefficient);
+                }
+                for (const double number : good) {
+                    CHECK_EQ(with_number(model, artifact_writer::expansions, c * record + k, number), Status::ok);
+                }
+            };
+            expect_number(constant, {infinite, -infinite, nan64, 1.0000000000000002, -1.0000000000000002, 1e300},
+                          {1.0, -1.0, 0.0});
+            expect_number(output_scale, {infinite, -infinite, nan64, 0.0, -2.0, 1.5, 0x1p1001, 0x1p-1001, 0x1p-1074},
+                          {0x1p1000, 0x1p-1000, 2.0});
+            expect_number(contraction, {infinite, nan64, 0.0, -1.0, -0.5, 0.125, 0.75, 2.0}, {1.0, 0.5, 0.25});
+            for (std::size_t k = 2; k < record; ++k) {
+                if (k == contraction) continue;
+                expect_number(k, {-infinite, nan64, -1.0, -0x1p-1074}, {0.0, -0.0, 1e308});
+                expect_number(k, {}, {});
+                const Status status = with_number(model, artifact_writer::expansions, c * record + k, infinite);
+                CHECK_EQ(status, k == max_sv_norm ? Status::ok : Status::bad_coefficient);
+            }
+        }
+    }
+}
+
+TEST(must_centers) {
+    expect_one_size(artifact_writer::centers);
+    for (const std::uint32_t mode : {approximate, certified}) {
+        expect_limits<float>(many_model(mode), artifact_writer::centers, 15, {inf32, -inf32, nan32},
+                             {std::numeric_limits<float>::max()});
+    }
+}
+
 TEST(must_linear) {
     expect_one_size(artifact_writer::linear);
     for (const std::uint32_t mode : {approximate, certified}) {
-        expect_limits<float>(small_model(mode), artifact_writer::linear, 3,
-                             {1.0000001f, -1.0000001f, 3e38f, inf32, -inf32, nan32}, {1.0f, -1.0f});
+        for (const artifact_writer::Model& model : {small_model(mode), many_model(mode)}) {
+            expect_limits<float>(model, artifact_writer::linear, 3 * model.expansions.size(),
+                                 {1.0000001f, -1.0000001f, 3e38f, inf32, -inf32, nan32}, {1.0f, -1.0f});
+        }
     }
 }
 
 TEST(must_quadratic) {
     expect_one_size(artifact_writer::quadratic);
     for (const std::uint32_t mode : {approximate, certified}) {
-        expect_limits<float>(small_model(mode), artifact_writer::quadratic, 6,
-                             {2.0000002f, -2.0000002f, 3e38f, inf32, -inf32, nan32}, {2.0f, -2.0f});
+        for (const artifact_writer::Model& model : {small_model(mode), many_model(mode)}) {
+            expect_limits<float>(model, artifact_writer::quadratic, 6 * model.expansions.size(),
+                                 {2.0000002f, -2.0000002f, 3e38f, inf32, -inf32, nan32}, {2.0f, -2.0f});
+        }
+    }
+}
+
+TEST(must_higher) {
+    expect_one_size(artifact_writer::higher);
+    for (const std::uint32_t mode : {approximate, certified}) {  // 10 monomials of degree 3 and 15 of degree 4
+        expect_limits<float>(deep_model(mode), artifact_writer::higher, 25,
+                             {720.0001f, -720.0001f, 3e38f, inf32, -inf32, nan32}, {720.0f, -720.0f});
     }
 }
 
@@ -204,18 +297,26 @@ TEST(must_text_list) {
     CHECK_EQ(with_names({"\xC3", "\xA9", ""}), Status::bad_labels);  // a character cut in two by the lengths
 }
 
-TEST(must_bound) {
-    expect_one_size(artifact_writer::bound);
+TEST(must_plan) {
+    const auto with_plan = [](const artifact_writer::Model& model, const std::string& text) {
+        return with_section(model, artifact_writer::plan, Bytes(text.begin(), text.end()));
+    };
     for (const std::uint32_t mode : all_modes) {
-        expect_limits<double>(small_model(mode), artifact_writer::bound, 16,
-                              {infinite, -infinite, nan64, -1.0, -0x1p-1074}, {0.0, -0.0, 1e308});
+        for (const std::string good : {"", "a", "na\xC3\xAFve", "\xF4\x8F\xBF\xBF"}) {
+            CHECK_EQ(with_plan(small_model(mode), good), Status::ok);
+        }
+        for (const std::string bad : {"\x80", "a\xFE", "\xC3", "\xED\xA0\x80", "\xE1\x80", "\xF4\x90\x80\x80"}) {
+            CHECK_EQ(with_plan(small_model(mode), bad), Status::bad_labels);
+        }
     }
 }
 
 TEST(must_direction) {
     expect_one_size(artifact_writer::direction);
-    expect_limits<float>(small_model(certified), artifact_writer::direction, 6,
-                         {2.0000002f, -2.0000002f, 3e38f, inf32, -inf32, nan32}, {2.0f, -2.0f});
+    for (const artifact_writer::Model& model : {small_model(certified), many_model(certified)}) {
+        expect_limits<float>(model, artifact_writer::direction, 6 * model.expansions.size(),
+                             {2.0000002f, -2.0000002f, 3e38f, inf32, -inf32, nan32}, {2.0f, -2.0f});
+    }
 }
 
 TEST(must_dual_coef) {
@@ -228,6 +329,103 @@ TEST(must_dual_coef) {
             CHECK_EQ(with_content(model, artifact_writer::dual_coef, Bytes(8 * n_sv)), Status::bad_support_vectors);
         }
         expect_limits<double>(model, artifact_writer::dual_coef, 5, {infinite, -infinite, nan64}, {-1e308, 0.0});
+    }
+}
+
+// --- the router ---
+
+namespace {
+
+/// Status after a change to the router of a model with five centers in two groups, or in more.
+Status with_router(const std::function<void(artifact_writer::Router&)>& change, std::uint32_t n_groups = 2) {
+    artifact_writer::Model model = many_model(certified);
+    add_router(model, n_groups);
+    change(model.router);
+    return opened(artifact_writer::written(model));
+}
+
+void expect_bad_router(const std::function<void(artifact_writer::Router&)>& change) {
+    CHECK_EQ(with_router(change), Status::bad_section);
+}
+
+}  // namespace
+
+TEST(must_router_counts) {
+    expect_one_size(artifact_writer::router);
+    for (std::size_t n_bytes = 0; n_bytes < 80; ++n_bytes) {
+        CHECK_EQ(with_content(many_model(certified), artifact_writer::router, Bytes(n_bytes)), Status::bad_section);
+    }
+    for (const std::uint32_t n_groups : {1u, 2u, 3u, 5u}) {
+        CHECK_EQ(with_router([](artifact_writer::Router&) {}, n_groups), Status::ok);
+    }
+    for (const std::uint32_t wrong : {0u, 1u, 3u, 5u, 6u, 0x40000000u, 0x80000000u, ~0u, ~0u - 1, ~0u - 2}) {
+        expect_bad_router([=](artifact_writer::Router& router) { router.n_groups = wrong; });
+        expect_bad_router([=](artifact_writer::Router& router) { router.n_panels = wrong; });
+        expect_bad_router([=](artifact_writer::Router& router) { router.n_groups = router.n_panels = wrong; });
+    }
+    // More groups than centers, though everything else suits them.
+    artifact_writer::Model model = many_model(certified);
+    add_router(model, {{0}, {1}, {2}, {3}, {4}, {0}}, {0, 1, 2, 3, 4, 0});
+    CHECK_EQ(opened(artifact_writer::written(model)), Status::bad_section);
+    add_router(model, {{0}, {1}, {2}, {3}, {4}}, {0, 1, 2, 3, 4});
+    CHECK_EQ(opened(artifact_writer::written(model)), Status::ok);
+}
+
+TEST(must_router_starts) {
+    for (const std::uint32_t wrong : {1u, 2u, ~0u}) {
+        expect_bad_router([=](artifact_writer::Router& router) { router.starts[0] = wrong; });
+    }
+    for (const std::uint32_t wrong : {0u, 2u, 3u, 0x80000000u, ~0u}) {
+        expect_bad_router([=](artifact_writer::Router& router) { router.starts[1] = wrong; });
+    }
+    for (const std::uint32_t wrong : {0u, 1u, 3u, ~0u}) {
+        expect_bad_router([=](artifact_writer::Router& router) { router.starts[2] = wrong; });
+    }
+    // Lists of 256 panels, but no longer ones.
+    for (const std::size_t n_panels : std::vector<std::size_t>{256, 257}) {
+        artifact_writer::Model model = many_model(approximate);
+        add_router(model, {{0}, std::vector<std::uint32_t>(16 * n_panels, 1)}, {0, 1});
+        CHECK_EQ(opened(artifact_writer::written(model)), n_panels == 256 ? Status::ok : Status::bad_section);
+    }
+    for (const std::uint32_t n_groups : {4096u, 4097u}) {  // and as many groups
+        artifact_writer::Model model = approximate_model(1, 1, n_groups);
+        add_router(model, n_groups);
+        CHECK_EQ(opened(artifact_writer::written(model)), n_groups == 4096 ? Status::ok : Status::bad_section);
+    }
+}
+
+TEST(must_router_members) {
+    for (std::size_t k = 0; k < 32; ++k) {
+        for (const std::uint32_t wrong : {5u, 6u, 0x80000000u, ~0u}) {
+            expect_bad_router([=](artifact_writer::Router& router) { router.members[k] = wrong; });
+        }
+        // Any center will do in any slot.
+        CHECK_EQ(with_router([=](artifact_writer::Router& router) { router.members[k] = 4; }), Status::ok);
+    }
+}
+
+TEST(must_router_padding) {
+    const Bytes bytes = artifact_writer::written(many_model(approximate));
+    const std::size_t first = content_of(bytes, artifact_writer::router), used = 4 * (2 + 3 + 32);
+    for (std::size_t k = used; k < (used + 63) / 64 * 64; ++k) {
+        Bytes changed = bytes;
+        put(changed, first + k, std::uint8_t{1});
+        seal(changed);
+        CHECK_EQ(opened(changed), Status::bad_section);
+    }
+}
+
+TEST(must_router_panels) {
+    const std::size_t n = many_model(approximate).router.panels.size();
+    CHECK_EQ(n, std::size_t{3 * 16 * 4});
+    for (std::size_t k = 0; k < n; k += 5) {
+        for (const float bad : {inf32, -inf32, nan32}) {
+            CHECK_EQ(with_router([=](artifact_writer::Router& router) { router.panels[k] = bad; }),
+                     Status::bad_coefficient);
+        }
+        for (const float good : {3.4e38f, -3.4e38f, 0.0f}) {
+            CHECK_EQ(with_router([=](artifact_writer::Router& router) { router.panels[k] = good; }), Status::ok);
+        }
     }
 }
 
@@ -275,6 +473,43 @@ TEST(must_check_row_value) {
             CHECK_EQ(replayed(last_value, *kernels), Status::check_row_mismatch);
             CHECK_THROWS_WITH(dispatch::Predictor(ExactCopy(last_value).data(), last_value.size(), *kernels),
                               message(Status::check_row_mismatch));
+        }
+    }
+}
+
+TEST(must_check_rows_reach_every_degree_and_center) {
+    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        const auto refuses = [&](Bytes changed) {
+            seal(changed);
+            const ExactCopy copy(changed);
+            CHECK_THROWS_WITH(dispatch::Predictor(copy.data(), changed.size(), *kernels),
+                              message(Status::check_row_mismatch));
+        };
+        for (std::uint32_t degree = 3; degree <= 6; ++degree) {
+            artifact_writer::Model model = approximate_model(2, degree);
+            artifact_writer::add_check_rows(model, 4);
+            const Bytes bytes = artifact_writer::written(model);
+            for (std::size_t k = 0; k < model.expansions[0].higher.size(); ++k) {
+                Bytes changed = bytes;
+                const std::size_t offset = content_of(bytes, artifact_writer::higher) + 4 * k;
+                put(changed, offset, get<float>(changed, offset) > 0 ? -720.0f : 720.0f);
+                refuses(changed);
+            }
+        }
+        // Row number k is about center number k * n_centers / n_rows.
+        artifact_writer::Model model = approximate_model(3, 2, 7);
+        artifact_writer::add_check_rows(model, 3);
+        const Bytes bytes = artifact_writer::written(model);
+        for (std::size_t c = 0; c < 7; ++c) {
+            Bytes changed = bytes;
+            put(changed, content_of(bytes, artifact_writer::linear) + 12 * c, -1.0f);
+            if (c == 0 || c == 2 || c == 4) {
+                refuses(changed);
+                continue;
+            }
+            seal(changed);
+            const ExactCopy copy(changed);
+            CHECK_EQ(dispatch::Predictor(copy.data(), changed.size(), *kernels).model().n_centers, std::size_t{7});
         }
     }
 }

@@ -30,25 +30,18 @@ std::size_t winner_of(std::size_t n_classes, const std::vector<double>& values) 
 struct Row {
     std::size_t k;
     std::vector<double> values, bounds;
-    std::vector<std::uint8_t> evaluated, open;
+    std::vector<std::uint8_t> evaluated;
     std::vector<std::uint32_t> certain, possible;
     bool has_winner = false;
-    std::size_t winner = 99, n_open = 0;
+    std::size_t winner = 99;
 
     explicit Row(std::size_t n_classes)
-        : k(n_classes),
-          values(n_pairs(k)),
-          bounds(n_pairs(k)),
-          evaluated(n_pairs(k), 1),
-          open(n_pairs(k)),
-          certain(k),
-          possible(k) {}
+        : k(n_classes), values(n_pairs(k)), bounds(n_pairs(k)), evaluated(n_pairs(k), 1), certain(k), possible(k) {}
 
     PairKnowledge known() const { return {values.data(), bounds.data(), evaluated.data()}; }
     void judge() {
         tally_votes(k, known(), certain.data(), possible.data());
         has_winner = certain_winner(k, certain.data(), possible.data(), winner);
-        n_open = mark_open_pairs(k, known(), certain.data(), possible.data(), open.data());
     }
 };
 
@@ -100,7 +93,7 @@ std::vector<bool> possible_winners(const Row& row) {
     return wins;
 }
 
-/// Everything about one row; whether the open pairs alone decide it is left to the caller.
+/// Everything about one row.
 void check_row(Row& row) {
     row.judge();
     const std::vector<bool> wins = possible_winners(row);
@@ -110,32 +103,7 @@ void check_row(Row& row) {
     }
     CHECK_EQ(row.has_winner, n_possible == 1);
     if (row.has_winner) CHECK_EQ(row.winner, last);
-    std::size_t n_open = 0;
-    for (std::size_t c = 0; c < row.k; ++c) {
-        if (wins_every_pair(row.k, row.known(), c)) CHECK(row.has_winner && row.winner == c);
-    }
-    for_each_pair(row.k, [&](std::size_t p, std::size_t i, std::size_t j) {
-        CHECK_EQ(p, pair_position(row.k, i, j));
-        const bool is_unknown = outcome_of(row.known(), p) == Outcome::unknown;
-        CHECK(!row.open[p] || is_unknown);
-        if (!row.has_winner && is_unknown && (wins[i] || wins[j])) CHECK(row.open[p]);
-        n_open += row.open[p];
-    });
-    CHECK_EQ(row.n_open, n_open);
-    CHECK_EQ(row.n_open == 0, row.has_winner);
-}
-
-/// Evaluates the open pairs of a row one at a time until its winner is certain; the others stay unknown.
-void check_evaluation(std::size_t k, const std::vector<double>& truth, Generator& generator) {
-    Row row(k);
-    row.evaluated.assign(n_pairs(k), 0);
-    for (row.judge(); !row.has_winner; row.judge()) {
-        std::size_t p = generator() % n_pairs(k);
-        while (!row.open[p]) p = (p + 1) % n_pairs(k);
-        row.values[p] = truth[p];
-        row.evaluated[p] = 1;
-    }
-    CHECK_EQ(row.winner, winner_of(k, truth));
+    for_each_pair(row.k, [&](std::size_t p, std::size_t i, std::size_t j) { CHECK_EQ(p, pair_position(row.k, i, j)); });
 }
 
 // --- probabilities ---
@@ -235,14 +203,6 @@ TEST(certain_winners_equal_those_of_all_outcomes) {
     for (int repetition = 0; repetition < 2000; ++repetition) {
         Row row = row_of_code(6, generator() % 14348907, generator);
         check_row(row);
-    }
-}
-
-TEST(open_pairs_suffice) {
-    Generator generator(2);
-    for (int repetition = 0; repetition < 3000; ++repetition) {
-        const std::size_t k = 2 + generator() % 11;
-        check_evaluation(k, random_numbers(generator, n_pairs(k), 1.0), generator);
     }
 }
 

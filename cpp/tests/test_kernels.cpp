@@ -165,27 +165,19 @@ TEST(exp_beyond_its_range) {
 
 namespace {
 
+/// Values of dense rows, with a result of exact size, in a call of so many rows; 0 for as many as there are.
 template <class Real>
-dispatch::DenseFunction<Real> by_blocks(const Kernels& kernels) {
-    if constexpr (std::is_same_v<Real, float>)
-        return kernels.blocks_f32;
-    else
-        return kernels.blocks_f64;
-}
-template <class Real>
-dispatch::DenseFunction<Real> by_size(const Kernels& kernels) {
-    if constexpr (std::is_same_v<Real, float>)
-        return kernels.dense_f32;
-    else
-        return kernels.dense_f64;
-}
-/// Calls a dense function with a workspace and a result of exact size.
-template <class Real>
-Status decide(const Kernels& kernels, dispatch::DenseFunction<Real> function, const ModelView& model,
-              const DenseRows<Real>& rows, std::vector<double>& values) {
-    const Workspace workspace(kernels, model);
+Status decide(const Kernels& kernels, const ModelView& model, const DenseRows<Real>& rows, std::vector<double>& values,
+              std::size_t n_rows_in_call = 0) {
+    const Prepared prepared(kernels, model);
     const std::unique_ptr<double[]> exact(new double[rows.n_rows]);
-    const Status status = function(model, rows, exact.get(), workspace.data());
+    const std::size_t n = n_rows_in_call > 0 ? n_rows_in_call : rows.n_rows;
+    Status status;
+    if constexpr (std::is_same_v<Real, float>) {
+        status = prepared.evaluate(kernels.evaluate_dense_f32, rows, n, {exact.get(), nullptr, nullptr});
+    } else {
+        status = prepared.evaluate(kernels.evaluate_dense_f64, rows, n, {exact.get(), nullptr, nullptr});
+    }
     values.assign(exact.get(), exact.get() + rows.n_rows);
     return status;
 }
@@ -212,7 +204,7 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
             const Matrix<Real> one(rows, 1, layouts_of(1, d)[0]);
             DenseRows<Real> none = one.view();
             none.n_rows = 0;
-            expect(decide(kernels, by_size<Real>(kernels), model, none, values) == Status::ok, kernels, "0 rows");
+            expect(decide(kernels, model, none, values) == Status::ok, kernels, "0 rows");
             continue;
         }
         const std::size_t first = n * 5 % (rows.size() - n + 1);  // not always the same place in the block
@@ -222,16 +214,16 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
             const Matrix<Real> matrix(part, n, layout);
             const std::string where = "d " + std::to_string(d) + ", " + std::to_string(n) + " rows, " + layout.name +
                                       (sizeof(Real) == 4 ? ", float32" : ", float64");
-            const Status blocks = decide(kernels, by_blocks<Real>(kernels), model, matrix.view(), values);
+            const Status blocks = decide(kernels, model, matrix.view(), values, many_rows);
             expect(blocks == Status::ok && same_bits(values, &in_block[first]), kernels, where + ", by blocks");
-            const Status any = decide(kernels, by_size<Real>(kernels), model, matrix.view(), values);
+            const Status any = decide(kernels, model, matrix.view(), values);
             expect(any == Status::ok && same_bits(values, n <= 4 ? &alone[first] : &in_block[first]), kernels, where);
         }
         const Matrix<Real> repeated({rows[first]}, 1, layouts_of(1, d)[0]);
         DenseRows<Real> view = repeated.view();
         view.n_rows = n;
         view.row_stride = 0;
-        decide(kernels, by_blocks<Real>(kernels), model, view, values);
+        decide(kernels, model, view, values, many_rows);
         for (const double value : values) {
             expect(bits_of(value) == bits_of(in_block[first]), kernels, "d " + std::to_string(d) + ", stride 0");
         }
@@ -243,12 +235,12 @@ template <class Real>
 void decide_both(const Kernels& kernels, const ModelView& model, const Rows& rows, std::vector<double>& alone,
                  std::vector<double>& in_block) {
     const Matrix<Real> matrix(rows, rows.size(), layouts_of(rows.size(), model.n_features)[0]);
-    CHECK_EQ(decide(kernels, by_blocks<Real>(kernels), model, matrix.view(), in_block), Status::ok);
+    CHECK_EQ(decide(kernels, model, matrix.view(), in_block, many_rows), Status::ok);
     alone.clear();
     std::vector<double> value;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const Matrix<Real> row({rows[i]}, 1, layouts_of(1, model.n_features)[0]);
-        CHECK_EQ(decide(kernels, by_size<Real>(kernels), model, row.view(), value), Status::ok);
+        CHECK_EQ(decide(kernels, model, row.view(), value), Status::ok);
         alone.push_back(value[0]);
     }
 }
@@ -281,7 +273,7 @@ void check_exact_dense(const artifact_writer::Model& model, const ModelView& vie
             x[0] = -static_cast<float>(terms.half_s);
             kernels->exp_nonpositive(x, gaussian, 16);
             const double expected =
-                model.output_scale * static_cast<double>(gaussian[0]) * static_cast<double>(terms.inner);
+                model.expansions[0].output_scale * static_cast<double>(gaussian[0]) * static_cast<double>(terms.inner);
             for (const double value : {alone[i], in_block[i]}) {
                 expect(value == expected, *kernels,
                        "d " + std::to_string(rows[i].size()) + ", row " + std::to_string(i) + ": " +
@@ -349,7 +341,7 @@ void check_odd_number(const Kernels& kernels, const artifact_writer::Model& mode
             rows[i][j] = static_cast<double>(odd);
             for (const Layout& layout : {layouts_of(n, d)[0], layouts_of(n, d)[1]}) {
                 const Matrix<Real> matrix(rows, n, layout);
-                const Status status = decide(kernels, by_size<Real>(kernels), view, matrix.view(), values);
+                const Status status = decide(kernels, view, matrix.view(), values);
                 const std::string where = check::show(odd) + " at row " + std::to_string(i) + " of " +
                                           std::to_string(n) + ", column " + std::to_string(j) + " of " +
                                           std::to_string(d);
@@ -396,13 +388,13 @@ TEST(dense_overflow_does_not_hide_nan) {
             rows[n - 2].assign(21, 3e38);
             std::vector<double> values;
             const Matrix<float> overflowing(rows, n, layouts_of(n, 21)[0]);
-            CHECK_EQ(decide(*kernels, kernels->dense_f32, opened.view, overflowing.view(), values), Status::ok);
+            CHECK_EQ(decide(*kernels, opened.view, overflowing.view(), values), Status::ok);
             CHECK_EQ(values[n - 2], model.intercept);
             for (const std::size_t i : {n - 2, n - 1}) {
                 Rows bad = rows;
                 bad[i][20] = std::numeric_limits<double>::quiet_NaN();
                 const Matrix<float> matrix(bad, n, layouts_of(n, 21)[0]);
-                CHECK_EQ(decide(*kernels, kernels->dense_f32, opened.view, matrix.view(), values), Status::not_finite);
+                CHECK_EQ(decide(*kernels, opened.view, matrix.view(), values), Status::not_finite);
             }
         }
     }
@@ -412,9 +404,9 @@ TEST(dense_without_gamma) {
     Random random(13);
     artifact_writer::Model model = random_model(9, random);
     model.gamma = 0;
-    model.constant = 0;
-    std::fill(model.linear.begin(), model.linear.end(), 0.0f);
-    std::fill(model.triangle.begin(), model.triangle.end(), 0.0f);
+    model.expansions[0].constant = 0;
+    std::fill(model.expansions[0].linear.begin(), model.expansions[0].linear.end(), 0.0f);
+    std::fill(model.expansions[0].triangle.begin(), model.expansions[0].triangle.end(), 0.0f);
     const Opened opened(model);
     for (const Kernels* kernels : dispatch::runnable_targets()) {
         for (const double z : {0.0, 1.0, 1e20, 3e38, 1e300, -DBL_MAX, static_cast<double>(infinite),
@@ -422,7 +414,7 @@ TEST(dense_without_gamma) {
             for (const std::size_t n : {std::size_t{1}, std::size_t{7}}) {
                 const Matrix<double> matrix(Rows(n, std::vector<double>(9, z)), n, layouts_of(n, 9)[1]);
                 std::vector<double> values;
-                const Status status = decide(*kernels, kernels->dense_f64, opened.view, matrix.view(), values);
+                const Status status = decide(*kernels, opened.view, matrix.view(), values);
                 CHECK_EQ(status, std::isfinite(z) ? Status::ok : Status::not_finite);
                 if (status == Status::ok) CHECK_EQ(values[0], model.intercept);
             }
@@ -447,7 +439,7 @@ TEST(dense_all_overflow_and_opposite_centers) {
             const Rows rows(kernels->block_rows, std::vector<double>(11, static_cast<double>(huge)));
             for (const std::size_t n : {std::size_t{2}, kernels->block_rows}) {
                 const Matrix<float> matrix(rows, n, layouts_of(n, 11)[0]);
-                CHECK_EQ(decide(*kernels, kernels->dense_f32, view, matrix.view(), values), Status::ok);
+                CHECK_EQ(decide(*kernels, view, matrix.view(), values), Status::ok);
                 for (const double value : values) CHECK_EQ(value, model.intercept);
             }
         }

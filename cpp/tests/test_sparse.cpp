@@ -20,17 +20,17 @@ using namespace kernel_models;
 namespace {
 
 template <class Real, class Index>
-dispatch::CsrFunction<Real, Index> csr_function(const Kernels& kernels) {
+dispatch::EvaluateFunction<CsrRows<Real, Index>> csr_function(const Kernels& kernels) {
     if constexpr (std::is_same_v<Real, float>) {
         if constexpr (sizeof(Index) == 4)
-            return kernels.csr_f32_i32;
+            return kernels.evaluate_csr_f32_i32;
         else
-            return kernels.csr_f32_i64;
+            return kernels.evaluate_csr_f32_i64;
     } else {
         if constexpr (sizeof(Index) == 4)
-            return kernels.csr_f64_i32;
+            return kernels.evaluate_csr_f64_i32;
         else
-            return kernels.csr_f64_i64;
+            return kernels.evaluate_csr_f64_i64;
     }
 }
 
@@ -66,16 +66,17 @@ Sparse<Real, Index> random_sparse(const artifact_writer::Model& model, Random& r
 }
 
 template <class Real, class Index>
-Status decide(const Kernels& kernels, const ModelView& model, const FoldedModel& folded,
-              const Sparse<Real, Index>& rows, std::size_t first, std::size_t n, std::vector<double>& result) {
+Status decide(const Kernels& kernels, const ModelView& model, const Sparse<Real, Index>& rows, std::size_t first,
+              std::size_t n, std::vector<double>& result) {
     const auto values = exact_copy(rows.values);
     const auto columns = exact_copy(rows.columns);
     const auto begin = rows.row_starts.begin() + static_cast<std::ptrdiff_t>(first);
     const auto starts = exact_copy(std::vector<Index>(begin, begin + static_cast<std::ptrdiff_t>(n) + 1));
-    const Workspace workspace(kernels, model);
     const std::unique_ptr<double[]> decided(new double[n]);
-    const Status status = csr_function<Real, Index>(kernels)(
-        model, folded, {values.get(), columns.get(), starts.get(), n}, decided.get(), workspace.data());
+    const CsrRows<Real, Index> view{values.get(), columns.get(), starts.get(), n};
+    const Status status =
+        Prepared(kernels, model)
+            .evaluate(csr_function<Real, Index>(kernels), view, many_rows, {decided.get(), nullptr, nullptr});
     result.assign(decided.get(), decided.get() + n);
     return status;
 }
@@ -104,7 +105,7 @@ void sparse_moduli(const artifact_writer::Model& model, const FoldedModel& folde
         form += std::fabs(folded.linear[i]) * z;
         sq_norm += z * scale * (z + 2 * std::fabs(static_cast<double>(model.center[i]))) * scale;
         for (std::size_t j = i; j < d; ++j) {
-            const double q = std::fabs(static_cast<double>(model.triangle[i * d + j]));
+            const double q = std::fabs(static_cast<double>(model.expansions[0].triangle[i * d + j]));
             form += scale * scale * q * z * std::fabs(static_cast<double>(row[j]));
         }
     }
@@ -123,7 +124,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
     }
     for (const Kernels* kernels : dispatch::runnable_targets()) {
         std::vector<double> values, part;
-        CHECK_EQ(decide(*kernels, view, folding.folded, rows, 0, n, values), Status::ok);
+        CHECK_EQ(decide(*kernels, view, rows, 0, n, values), Status::ok);
         for (std::size_t i = 0; i < n; ++i) {
             const Terms& terms = all_terms[i];
             const std::size_t lanes_here = kernels->block_rows / 3;
@@ -131,8 +132,8 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
             const std::string where = "sparse row " + std::to_string(i) + " with " + std::to_string(rows.n_seen[i]) +
                                       (densified ? " densified" : "");
             if (exact && !densified) {
-                const double expected = model.output_scale * std::exp(-static_cast<double>(terms.half_s)) *
-                                        static_cast<double>(terms.inner);
+                const double expected = model.expansions[0].output_scale *
+                                        std::exp(-static_cast<double>(terms.half_s)) * static_cast<double>(terms.inner);
                 expect(values[i] == (terms.half_s > 87.33L ? 0 : expected), *kernels,
                        "d " + std::to_string(d) + ", " + where + ": " + check::show(values[i]) +
                            " instead of exactly " + check::show(expected));
@@ -148,7 +149,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
         }
         for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{5}, n - 3}) {
             const std::size_t first = size == 0 ? n : n - size - 2;
-            CHECK_EQ(decide(*kernels, view, folding.folded, rows, first, size, part), Status::ok);
+            CHECK_EQ(decide(*kernels, view, rows, first, size, part), Status::ok);
             expect(same_bits(part, values.data() + first), *kernels,
                    "sparse rows depend on the rows beside them, d " + std::to_string(d));
         }
@@ -156,7 +157,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
 }
 
 template <class Real, class Index>
-void check_sparse_refusals(const Kernels& kernels, const ModelView& view, const FoldedModel& folded) {
+void check_sparse_refusals(const Kernels& kernels, const ModelView& view) {
     const std::size_t d = view.n_features;
     const std::int64_t d_signed = static_cast<std::int64_t>(d);
     std::vector<double> values;
@@ -168,7 +169,7 @@ void check_sparse_refusals(const Kernels& kernels, const ModelView& view, const 
         }
         rows.start_row(d);
         for (const auto& [column, value] : pairs) rows.add(column, value);
-        return decide(kernels, view, folded, rows, 0, 4, values);
+        return decide(kernels, view, rows, 0, 4, values);
     };
     constexpr Real nan = std::numeric_limits<Real>::quiet_NaN(), inf = std::numeric_limits<Real>::infinity();
     for (const Real odd : {nan, inf, -inf}) {
@@ -191,12 +192,12 @@ void check_sparse_refusals(const Kernels& kernels, const ModelView& view, const 
         for (const std::int64_t column :
              {before_all, std::int64_t{-1}, std::int64_t{0}, d_signed - 1, d_signed, after_all}) {
             expect(
-                status_of({{column, value}}) == Status::ok && values[3] == view.intercept, kernels,
+                status_of({{column, value}}) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
                 "sparse " + check::show(huge) + " at " + std::to_string(column) + " gives " + check::show(values[3]));
         }
         std::vector<std::pair<std::int64_t, Real>> full;
         for (std::int64_t j = 0; j < d_signed; ++j) full.emplace_back(j, j % 2 == 0 ? value : -value);
-        expect(status_of(full) == Status::ok && values[3] == view.intercept, kernels,
+        expect(status_of(full) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
                "full row of " + check::show(huge) + " gives " + check::show(values[3]));
     }
     const Real one{1};
@@ -237,12 +238,11 @@ TEST(sparse_nan_infinity_overflow_and_order) {
     for (const std::size_t d : std::vector<std::size_t>{1, 2, 9, 16, 37}) {
         artifact_writer::Model model = random_model(d, random);
         const Opened opened(model);
-        const Folding folding(opened.view);
         for (const Kernels* kernels : dispatch::runnable_targets()) {
-            check_sparse_refusals<float, std::int32_t>(*kernels, opened.view, folding.folded);
-            check_sparse_refusals<float, std::int64_t>(*kernels, opened.view, folding.folded);
-            check_sparse_refusals<double, std::int32_t>(*kernels, opened.view, folding.folded);
-            check_sparse_refusals<double, std::int64_t>(*kernels, opened.view, folding.folded);
+            check_sparse_refusals<float, std::int32_t>(*kernels, opened.view);
+            check_sparse_refusals<float, std::int64_t>(*kernels, opened.view);
+            check_sparse_refusals<double, std::int32_t>(*kernels, opened.view);
+            check_sparse_refusals<double, std::int64_t>(*kernels, opened.view);
         }
     }
 }

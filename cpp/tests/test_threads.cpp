@@ -27,6 +27,13 @@ Sparse<Real, Index> every_few_columns(const Rows& rows, std::size_t n, std::size
     return sparse;
 }
 
+// Values alone, without bounds.
+template <class Rows>
+Status decide(const dispatch::Predictor& predictor, const Rows& rows, double* values, int n_threads) {
+    dispatch::StageCounts counts{};
+    return predictor.evaluate(rows, {values, nullptr, nullptr}, counts, n_threads);
+}
+
 TEST(threads_do_not_change_a_bit) {
     Random random(10);
     for (const std::size_t d : std::vector<std::size_t>{3, 130, 257}) {
@@ -53,9 +60,9 @@ TEST(threads_do_not_change_a_bit) {
                                std::to_string(n_threads) + " threads, " + std::to_string(n) + " rows");
                         std::fill(again.begin(), again.end(), -1.0);
                     };
-                    same(first[0], predictor.decision_function(narrow_rows, again.data(), n_threads));
-                    same(first[1], predictor.decision_function(wide_rows, again.data(), n_threads));
-                    same(first[2], predictor.decision_function(csr, again.data(), n_threads));
+                    same(first[0], decide(predictor, narrow_rows, again.data(), n_threads));
+                    same(first[1], decide(predictor, wide_rows, again.data(), n_threads));
+                    same(first[2], decide(predictor, csr, again.data(), n_threads));
                 }
             }
         }
@@ -167,7 +174,7 @@ TEST(threads_report_a_bad_row) {
             rows[bad][256] = std::numeric_limits<double>::quiet_NaN();
             const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), 257)[0]);
             std::vector<double> values(rows.size());
-            CHECK_EQ(predictor.decision_function(matrix.view(), values.data(), 3), Status::not_finite);
+            CHECK_EQ(decide(predictor, matrix.view(), values.data(), 3), Status::not_finite);
             dispatch::StageCounts counts{};
             CHECK_EQ(predictor.evaluate(matrix.view(), {values.data(), nullptr, nullptr}, counts, 3),
                      Status::not_finite);

@@ -292,6 +292,9 @@ class HeaderParser {
             require(Key::label, svm_needs);
             require(Key::nr_sv, svm_needs);
         }
+        model_.has_probabilities = is_classification()                     ? has(Key::prob_a) && has(Key::prob_b)
+                                   : model_.svm_type == SvmType::one_class ? has(Key::prob_density_marks)
+                                                                           : has(Key::prob_a);
     }
 
     void check_classes() const {

@@ -42,6 +42,8 @@ struct LibsvmModel {
     std::vector<double> prob_b;
     /// One-class models with probabilities: ten marks, otherwise empty.
     std::vector<double> prob_density_marks;
+    /// Whether the header has what svm-predict -b 1 needs; a model of one class has it in lists of no numbers.
+    bool has_probabilities = false;
 
     /// Shape (n_sv, n_coef), row-major.
     std::vector<double> coef;

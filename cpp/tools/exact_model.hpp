@@ -1,4 +1,4 @@
-// A LIBSVM model file, ready to predict without being compiled: the exact engine's view of it, made in memory.
+// A LIBSVM model file, ready to predict without being compiled: the exact engines' view of it, made in memory.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace approxsvm::tools {
 
-/// A model that svm-predict could use and that we cannot, or not yet.
+/// A model that svm-predict could use and that we cannot.
 struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -24,13 +24,16 @@ struct UnsupportedModel : std::runtime_error {
 /// thread. Wider models, which are very sparse ones, are left to LibsvmSums.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 16;
+/// Each thread's engines keep values and bounds of all pairs of classes for a block of rows.
+inline constexpr std::int32_t max_engine_classes = 256;
 
 class ExactModel {
   public:
     explicit ExactModel(text::LibsvmModel&& model) : model_(std::move(model)) {
         check_supported();
         describe();
-        has_engine_ = view_.task != Task::regression && engine_can_hold() && place_center();
+        has_engine_ = model_.kernel_type == text::KernelType::rbf && model_.n_classes > 1 &&
+                      view_.task != Task::regression && engine_can_hold() && place_center();
     }
     ExactModel(const ExactModel&) = delete;
     ExactModel& operator=(const ExactModel&) = delete;
@@ -42,22 +45,30 @@ class ExactModel {
     bool has_engine() const { return has_engine_; }
     /// The support vectors; indices are columns, which count from view().first_index.
     const text::LibsvmModel& libsvm() const { return model_; }
+    /// The class of each support vector, 0 where there is one decision function only.
+    std::vector<std::uint32_t> classes_of_vectors() const {
+        std::vector<std::uint32_t> classes;
+        for (std::size_t c = 0; c < model_.n_sv_per_class.size(); ++c) {
+            classes.resize(classes.size() + static_cast<std::size_t>(model_.n_sv_per_class[c]),
+                           static_cast<std::uint32_t>(c));
+        }
+        classes.resize(view_.n_sv);
+        if (model_.n_classes == 2) std::fill(classes.begin(), classes.end(), 0);
+        return classes;
+    }
+    /// The pair that coefficient m of a support vector of class c belongs to.
+    std::size_t pair_of(std::size_t c, std::size_t m) const {
+        const std::size_t n_classes = static_cast<std::size_t>(model_.n_classes);
+        return m < c ? pair_position(n_classes, m, c) : pair_position(n_classes, c, m + 1);
+    }
 
   private:
     bool is_classifier() const {
         return model_.svm_type == text::SvmType::c_svc || model_.svm_type == text::SvmType::nu_svc;
     }
-    bool is_constant() const { return model_.n_classes == 1; }
-
     void check_supported() const {
-        if (is_constant()) return;
-        if (model_.n_classes > 2) {
-            throw UnsupportedModel("models of more than two classes are not supported yet, and this one has " +
-                                   std::to_string(model_.n_classes));
-        }
-        if (model_.kernel_type != text::KernelType::rbf) {
-            throw UnsupportedModel("the kernel is " + std::string(name_of(model_.kernel_type)) +
-                                   ", and only rbf is supported");
+        if (model_.kernel_type == text::KernelType::precomputed) {
+            throw UnsupportedModel("the kernel is precomputed: svm-predict, with rows of kernel values, is for that");
         }
     }
 
@@ -67,22 +78,16 @@ class ExactModel {
                      : model_.svm_type == text::SvmType::one_class ? Task::one_class
                                                                    : Task::regression;
         labels_.assign(model_.labels.begin(), model_.labels.end());
-        labels_.resize(2, labels_.empty() ? 0 : labels_[0]);  // of one class only: the same answer twice
         view_.label_kind = is_classifier() ? LabelKind::int64 : LabelKind::none;
-        view_.n_labels = is_classifier() ? 2 : 0;
+        view_.n_labels = is_classifier() ? static_cast<std::uint32_t>(model_.n_classes) : 0;
         view_.labels = bytes_of(labels_);
         view_.first_index = model_.min_index == 0 ? 0 : 1;
         for (std::int32_t& index : model_.indices) index -= static_cast<std::int32_t>(view_.first_index);
         const std::int64_t n_features = std::int64_t{model_.max_index} + 1 - view_.first_index;
         view_.n_features = static_cast<std::size_t>(std::max<std::int64_t>(n_features, 1));
-        view_.gamma = is_constant() ? 0.0 : *model_.gamma;
-        decision_.intercept = is_constant() ? 1.0 : -model_.rho[0];
-        view_.decisions = &decision_;
-        view_.n_decisions = 1;
+        view_.gamma = model_.gamma.value_or(0.0);
         view_.n_sv = static_cast<std::size_t>(model_.n_sv);
-        view_.dual_coef = model_.coef.data();
-        for (const double a : model_.coef) decision_.sum_moduli += std::fabs(a);
-        decision_.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
+        describe_decisions();
         view_.tolerance = std::numeric_limits<double>::infinity();
         counts_.reserve(view_.n_sv);
         for (std::size_t i = 0; i < view_.n_sv; ++i) {
@@ -96,11 +101,35 @@ class ExactModel {
         view_.packed.values = bytes_of(model_.values);
     }
 
+    /// One decision function per pair of classes. The engines read the coefficients column by column.
+    void describe_decisions() {
+        for (const double rho : model_.rho) decisions_.push_back({-rho, 0.0, 0.0});
+        view_.decisions = decisions_.data();
+        view_.n_decisions = decisions_.size();
+        const std::size_t n_coef = static_cast<std::size_t>(model_.n_coef);
+        coef_.resize(model_.coef.size());
+        for (std::size_t k = 0; k < model_.coef.size(); ++k) {
+            coef_[k % n_coef * view_.n_sv + k / n_coef] = model_.coef[k];
+        }
+        view_.dual_coef = coef_.data();
+        const std::vector<std::uint32_t> classes = classes_of_vectors();
+        for (std::size_t k = 0; k < model_.coef.size(); ++k) {
+            decisions_[pair_of(classes[k / n_coef], k % n_coef)].sum_moduli += std::fabs(model_.coef[k]);
+        }
+        for (DecisionNumbers& decision : decisions_) {
+            decision.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
+        }
+        for (const std::int64_t n : model_.n_sv_per_class) class_counts_.push_back(static_cast<std::uint32_t>(n));
+        view_.class_counts = class_counts_.data();
+    }
+
     /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact.py.
     bool engine_can_hold() {
-        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200 && decision_.sum_moduli < max_output_scale))
-            return false;
-        if (view_.n_features > max_engine_features) return false;
+        if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200)) return false;
+        for (const DecisionNumbers& decision : decisions_) {
+            if (!(decision.sum_moduli < max_output_scale)) return false;
+        }
+        if (view_.n_features > max_engine_features || model_.n_classes > max_engine_classes) return false;
         constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
         if (view_.n_sv > max_engine_bytes / entry_bytes / view_.n_features) return false;
         int exponent;
@@ -147,7 +176,9 @@ class ExactModel {
 
     text::LibsvmModel model_;
     ModelView view_{};
-    DecisionNumbers decision_{};
+    std::vector<DecisionNumbers> decisions_;
+    std::vector<double> coef_;
+    std::vector<std::uint32_t> class_counts_;
     std::vector<std::int64_t> labels_;
     std::vector<std::uint32_t> counts_;
     std::vector<float> center_;

@@ -242,17 +242,30 @@ inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>
 
 // Replays the exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within
 // its own bound of the stored one.
+struct ReplayMemory {
+    unsigned char* workspace;
+    float* row;
+    double *values, *bounds;
+
+    ReplayMemory(const ModelView& model, Carver& carver) {
+        workspace = carver.take<unsigned char>(evaluation_workspace_bytes(model));
+        row = carver.take<float>(model.n_features);
+        values = carver.take<double>(block_rows * model.n_decisions);
+        bounds = carver.take<double>(block_rows * model.n_decisions);
+    }
+};
 inline std::size_t exact_replay_bytes(const ModelView& model) {
-    return evaluation_workspace_bytes(model) + model.n_features * sizeof(float) + 64 +
-           2 * block_rows * model.n_decisions * sizeof(double) + 64;
+    Carver counter(nullptr);
+    ReplayMemory memory(model, counter);
+    return counter.used(nullptr) + 64;
 }
 inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
-    Carver carver(static_cast<unsigned char*>(memory) + evaluation_workspace_bytes(model));
-    float* row = carver.take<float>(model.n_features);
-    double* values = carver.take<double>(block_rows * n_decisions);
-    double* bounds = carver.take<double>(block_rows * n_decisions);
+    Carver carver(memory);
+    const ReplayMemory room(model, carver);
+    float* row = room.row;
+    double *values = room.values, *bounds = room.bounds;
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
         const std::size_t decision = check_row_position(n_decisions, k, model.n_exact_check_rows);
         make_check_row(model, model.center, model.exact_check_rows, k, row);
@@ -264,7 +277,7 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
             const Evaluation out{values, bounds, nullptr};
-            if (evaluate(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, memory) !=
+            if (evaluate(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, room.workspace) !=
                 Status::ok) {
                 return Status::check_row_mismatch;
             }

@@ -108,35 +108,6 @@ inline bool certain_winner(std::size_t n_classes, const std::uint32_t* certain, 
     return true;
 }
 
-// Whether class w wins all its pairs for certain. It is then the winner whatever becomes of the others, which need not
-// be evaluated.
-inline bool wins_every_pair(std::size_t n_classes, const PairKnowledge& known, std::size_t w) {
-    for (std::size_t i = 0; i < w; ++i) {
-        if (outcome_of(known, pair_position(n_classes, i, w)) != Outcome::second) return false;
-    }
-    for (std::size_t j = w + 1; j < n_classes; ++j) {
-        if (outcome_of(known, pair_position(n_classes, w, j)) != Outcome::first) return false;
-    }
-    return true;
-}
-
-// Marks the pairs that may still matter, open[p] = 1, and returns their number: 0 where the winner is certain, else the
-// unknown pairs of the classes in play, those that no single other class is certain to precede.
-inline std::size_t mark_open_pairs(std::size_t n_classes, const PairKnowledge& known, const std::uint32_t* certain,
-                                   const std::uint32_t* possible, std::uint8_t* open) {
-    std::size_t winner;
-    const bool is_settled = certain_winner(n_classes, certain, possible, winner);
-    // The first class with the most certain votes precedes whatever any class precedes.
-    const std::size_t leader = first_largest(n_classes, certain);
-    const auto in_play = [&](std::size_t c) { return !precedes(leader, certain[leader], c, possible[c]); };
-    std::size_t n_open = 0;
-    for_each_pair(n_classes, [&](std::size_t pair, std::size_t i, std::size_t j) {
-        open[pair] = !is_settled && outcome_of(known, pair) == Outcome::unknown && (in_play(i) || in_play(j));
-        n_open += open[pair];
-    });
-    return n_open;
-}
-
 // --- probabilities: LIBSVM 3.37's numbers to the last bit, given its decision values. The order of operations is part
 // of that: nothing here may be contracted, reordered or factored out.
 

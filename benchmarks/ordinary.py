@@ -1,0 +1,239 @@
+"""Ordinary models: scikit-learn's SVC with default options after scaling, sample rows = training rows.
+
+    python -m benchmarks.ordinary [--only NAME] [--scaler standard|minmax] [--rows N]
+
+For each data set: what the planner chose, how many test rows the expansions certified, what it took to compile, and one
+thread's time per row against scikit-learn, LIBSVM and our exact engine in the same run. Every label is compared with
+the exact model's, and a wrong one ends the run. Two-class problems are one class against the rest; `10 classes` and
+the like keep them all.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+import approxsvm
+from approxsvm.audit import NEAR_TIE, exact_decision_values
+from benchmarks.timing import spread
+
+Rows = npt.NDArray[np.float64]
+_SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": MinMaxScaler}
+_SLOW_ROWS = 400  # that scikit-learn and LIBSVM predict
+_CHECKED_ROWS = 20_000  # whose labels are compared with a direct evaluation
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Scaled rows and labels."""
+
+    name: str
+    X: Rows
+    y: npt.NDArray[Any]
+    X_test: Rows
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a problem comes from: a LIBSVM file, with a test file or half of its rows held back."""
+
+    name: str
+    train: str
+    test: str = ""
+    positive: float | None = None  # the class that is set against the rest
+    n_train: int | None = None
+
+
+SOURCES = (
+    Source("covtype", "covtype.data", positive=2, n_train=20_000),
+    Source("pendigits, 0", "pendigits", "pendigits.t", positive=0),
+    Source("usps, 1", "usps", "usps.t", positive=1),
+    Source("phishing", "phishing"),
+    Source("w8a", "w8a"),
+    Source("ijcnn1", "ijcnn1", "ijcnn1.t"),
+    Source("svmguide1", "svmguide1", "svmguide1.t"),
+    Source("australian", "australian"),
+    Source("german", "german.numer_scale"),
+    Source("ionosphere", "ionosphere_scale"),
+    Source("heart", "heart_scale"),
+    Source("MNIST, 1", "mnist", positive=1),
+    Source("pendigits, 10 classes", "pendigits", "pendigits.t"),
+    Source("usps, 10 classes", "usps", "usps.t"),
+    Source("svmguide2, 3 classes", "svmguide2"),
+    Source("MNIST, 10 classes", "mnist", n_train=10_000),
+)
+
+
+def _read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[Rows, npt.NDArray[Any]]:
+    for suffix, opened in ((".bz2", bz2.open), (".xz", lzma.open)):
+        path = folder / (name + suffix)
+        if path.exists():
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(opened(path).read())
+                file.flush()
+                X, y = approxsvm.read_libsvm_data(file.name, n_features=n_features)
+            return X.toarray(), y
+    raise FileNotFoundError(folder / name)
+
+
+def _read_mnist(folder: Path, part: str) -> tuple[Rows, npt.NDArray[Any]]:
+    images = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
+    labels = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())
+    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784) / 255.0
+    return X, np.frombuffer(labels, np.uint8, offset=8).astype(float)
+
+
+def _raw(folder: Path, source: Source) -> tuple[Rows, npt.NDArray[Any], Rows, npt.NDArray[Any]]:
+    rng = np.random.default_rng(0)
+    if source.train == "mnist":
+        X, y = _read_mnist(folder, "train")
+        X_test, y_test = _read_mnist(folder, "t10k")
+        n = source.n_train or len(X)
+        return X[:n], y[:n], X_test, y_test
+    if source.train == "covtype.data":
+        with lzma.open(folder / "covtype.data.xz", "rt") as file:
+            table = np.loadtxt(file, delimiter=",", dtype=np.int16)
+        X, y = table[:, :54].astype(float), table[:, 54]
+    else:
+        X, y = _read_text(folder, source.train)
+    if source.test:
+        return X, y, *_read_text(folder, source.test, X.shape[1])
+    order = rng.permutation(len(X))
+    n = source.n_train or len(X) // 2
+    return X[order[:n]], y[order[:n]], X[order[n:]], y[order[n:]]
+
+
+def problems(folder: Path, only: str, scalers: tuple[str, ...], n_test: int) -> Iterator[tuple[str, Problem]]:
+    """Every problem whose name contains `only`, with every scaler."""
+    for source in SOURCES:
+        if only not in source.name:
+            continue
+        X, y, X_test, _ = _raw(folder, source)
+        if source.positive is not None:
+            y = np.where(y == source.positive, 1, -1)
+        X_test = X_test[spread(len(X_test), n_test)]
+        for name in scalers:
+            scaler = _SCALERS[name]().fit(X)
+            yield name, Problem(source.name, scaler.transform(X), y, scaler.transform(X_test))
+
+
+def _time(run: Callable[[], Any], n_rows: int, rounds: int = _ROUNDS) -> float:
+    """Median microseconds per row."""
+    seconds = []
+    for _ in range(rounds):
+        start = perf_counter()
+        run()
+        seconds.append(perf_counter() - start)
+    return float(np.median(seconds)) / n_rows * 1e6
+
+
+def _libsvm_time(model: approxsvm.KernelModel, svc: SVC, rows: Rows) -> float | None:
+    """LIBSVM's own predictions, through libsvm-official where it is installed."""
+    try:
+        from libsvm import svm, svmutil
+    except ImportError:
+        return None
+    with tempfile.NamedTemporaryFile("w", suffix=".model") as file:
+        _write_libsvm_model(model, svc, file)
+        file.flush()
+        theirs = svmutil.svm_load_model(file.name)
+    problem = svm.svm_problem(np.zeros(len(rows)), csr_matrix(rows))
+    nodes = [problem.x[i] for i in range(len(rows))]
+    with threadpool_limits(1):  # the build on PyPI uses OpenMP
+        return _time(lambda: [svm.libsvm.svm_predict(theirs, node) for node in nodes], len(rows), 3)
+
+
+def _write_libsvm_model(model: approxsvm.KernelModel, svc: SVC, file: Any) -> None:
+    labels = range(len(model.labels))
+    file.write("svm_type c_svc\nkernel_type rbf\n")
+    file.write(f"gamma {model.gamma:.17g}\nnr_class {len(labels)}\ntotal_sv {model.n_sv}\n")
+    file.write("rho " + " ".join(f"{-b:.17g}" for b in model.intercept) + "\n")
+    file.write("label " + " ".join(map(str, labels)) + "\nnr_sv " + " ".join(map(str, svc.n_support_)) + "\nSV\n")
+    for a, x in zip(model.dual_coef.T, model.dense_support_vectors(0, model.n_sv), strict=True):
+        file.write(" ".join(f"{v:.17g}" for v in a) + " ")
+        file.write(" ".join(f"{j}:{v:.9g}" for j, v in enumerate(x, 1) if v != 0.0) + "\n")
+
+
+def _check(fast: Any, svc: SVC, model: approxsvm.KernelModel, X: Rows) -> int:
+    """Labels that differ from a direct float64 evaluation (two classes) or from scikit-learn's (several)."""
+    rows = X[spread(len(X), _CHECKED_ROWS)]
+    if model.n_decisions > 1:
+        return int((fast.predict(rows) != svc.predict(rows)).sum())
+    exact = exact_decision_values(model, rows)
+    expected = np.where(exact > 0.0, *model.labels)
+    clear = np.abs(exact) > NEAR_TIE * float(np.abs(model.coefficients(0)).sum())
+    return int(((fast.predict(rows) != expected) & clear).sum())
+
+
+def measure(problem: Problem) -> tuple[str, ...]:
+    """One row of the table."""
+    svc = SVC(cache_size=1000).fit(problem.X, problem.y)
+    model = approxsvm.read_model(svc)
+    start = perf_counter()
+    fast = approxsvm.compile(svc, problem.X)
+    seconds = perf_counter() - start
+    exact = approxsvm.compile(svc, mode="exact")
+    wrong = _check(fast, svc, model, problem.X_test)
+    if wrong:
+        raise SystemExit(f"wrong answer, nothing is reported: {problem.name}: {wrong} labels differ")
+    before = sum(fast.rows_per_stage.values())
+    X = problem.X_test
+    ours = _time(lambda: fast.predict(X), len(X))
+    by_expansion = sum(fast.rows_per_stage[name] for name in ("expansion", "direction", "higher_degree"))
+    certified = by_expansion / sum(fast.rows_per_stage.values()) if before and fast.summary.n_centers else None
+    engine = _time(lambda: exact.predict(X), len(X))
+    slow = X[spread(len(X), _SLOW_ROWS)]
+    sklearn, libsvm = _time(lambda: svc.predict(slow), len(slow), 3), _libsvm_time(model, svc, slow)
+    plan = "exact" if fast.summary.mode == "exact" else f"{fast.summary.n_centers:,} x degree {fast.summary.degree}"
+    return (
+        f"{X.shape[1]}, {model.n_sv:,}",
+        plan,
+        "-" if certified is None else f"{certified:.1%}",
+        f"{fast.summary.n_bytes:,}",
+        f"{seconds:.1f}",
+        f"{ours:.3f}",
+        f"{engine:.2f}, {engine / ours:.1f}",
+        f"{sklearn:.0f}, {sklearn / ours:,.0f}",
+        "-" if libsvm is None else f"{libsvm:.0f}, {libsvm / ours:,.0f}",
+    )
+
+
+@click.command()
+@click.option("--only", default="", help="Problems whose name contains this.")
+@click.option("--scaler", type=click.Choice([*_SCALERS, "both"]), default="both", show_default=True)
+@click.option("--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="Test rows at most.")
+def main(only: str, scaler: str, rows: int) -> None:
+    """Measure default SVC models, their rows scaled in either way."""
+    root = Path(os.environ.get("APPROXSVM_DATA", Path(__file__).resolve().parent.parent.parent / "shared"))
+    if not (root / "data").is_dir():
+        click.echo(f"nothing measured: {root} has no data/; APPROXSVM_DATA names the folder that has")
+        return
+    names = ("model", "scaler", "d, SV", "plan", "certified", "bytes", "compile s", "us/row")
+    table = Table(*names, "exact engine us, times", "scikit-learn us, times", "LIBSVM us, times")
+    for name, problem in problems(root / "data", only, tuple(_SCALERS) if scaler == "both" else (scaler,), rows):
+        click.echo(f"{problem.name}, {name} ...", err=True)
+        table.add_row(problem.name, name, *measure(problem))
+    Console(width=190).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+// The command line of approxsvm-predict.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "dense_rows.hpp"
+
+namespace approxsvm::tools {
+
+inline constexpr char usage[] =
+    "Usage: approxsvm-predict [options] test_file model_file output_file\n"
+    "options:\n"
+    "-b probability_estimates : whether to predict probability estimates, 0 or 1 (default 0)\n"
+    "-q : quiet mode (no closing lines)\n"
+    "-j threads : number of threads (default: as many as the machine runs at once)\n"
+    "--dense : test_file holds a row of values per line, its label in front, rather than LIBSVM text\n"
+    "--delimiter character : what separates them (default: a comma or white space; \\t is a tab)\n"
+    "--no-labels : there is no label in front of them\n"
+    "--version, --help : say so and exit\n"
+    "test_file is LIBSVM text, output_file gets one prediction a line. model_file is what svm-train wrote, and gives\n"
+    "svm-predict's answers, or an artifact (.asvm), which is faster.\n"
+    "The environment variable APPROXSVM_TARGET forces an instruction set.\n";
+
+/// What is wrong with the arguments: shown with the usage.
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+enum class Action { predict, show_usage, show_version };
+
+struct Arguments {
+    Action action = Action::predict;
+    bool probabilities = false;
+    bool quiet = false;
+    std::optional<std::size_t> n_threads;
+    std::optional<DenseFormat> dense;
+    std::string test_path;
+    std::string model_path;
+    std::string output_path;
+};
+
+class ArgumentParser {
+  public:
+    ArgumentParser(int argc, char** argv) : argc_(argc), argv_(argv) {}
+
+    Arguments parse() {
+        for (; i_ < argc_ && argv_[i_][0] == '-'; ++i_) {
+            take_option(argv_[i_]);
+            if (result_.action != Action::predict) return result_;
+        }
+        if (argc_ - i_ != 3) {
+            throw UsageError("three file names are needed, " + std::to_string(argc_ - i_) + " given");
+        }
+        if (is_dense_) {
+            result_.dense = format_;
+        } else if (dense_only_ != nullptr) {
+            throw UsageError("option " + std::string(dense_only_) + " is for --dense");
+        }
+        result_.test_path = argv_[i_];
+        result_.model_path = argv_[i_ + 1];
+        result_.output_path = argv_[i_ + 2];
+        return result_;
+    }
+
+  private:
+    void take_option(std::string_view option) {
+        constexpr std::size_t max_threads = 1024;
+        if (option == "--help") {
+            result_.action = Action::show_usage;
+        } else if (option == "--version") {
+            result_.action = Action::show_version;
+        } else if (option == "-q") {
+            result_.quiet = true;
+        } else if (option == "-b") {
+            result_.probabilities = take_integer(option, 0, 1) == 1;
+        } else if (option == "-j") {
+            result_.n_threads = take_integer(option, 1, max_threads);
+        } else if (option == "--dense") {
+            is_dense_ = true;
+        } else if (option == "--no-labels") {
+            dense_only_ = "--no-labels";
+            format_.has_targets = false;
+        } else if (option == "--delimiter") {
+            dense_only_ = "--delimiter";
+            format_.delimiter = take_delimiter(option);
+        } else {
+            throw UsageError("unknown option '" + std::string(option) + "'");
+        }
+    }
+
+    std::string_view take_value(std::string_view option) {
+        if (++i_ == argc_) throw UsageError("option " + std::string(option) + " needs a value");
+        return argv_[i_];
+    }
+
+    std::size_t take_integer(std::string_view option, std::size_t min, std::size_t max) {
+        const std::string_view value = take_value(option);
+        std::size_t number = 0;
+        const char* const last = value.data() + value.size();
+        const auto [end, error] = std::from_chars(value.data(), last, number);
+        if (error == std::errc() && end == last && number >= min && number <= max) return number;
+        throw UsageError("option " + std::string(option) + " takes a number from " + std::to_string(min) + " to " +
+                         std::to_string(max) + ", not '" + std::string(value) + "'");
+    }
+
+    char take_delimiter(std::string_view option) {
+        const std::string_view value = take_value(option);
+        if (value == "\\t") return '\t';
+        if (value.size() == 1 && can_delimit(value[0])) return value[0];
+        throw UsageError("option " + std::string(option) + " takes one character that no number has, not '" +
+                         std::string(value) + "'");
+    }
+
+    const int argc_;
+    char** const argv_;
+    int i_ = 1;
+    Arguments result_;
+    bool is_dense_ = false;
+    const char* dense_only_ = nullptr;
+    DenseFormat format_;
+};
+
+}  // namespace approxsvm::tools

@@ -1,0 +1,64 @@
+// What svm-predict prints about its predictions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formatter.hpp"
+#include "loaded_model.hpp"
+
+namespace approxsvm::tools {
+
+// Without rows this is 0 / 0 and prints what svm-predict prints: NaN.
+inline std::string classification_summary(const std::vector<ChunkResult>& results) {
+    std::size_t n_correct = 0, n_rows = 0;
+    for (const ChunkResult& result : results) {
+        n_correct += result.n_correct;
+        n_rows += result.n_rows;
+    }
+    const double share = static_cast<double>(n_correct) / static_cast<double>(n_rows);
+    return "Accuracy = " + short_number(share * 100.0) + "% (" + std::to_string(n_correct) + "/" +
+           std::to_string(n_rows) + ") (classification)\n";
+}
+
+// The sums, their order and the two formulas are svm-predict's, so that the digits are too.
+inline std::string regression_summary(const std::vector<ChunkResult>& results) {
+    double n = 0.0, sq_error = 0.0;
+    double sum_p = 0.0, sum_t = 0.0, sum_pp = 0.0, sum_tt = 0.0, sum_pt = 0.0;
+    for (const ChunkResult& result : results) {
+        for (std::size_t i = 0; i < result.n_rows; ++i) {
+            const double p = result.predictions[i], t = result.targets[i];
+            sq_error += (p - t) * (p - t);
+            sum_p += p;
+            sum_t += t;
+            sum_pp += p * p;
+            sum_tt += t * t;
+            sum_pt += p * t;
+        }
+        n += static_cast<double>(result.n_rows);
+    }
+    const double covariance = n * sum_pt - sum_p * sum_t;
+    const double variances = (n * sum_pp - sum_p * sum_p) * (n * sum_tt - sum_t * sum_t);
+    const double squared_correlation = covariance * covariance / variances;
+    return "Mean squared error = " + short_number(sq_error / n) + " (regression)\n" +
+           "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
+}
+
+/// Labels that are texts cannot be compared with the numbers of a data file: no closing line.
+inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
+    if (model.task == Task::regression) return regression_summary(results);
+    return model.label_kind == LabelKind::text ? std::string() : classification_summary(results);
+}
+
+/// What svm-predict says before it predicts: about probabilities that nobody asked for, and how far the targets of a
+/// regression model are from its values.
+inline std::string probability_remark(const LoadedModel& model, bool wants_probabilities) {
+    if (!model.exact() || !model.exact()->libsvm().has_probabilities) return "";
+    if (!wants_probabilities) return "Model supports probability estimates, but disabled in prediction.\n";
+    if (model.view().task != Task::regression) return "";
+    return "Prob. model for test data: target value = predicted value + z,\n"
+           "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=" +
+           short_number(model.exact()->libsvm().prob_a[0]) + "\n";
+}
+
+}  // namespace approxsvm::tools

@@ -1,0 +1,137 @@
+// One thread's way from rows to answers.
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/approxsvm.hpp>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "libsvm_sums.hpp"
+#include "loaded_model.hpp"
+
+namespace approxsvm::tools {
+
+/// What is said of the rows of a chunk. A row's answer depends on that row alone.
+struct Decisions {
+    /// Positions of labels: classification and one-class models (0 is an inlier).
+    std::vector<std::uint32_t> winners;
+    /// Regression.
+    std::vector<double> values;
+    /// With -b 1, of each class (one-class: inlier and outlier), (n_rows, n_probabilities).
+    std::vector<double> probabilities;
+};
+
+class Decider {
+  public:
+    explicit Decider(const LoadedModel& model)
+        : predictor_(model.predictor()),
+          task_(model.view().task),
+          n_classes_(model.n_answers()),
+          n_decisions_(model.view().n_decisions),
+          libsvm_(model.exact() ? &model.exact()->libsvm() : nullptr),
+          with_probabilities_(model.gives_probabilities()) {
+        if (predictor_) workspace_.emplace(predictor_->make_workspace());
+        if (model.exact()) sums_.emplace(*model.exact(), lane_sums_of(model.kernels().name));
+    }
+
+    void decide(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
+        if (predictor_) return evaluate(rows, out);
+        const double* const last = rows.values + rows.row_starts[rows.n_rows];
+        if (!std::all_of(rows.values, last, [](double x) { return std::isfinite(x); })) check(Status::not_finite);
+        open_.resize(rows.n_rows);
+        std::iota(open_.begin(), open_.end(), std::size_t{0});
+        if (task_ == Task::regression) {
+            out.values.resize(rows.n_rows);
+            sums_->decide(rows, open_, [&](std::size_t i, const double* values) { out.values[i] = *values; });
+            return;
+        }
+        out.winners.resize(rows.n_rows);
+        if (!with_probabilities_) return settle_by_votes(rows, out);
+        out.probabilities.resize(rows.n_rows * n_classes_);
+        sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
+            out.winners[i] =
+                static_cast<std::uint32_t>(find_probabilities(values, out.probabilities.data() + i * n_classes_));
+        });
+    }
+
+  private:
+    static void check(Status status) {
+        if (status != Status::ok) throw std::runtime_error(message(status));
+    }
+
+    // --- engines
+
+    void evaluate(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
+        stages_.resize(rows.n_rows);
+        if (n_decisions_ > 1) {
+            out.winners.resize(rows.n_rows);
+            evaluate(rows, {nullptr, nullptr, stages_.data(), out.winners.data()});
+        } else if (task_ == Task::regression) {
+            out.values.resize(rows.n_rows);
+            evaluate(rows, {out.values.data(), nullptr, nullptr});
+        } else {
+            values_.resize(rows.n_rows);
+            evaluate(rows, {values_.data(), nullptr, stages_.data()});
+            out.winners.resize(rows.n_rows);
+            std::transform(values_.begin(), values_.end(), out.winners.begin(),
+                           [](double value) { return static_cast<std::uint32_t>(label_position(value)); });
+        }
+        if (sums_) settle_ties(rows, out);
+    }
+
+    void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
+        dispatch::StageCounts counts{};
+        constexpr std::size_t many = ~std::size_t{0};  // a chunk is a part of a file, and chunks may differ in size
+        check(predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, Request{many}, out,
+                                                         counts.data(), workspace_->data()));
+    }
+
+    /// Where not even float64 can tell who wins, svm-predict's own rounding decides, and its sums are repeated.
+    void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
+        open_.clear();
+        for (std::size_t i = 0; i < rows.n_rows; ++i) {
+            if (stages_[i] == by_definition) open_.push_back(i);
+        }
+        settle_by_votes(rows, out);
+    }
+
+    // --- LIBSVM's sums
+
+    /// Winners of the rows that are open.
+    void settle_by_votes(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
+        votes_.resize(n_classes_);
+        sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
+            out.winners[i] = static_cast<std::uint32_t>(vote_winner(n_classes_, values, votes_.data()));
+        });
+    }
+
+    /// Of one row; returns the position of its label, which is the most probable class.
+    std::size_t find_probabilities(const double* values, double* probabilities) {
+        if (task_ == Task::one_class) {
+            probabilities[0] = inlier_probability(*values, libsvm_->prob_density_marks.data());
+            probabilities[1] = 1.0 - probabilities[0];
+            return label_position(*values);
+        }
+        room_.resize(coupling_doubles(n_classes_));
+        return class_probabilities(n_classes_, values, libsvm_->prob_a.data(), libsvm_->prob_b.data(), probabilities,
+                                   room_.data());
+    }
+
+    const dispatch::Predictor* const predictor_;
+    const Task task_;
+    const std::size_t n_classes_, n_decisions_;
+    const text::LibsvmModel* const libsvm_;
+    const bool with_probabilities_;
+    std::optional<dispatch::Workspace> workspace_;
+    std::optional<LibsvmSums> sums_;
+    std::vector<std::uint8_t> stages_;
+    std::vector<std::size_t> open_;
+    std::vector<double> values_, room_;
+    std::vector<std::uint32_t> votes_;
+};
+
+}  // namespace approxsvm::tools

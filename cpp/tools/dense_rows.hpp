@@ -1,0 +1,111 @@
+// Rows of a data file that names no features: "label value value ...", or values only, one row a line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "feature_row.hpp"
+#include "number.hpp"
+#include "text_error.hpp"
+
+namespace approxsvm::tools {
+
+struct DenseFormat {
+    /// What separates values, blanks around it aside; 0 stands for a comma or white space.
+    char delimiter = 0;
+    /// Whether the first value of a row is its label.
+    bool has_targets = true;
+    /// Values per row, the label not counted; 0 until the first row has been read.
+    std::size_t n_features = 0;
+};
+
+/// Whether values can be told apart by it: no letter (of numbers in hexadecimal, inf and nan), digit, sign or point.
+inline bool can_delimit(char c) {
+    return c == '\t' || (c >= ' ' && c <= '~' && std::strchr("+-.", c) == nullptr && !(c >= '0' && c <= '9') &&
+                         !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z'));
+}
+
+/// Walks over the rows of a text. Zeros are left out, as in sparse rows.
+class DenseRowParser {
+  public:
+    DenseRowParser(std::string_view text, const DenseFormat& format)
+        : next_(text.data()), last_(next_ + text.size()), format_(format) {}
+
+    /// The most non-zero values that a text can hold: a digit and what separates it are two bytes.
+    static std::size_t max_features(std::size_t n_bytes) { return n_bytes / 2 + 1; }
+
+    /// Reads the next row; false at the end of the text. Throws text::TextError.
+    bool next(double& target, std::int32_t* columns, double* values, std::size_t& n_nonzero) {
+        if (next_ == last_) return false;
+        const void* const found = std::memchr(next_, '\n', static_cast<std::size_t>(last_ - next_));
+        const char* const line_break = found != nullptr ? static_cast<const char*>(found) : last_;
+        line_last_ = line_break != next_ && line_break[-1] == '\r' ? line_break - 1 : line_break;
+        next_ = skip_blanks(next_);
+        if (next_ == line_last_) fail("the line is blank");
+        bool has_more = true;
+        if (format_.has_targets) has_more = take("label ", target);
+        n_nonzero = n_values_ = 0;
+        while (has_more) {
+            double value = 0.0;
+            has_more = take("value ", value);
+            if (value != 0.0) {
+                columns[n_nonzero] = static_cast<std::int32_t>(n_values_);
+                values[n_nonzero++] = value;
+            }
+            ++n_values_;
+        }
+        check_number();
+        next_ = line_break == last_ ? last_ : line_break + 1;
+        ++line_;
+        return true;
+    }
+
+    /// The number of the line that the next call reads.
+    std::size_t line() const { return line_; }
+    /// Of the row read last, zeros included.
+    std::size_t n_values() const { return n_values_; }
+
+  private:
+    [[noreturn]] void fail(const std::string& why) const { throw text::TextError(line_, "wrong input format: " + why); }
+
+    const char* skip_blanks(const char* p) const {
+        while (p != line_last_ && text::is_blank(*p) && (*p != format_.delimiter || *p == ' ')) ++p;
+        return p;
+    }
+
+    /// Reads a value and what separates it from the next one; false when it is the line's last.
+    bool take(const char* what, double& value) {
+        const char* const end = text::parse_real(next_, line_last_, value);
+        const char* const behind = end == nullptr ? nullptr : skip_blanks(end);
+        const char delimiter = format_.delimiter == 0 ? ',' : format_.delimiter;
+        const bool is_last = behind == line_last_;
+        const bool is_delimited = !is_last && behind != nullptr && *behind == delimiter;
+        const bool is_blank_enough = behind != end && (format_.delimiter == 0 || format_.delimiter == ' ');
+        if (end == nullptr || !(is_last || is_delimited || is_blank_enough)) {
+            fail(what + text::quote_token(next_, line_last_) + " is not a number");
+        }
+        next_ = is_delimited ? skip_blanks(behind + 1) : behind;
+        if (is_delimited && next_ == line_last_) fail("nothing follows the last delimiter");
+        return !is_last;
+    }
+
+    void check_number() const {
+        if (n_values_ == 0) fail("there is a label and no value (with --no-labels the first value is no label)");
+        if (format_.n_features != 0 && n_values_ != format_.n_features) {
+            fail("the row has " + std::to_string(n_values_) + " values instead of " +
+                 std::to_string(format_.n_features));
+        }
+    }
+
+    const char* next_;
+    const char* last_;
+    const char* line_last_ = nullptr;
+    DenseFormat format_;
+    std::size_t line_ = 1;
+    std::size_t n_values_ = 0;
+};
+
+}  // namespace approxsvm::tools

@@ -1,0 +1,166 @@
+// Answers as lines, with svm-predict's digits.
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/approxsvm.hpp>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "decider.hpp"
+#include "loaded_model.hpp"
+
+namespace approxsvm::tools {
+
+/// "%.17g" writes at most 24 bytes: sign, 17 digits, point, "e-308".
+inline constexpr std::size_t max_real_bytes = 24;
+
+/// Appends a number as printf's "%.<precision>g" writes it.
+inline void append(std::string& out, double value, int precision) {
+    char text[max_real_bytes + 1];
+#if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
+    const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, precision);
+    out.append(text, end.ptr);
+#else
+    out.append(text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.*g", precision, value)));
+#endif
+}
+
+inline std::string shown(double value, int precision = 17) {
+    std::string text;
+    append(text, value, precision);
+    return text;
+}
+
+/// As printf's "%g".
+inline std::string short_number(double value) {
+    return shown(value, 6);
+}
+
+/// The predictions for one piece of the text, and what the closing lines need to know about them.
+struct ChunkResult {
+    std::string lines;
+    std::size_t n_rows = 0;
+    /// Classification and one-class: rows whose label in the file is the predicted one.
+    std::size_t n_correct = 0;
+    /// Regression only; the sums over them are made later, in row order, for any number of threads.
+    std::vector<double> predictions;
+    std::vector<double> targets;
+};
+
+/// One of the answers of a classifier or one-class model: what is written, and the number that the labels of the data
+/// file are compared with (NaN, which equals nothing, for a text).
+struct Answer {
+    std::string text;
+    double number;
+};
+
+inline Answer answer_at(const ModelView& model, std::size_t position) {
+    if (model.task == Task::one_class) return position == 0 ? Answer{"1", 1.0} : Answer{"-1", -1.0};
+    switch (model.label_kind) {
+        case LabelKind::int64: {
+            const std::int64_t label = read_at<std::int64_t>(model.labels, 8 * position);
+            return {std::to_string(label), static_cast<double>(label)};
+        }
+        case LabelKind::float64: {
+            const double label = read_at<double>(model.labels, 8 * position);
+            return {shown(label), label};
+        }
+        case LabelKind::text: {
+            const Text label = text_at(model.labels, model.n_labels, position);
+            return {std::string(label.data, label.length), std::numeric_limits<double>::quiet_NaN()};
+        }
+        case LabelKind::none:
+            break;
+    }
+    return {};
+}
+
+class Formatter {
+  public:
+    explicit Formatter(const LoadedModel& model)
+        : is_regression_(model.view().task == Task::regression),
+          is_one_class_(model.view().task == Task::one_class),
+          with_probabilities_(model.gives_probabilities()) {
+        if (is_regression_) return;
+        for (std::size_t k = 0; k < model.n_answers(); ++k) {
+            answers_.push_back(answer_at(model.view(), k));
+            lines_.push_back(answers_.back().text + (with_probabilities_ ? "" : "\n"));
+            longest_line_ = std::max(longest_line_, lines_.back().size());
+        }
+        // svm-predict writes labels with six digits where probabilities follow, but not in the header.
+        if (with_probabilities_) {
+            for (std::size_t k = 0; k < lines_.size(); ++k) lines_[k] = short_number(answers_[k].number);
+        }
+    }
+
+    /// What the output begins with.
+    std::string header() const {
+        if (!with_probabilities_) return "";
+        if (is_one_class_) return "label normal outlier\n";
+        std::string line = "labels";
+        for (const Answer& answer : answers_) line += " " + answer.text;
+        return line + "\n";
+    }
+
+    void format(const Decisions& decisions, const std::vector<double>& targets, ChunkResult& result) const {
+        result.n_rows = targets.size();
+        if (is_regression_) {
+            write_values(decisions.values, result);
+            result.predictions = decisions.values;
+            result.targets = targets;
+            return;
+        }
+        if (with_probabilities_) {
+            write_probabilities(decisions, result);
+        } else {
+            write_labels(decisions.winners, result);
+        }
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            result.n_correct += targets[i] == answers_[decisions.winners[i]].number ? 1 : 0;
+        }
+    }
+
+  private:
+    void write_labels(const std::vector<std::uint32_t>& winners, ChunkResult& result) const {
+        result.lines.resize(winners.size() * longest_line_);
+        char* out = result.lines.data();
+        for (const std::uint32_t winner : winners) {
+            const std::string& line = lines_[winner];
+            std::memcpy(out, line.data(), line.size());
+            out += line.size();
+        }
+        result.lines.resize(static_cast<std::size_t>(out - result.lines.data()));
+    }
+
+    void write_probabilities(const Decisions& decisions, ChunkResult& result) const {
+        const double* next = decisions.probabilities.data();
+        for (const std::uint32_t winner : decisions.winners) {
+            result.lines += lines_[winner];
+            for (std::size_t k = 0; k < answers_.size(); ++k) {
+                result.lines += ' ';
+                append(result.lines, *next++, 6);
+            }
+            result.lines += '\n';
+        }
+    }
+
+    static void write_values(const std::vector<double>& values, ChunkResult& result) {
+        result.lines.reserve(values.size() * (max_real_bytes + 1));
+        for (const double value : values) {
+            append(result.lines, value, 17);
+            result.lines += '\n';
+        }
+    }
+
+    const bool is_regression_, is_one_class_, with_probabilities_;
+    std::vector<Answer> answers_;
+    std::vector<std::string> lines_;  // of each answer; only their beginnings where probabilities follow
+    std::size_t longest_line_ = 0;
+};
+
+}  // namespace approxsvm::tools

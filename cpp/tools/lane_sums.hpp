@@ -1,0 +1,49 @@
+// The inner loops of LibsvmSums, compiled once per target: rows side by side in the lanes of vectors, each lane adding
+// up what LIBSVM adds up, in its order. No multiplication is fused with an addition, so that every target gives the
+// same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace approxsvm::tools {
+
+/// Some rows and the columns that any of them has, ascending. Column k of row r is values[k * n_lanes + r], 0 where the
+/// row has no such feature.
+struct LaneBlock {
+    const std::int32_t* columns;
+    std::size_t n_columns;
+    const double* values;
+    std::size_t n_vectors;  // of LaneSums::width lanes: n_lanes = n_vectors * width
+};
+
+/// Rows of a compressed sparse matrix.
+struct LaneVectors {
+    const double* values;
+    const std::int32_t* columns;
+    const std::int64_t* starts;
+};
+
+/// Kernel values, (n_vectors_of_support, n_lanes), and which sums they are added to with which weights.
+struct LaneTerms {
+    const double* kernels;
+    const double* weights;        // (n, n_sums_each)
+    const std::uint32_t* places;  // (n_sums_each,): sum m is sums[places[m] * n_lanes ...]
+    std::size_t n_sums_each;
+};
+
+struct LaneSums {
+    std::size_t width;
+    /// For the vectors first ... last - 1: ||x_i - z||^2 or x_i . z, (last - first, n_lanes).
+    void (*sq_distances)(const LaneBlock&, const LaneVectors&, std::size_t first, std::size_t last, double* out);
+    void (*dot_products)(const LaneBlock&, const LaneVectors&, std::size_t first, std::size_t last, double* out);
+    /// Adds n kernel values per lane, each times its weights.
+    void (*add_terms)(const LaneTerms&, std::size_t n, std::size_t n_vectors, double* sums);
+};
+
+/// Accumulators of a block at most: as many as registers hold beside the terms.
+inline constexpr std::size_t max_lane_vectors = 8;
+
+extern const LaneSums lane_sums_baseline, lane_sums_avx2, lane_sums_avx512, lane_sums_neon;
+
+}  // namespace approxsvm::tools

@@ -1,0 +1,265 @@
+"""Whatever is compiled, any degree about any number of centers, no bound is broken and no promised label is wrong.
+
+The exact value is the real-number f of the float64 parameters and of the row as given, in extended precision. A long,
+random version of the same attack is tests/attack_certificate.py.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from artifact_changes import ROUTER, changed, content, section
+from conftest import random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import approxsvm
+from approxsvm import Artifact, KernelModel, _native
+from approxsvm.estimators import STAGES
+from approxsvm.expansion.certificate import least_tolerance
+
+TARGETS = _native.runnable_targets()
+DEFINITION = STAGES.index("definition")
+Extended = np.longdouble
+N_UNSEEN = 3
+# 2 gamma ||z - center||^2 at ends of cells, where factors vanish, and in between.
+TIGHT_S = (0.0, 2.0**-60, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 20.0, 60.0, 173.9, 174.66, 175.0, 300.0)
+VECTORS = ("normal", "sparse", "integers", "zeros", "duplicates", "pairs")
+COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
+
+pytestmark = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long double has no more digits than float64")
+
+
+@dataclass
+class Tally:
+    """How many answers were judged, and the worst error / bound of each target, degree and stage."""
+
+    n_answers: int = 0
+    worst: dict[tuple[str, int, str], float] = field(default_factory=dict)
+
+    def add(self, target: str, degree: int, stages: Any, ratios: Any) -> None:
+        self.n_answers += len(stages)
+        for stage in np.unique(stages):
+            key = target, degree, STAGES[stage]
+            self.worst[key] = max(self.worst.get(key, 0.0), float(ratios[stages == stage].max()))
+
+    def __iadd__(self, other: Tally) -> Tally:
+        self.n_answers += other.n_answers
+        self.worst |= {key: max(self.worst.get(key, 0.0), ratio) for key, ratio in other.worst.items()}
+        return self
+
+
+def exact_values(model: KernelModel, X: Any, unseen_sq_norm: Any) -> Any:
+    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
+    coef = model.coefficients(0).astype(Extended)
+    values = np.empty(len(X), Extended)
+    with np.errstate(all="ignore"):
+        for i, z in enumerate(np.asarray(X).astype(Extended)):
+            sq_distance = ((vectors - z) ** 2).sum(axis=1) + Extended(unseen_sq_norm[i])
+            values[i] = (coef * np.exp(-Extended(model.gamma) * sq_distance)).sum() + Extended(model.intercept[0])
+    return values
+
+
+def judge(model: KernelModel, artifact: Artifact, target: str, answers: Any, exact: Any, tally: Tally) -> None:
+    """The bound holds, a row that a stage settled has its sign, and every label that is promised is right."""
+    values, bounds, stages = answers
+    sum_moduli = float(np.abs(model.coefficients(0)).sum())
+    slack = (model.n_sv + model.n_features + 10) * 2.0**-63 * (sum_moduli + abs(float(model.intercept[0])))  # ours
+    error = np.abs(values - exact)
+    broken = ~(error <= bounds + slack)
+    what = f"{artifact.mode}, {target}"
+    if broken.any():
+        i = int(np.flatnonzero(broken)[np.argmax((error - bounds)[broken])])
+        raise AssertionError(
+            f"{what}, row {i}, stage {STAGES[stages[i]]}: {values[i]!r} is {float(error[i])!r} from the exact "
+            f"{exact[i]!r}, but the bound is {bounds[i]!r} ({broken.sum()} rows in all)"
+        )
+    tally.add(target, artifact.header["degree"], stages, (error - slack).clip(0) / np.maximum(bounds, 1e-320))
+    if artifact.mode == "approximate":
+        assert ((values > 0) == (exact > 0))[np.abs(values) > bounds + slack].all(), what
+        return
+    tolerance = artifact.header["tolerance"]
+    assert (bounds[stages < DEFINITION] <= tolerance).all(), what
+    assert (error <= tolerance + slack).all(), what
+    if model.task != "regression":
+        assert (np.abs(values) > bounds)[stages < DEFINITION].all(), what
+        promised = np.abs(exact) > 1e-10 * sum_moduli + 2.0**-1000
+        assert ((values > 0) == (exact > 0))[promised].all(), what
+
+
+def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) -> Tally:
+    """Rows as float64, float32 and CSR with columns that the model has never seen; many and a few at a time."""
+    rng = np.random.default_rng([seed, 2])
+    with np.errstate(over="ignore"):
+        narrow = X.astype(np.float32)
+    narrow = narrow[np.isfinite(narrow).all(axis=1)]
+    reach = 10.0 ** rng.uniform(-3, 1, (len(X), 1)) / np.sqrt(2 * model.gamma)
+    unseen = rng.normal(size=(len(X), N_UNSEEN)) * reach * (rng.random((len(X), 1)) < 0.5)
+    sparse = csr_array(np.hstack([X, unseen]))
+    nothing = np.zeros(len(X))
+    truths = exact_values(model, X, nothing), exact_values(model, narrow, nothing)
+    with_unseen = exact_values(model, X, (unseen.astype(Extended) ** 2).sum(axis=1))
+    plain = csr_array(X)
+    tally = Tally()
+    for target in TARGETS:
+        predictor = _native.Predictor(artifact.data, target)
+        for rows, truth in zip((X, narrow), truths, strict=True):
+            judge(model, artifact, target, predictor.dense(rows, 1, True), truth, tally)
+            few = predictor.dense(rows[:4], 1, True)
+            judge(model, artifact, target, few, truth[:4], tally)
+            assert predictor.one(rows[0]) == few[0][0]
+        for csr, truth in ((plain, truths[0]), (sparse, with_unseen)):
+            answers = predictor.csr(csr.indptr, csr.indices, csr.data, 2, True)
+            judge(model, artifact, target, answers, truth, tally)
+    return tally
+
+
+def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
+    """The same artifact, but rows go to whatever center they go to."""
+    rng = np.random.default_rng([seed, 3])
+    router = bytearray(section(artifact, ROUTER))
+    n_groups, n_panels = struct.unpack_from("<2I", router)
+    first = 4 * (3 + n_groups)
+    members = rng.integers(0, artifact.n_centers, 16 * n_panels).astype("<u4").tobytes()
+    router[first : first + len(members)] = members
+    panels = -(-(first + len(members)) // 64) * 64
+    n_numbers = (len(router) - panels) // 4
+    numbers = rng.normal(size=n_numbers) * 10.0 ** rng.uniform(-3, 38, n_numbers)
+    router[panels:] = numbers.clip(-3.4e38, 3.4e38).astype("<f4").tobytes()
+    return Artifact(changed(content({ROUTER: bytes(router)}), artifact))
+
+
+# --- models and rows at random ---------------------------------------------------------------------------------------
+
+
+def awkward_coefficients(rng: Any, n: int, kind: str) -> Any:
+    coef = rng.normal(size=n)
+    if kind == "ten decades":
+        return coef * 10.0 ** rng.uniform(-10, 0, n)
+    if kind == "300 decades":
+        return coef * 10.0 ** rng.uniform(-300, 0, n)
+    if kind == "tiny":
+        return coef * 1e-250
+    return np.sign(coef) if kind == "at the limit" else coef
+
+
+def awkward_vectors(rng: Any, n: int, d: int, kind: str) -> Any:
+    x = rng.normal(size=(n, d))
+    if kind == "sparse":
+        return x * (rng.random((n, d)) < 0.15)
+    if kind == "integers":
+        return np.round(2 * x)
+    if kind == "zeros":
+        x[::3] = 0.0
+    if kind == "duplicates":
+        x[n // 2 :] = x[: n - n // 2]
+    if kind == "pairs":
+        x[n // 2 :] = x[: n - n // 2] * (1 + 1e-9 * rng.normal(size=(n - n // 2, 1)))
+    return x
+
+
+def worst_directions(model: KernelModel, center: Any) -> list[Any]:
+    """Unit vectors from a center along which the parts of degree 2 to 4 are as large as they get."""
+    with np.errstate(all="ignore"):
+        y = (model.dense_support_vectors(0, model.n_sv) - center) * np.sqrt(2 * model.gamma)
+        w = model.coefficients(0) * np.exp(-0.5 * (y * y).sum(axis=1))
+        w = w / max(np.abs(w).max(initial=0.0), 1e-300)
+        gram = y @ y.T
+        forms = [y.T @ (w[:, None] * y)]
+        forms += [(w[:, None] * y).T @ gram ** (k - 1) @ (w[:, None] * y) for k in (3, 4)]
+        vectors = [np.linalg.eigh(form)[1] for form in forms if np.isfinite(form).all() and form.any()]
+    return [e[:, k] for e in vectors for k in {0, e.shape[1] - 1}] or [np.eye(model.n_features)[0]]
+
+
+def adversarial_rows(model: KernelModel, centers: Any, seed: int) -> Any:
+    rng = np.random.default_rng([seed, 4])
+    d = model.n_features
+    vectors = model.dense_support_vectors(0, model.n_sv)
+    rows = [vectors[:8], vectors[:8] * (1 + 1e-7 * rng.normal(size=(min(8, model.n_sv), 1)))]
+    for center in centers[rng.permutation(len(centers))[:3]].astype(float):
+        directions = [*worst_directions(model, center)[:4], rng.normal(size=d) / np.sqrt(d)]
+        radii = np.sqrt(np.array(TIGHT_S) / (2 * model.gamma))
+        rows.append(np.array([center + sign * r * v for v in directions for r in radii for sign in (1, -1)]))
+    rows.append(np.outer(10.0 ** rng.uniform(-3, 6, 5), rng.normal(size=d)))
+    rows.append(np.outer([1e30, -1e300, 1e-310, 3.4e38, 0.0], np.ones(d)))
+    return np.concatenate(rows)
+
+
+def random_attack(
+    seed: int,
+    n_sv: int,
+    n_features: int,
+    scaled_gamma: float,
+    offset: float,
+    vectors: str,
+    coefficients: str,
+    degree: int,
+    n_centers: int,
+    *,
+    balanced: bool,
+    precise: bool,
+) -> Tally:
+    """A model of every kind, and adversarial rows; `precise` asks for the last digits, so that late stages answer."""
+    rng = np.random.default_rng(seed)
+    coef = awkward_coefficients(rng, n_sv, coefficients)
+    if balanced:  # the sums cancel, as those of a trained model do
+        coef[n_sv // 2 :] = -coef[: n_sv - n_sv // 2]
+    x = awkward_vectors(rng, n_sv, n_features, vectors) + offset
+    model = random_model(
+        0,
+        n_sv=n_sv,
+        n_features=n_features,
+        task="regression" if precise else "classification",
+        support_vectors=x,
+        dual_coef=coef.reshape(1, -1),
+        intercept=np.array([0.1 * rng.normal() * np.abs(coef).max()]),
+        gamma=10.0**scaled_gamma / n_features,
+    )
+    X = x[rng.integers(0, n_sv, 60)] + rng.normal(size=(60, n_features))
+    tolerance = 10.0 ** rng.uniform(0, 7) * least_tolerance(model) if precise else None
+    tally = Tally()
+    for mode in ("approximate", "certified"):
+        promise = {"tolerance": tolerance} if mode == "certified" else {}
+        options: dict[str, Any] = {"mode": mode, "degree": degree, "n_centers": n_centers, **promise}
+        artifact = approxsvm.compile(model, X, **options).artifact
+        rows = adversarial_rows(model, artifact.centers(), seed)
+        tally += judge_artifact(model, artifact, rows, seed)
+        if artifact.n_centers > 1:
+            tally += judge_artifact(model, routed_at_random(artifact, seed), rows, seed)
+    return tally
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_sv=st.integers(1, 40),
+    n_features=st.integers(1, 12),
+    scaled_gamma=st.floats(-6, 2),
+    offset=st.sampled_from([0.0, 0.0, 1.0, 1e4]),
+    vectors=st.sampled_from(VECTORS),
+    coefficients=st.sampled_from(COEFFICIENTS),
+    degree=st.integers(1, 6),
+    n_centers=st.integers(1, 8),
+    balanced=st.booleans(),
+    precise=st.booleans(),
+)
+def test_no_bound_is_broken(degree: int, n_features: int, **attack: Any) -> None:
+    random_attack(degree=degree, n_features=min(n_features, 5) if degree > 4 else n_features, **attack)
+
+
+@pytest.mark.parametrize("n_centers", [1, 20, 60])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_a_trained_model_keeps_its_promises(degree: int, n_centers: int) -> None:
+    """Labels of ordinary rows, by several groups of centers."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 6))
+    alphas = rng.uniform(0.1, 1.0, 80) * np.repeat([1, -1], 40)
+    model = random_model(9, n_sv=80, n_features=6, gamma=0.4, support_vectors=X[:80], dual_coef=alphas[np.newaxis])
+    artifact = approxsvm.compile(model, X, degree=degree, n_centers=n_centers).artifact
+    judge_artifact(model, artifact, X[80:], 5)
+    judge_artifact(model, artifact, 3.0 * X[80:], 5)

@@ -1,0 +1,347 @@
+"""What is compiled when nobody says what: the plan, its limits, and that the same input gives the same artifact."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import random_model
+from scipy.sparse import csr_array
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC, SVR
+
+import approxsvm
+from approxsvm import planner
+from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.planner import Limits
+
+
+@pytest.fixture(scope="module")
+def gentle() -> tuple[SVC, Any]:
+    """Many support vectors and a small gamma: one center will do."""
+    X, y = make_classification(4000, 6, n_informative=5, n_redundant=0, flip_y=0.3, random_state=0)
+    X = scale(X)
+    return SVC(gamma=0.01).fit(X[:2500], y[:2500]), X[2500:]
+
+
+@pytest.fixture(scope="module")
+def steep() -> tuple[SVC, Any]:
+    """Many support vectors and a gamma for which one center is not enough."""
+    X, y = make_classification(5000, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
+    X = scale(X)
+    return SVC(gamma=2.0).fit(X[:3500], y[:3500]), X[3500:]
+
+
+def header(fast: Any) -> tuple[str, int, int]:
+    return fast.artifact.mode, fast.artifact.header["degree"], fast.artifact.n_centers
+
+
+# --- what is asked for -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["certified", "approximate"])
+@pytest.mark.parametrize("degree", [1, 2, 3, 6])
+@pytest.mark.parametrize("n_centers", [1, 7])
+def test_what_is_forced_is_compiled(mode: Any, degree: int, n_centers: int) -> None:
+    model = random_model(1, n_features=3)
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    fast = approxsvm.compile(model, X, mode=mode, degree=degree, n_centers=n_centers)
+    assert header(fast) == (mode, degree, n_centers)
+    centers = "one center" if n_centers == 1 else "7 centers"
+    assert fast.artifact.plan.startswith(f"{centers} of degree {degree}, as asked for")
+    assert fast.summary.degree == degree
+    assert fast.summary.n_centers == n_centers
+
+
+def test_one_of_both_is_forced(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    by_degree = approxsvm.compile(svc, X, degree=1, effort="low")
+    assert header(by_degree)[1] == 1
+    by_centers = approxsvm.compile(svc, X, n_centers=20)
+    assert header(by_centers)[2] == 20
+    assert header(by_centers)[0] == "certified"
+
+
+def test_forced_plans_are_compiled_though_they_be_slow() -> None:
+    model = random_model(1, n_sv=3, gamma=50.0)
+    assert header(approxsvm.compile(model)) == ("exact", 0, 0)
+    assert header(approxsvm.compile(model, degree=2)) == ("certified", 2, 1)
+    assert header(approxsvm.compile(model, n_centers=1))[0] == "certified"
+
+
+def test_fewer_centers_where_there_are_fewer_different_rows() -> None:
+    model = random_model(1, n_features=2)
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], 40, axis=0)
+    assert header(approxsvm.compile(model, X, degree=2, n_centers=50))[2] == 3
+    assert header(approxsvm.compile(model, X[:1], degree=2, n_centers=50))[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"degree": 0}, "degree must be 'auto' or 1 to 6, not 0"),
+        ({"degree": 7}, "degree must be 'auto' or 1 to 6, not 7"),
+        ({"degree": 2.0}, "degree must be"),
+        ({"degree": True}, "degree must be"),
+        ({"n_centers": 0}, "n_centers must be 'auto' or a positive integer, not 0"),
+        ({"n_centers": "many"}, "n_centers must be"),
+        ({"effort": "none"}, "effort must be one of 'low', 'normal', 'high', not 'none'"),
+        ({"mode": "exact", "degree": 2}, "mode 'exact' has no expansion"),
+        ({"mode": "exact", "n_centers": 2}, "mode 'exact' has no expansion"),
+        ({"target_error": 0.1}, "target_error is for mode 'approximate'"),
+        ({"mode": "approximate", "target_error": 1.5}, "from 0 to 1; got 1.5"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        approxsvm.compile(random_model(1), **options)
+
+
+# --- what is fastest -------------------------------------------------------------------------------------------------
+
+
+def test_a_gentle_model_gets_one_center(gentle: tuple[SVC, Any]) -> None:
+    svc, X = gentle
+    fast = approxsvm.compile(svc, X)
+    mode, degree, n_centers = header(fast)
+    assert (mode, n_centers) == ("certified", 1)
+    assert degree >= 2
+    assert "held-out sample rows" in fast.artifact.plan
+    fast.predict(X)
+    assert fast.summary.certified_fraction is not None
+    assert fast.summary.certified_fraction > 0.9
+
+
+def test_a_steep_model_gets_many_centers(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    fast = approxsvm.compile(svc, X)
+    assert header(fast)[0] == "certified"
+    assert header(fast)[2] >= 16
+    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+
+
+def test_never_slower_than_the_exact_engine(
+    gentle: tuple[SVC, Any], steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By predicted cost: what is chosen freely promises three quarters of the exact engine's at most."""
+    plans: list[tuple[float, planner.Plan]] = []
+    original = planner.Planner.plan
+
+    def noted(self: planner.Planner, progress: Any) -> planner.Plan:
+        plans.append((self.exact_cost, original(self, progress)))
+        return plans[-1][1]
+
+    monkeypatch.setattr(planner.Planner, "plan", noted)
+    models: list[tuple[Any, Any]] = [gentle, steep]
+    models += [(random_model(k, n_sv=5 * 4**k, gamma=0.1 * 3**k, n_features=5), None) for k in range(4)]
+    models += [(random_model(7, n_sv=300, n_features=200, gamma=0.01), None)]
+    for model, X in models:
+        fast = approxsvm.compile(model, X, effort="low")
+        exact_cost, plan = plans[-1]
+        if plan.candidate is None:
+            assert fast.artifact.mode == "exact"
+            assert plan.reason.startswith("the exact engine alone")
+        else:
+            assert fast.artifact.mode == "certified"
+            assert plan.candidate.cost <= 0.75 * exact_cost
+        assert fast.artifact.plan == plan.reason
+    assert {fast.candidate is None for _, fast in plans} == {True, False}
+
+
+def test_a_small_model_is_not_worth_an_expansion() -> None:
+    fast = approxsvm.compile(random_model(2, n_sv=4, gamma=5.0))
+    assert header(fast) == ("exact", 0, 0)
+    assert "the exact engine alone: the best expansion tried" in fast.artifact.plan
+    rows = np.random.default_rng(0).normal(size=(50, 7))
+    exact = approxsvm.compile(random_model(2, n_sv=4, gamma=5.0), mode="exact")
+    np.testing.assert_array_equal(fast.decision_function(rows), exact.decision_function(rows))
+
+
+def test_a_tolerance_is_kept_by_any_plan(gentle: tuple[SVC, Any]) -> None:
+    _, X = gentle
+    svr = SVR(gamma=0.05, C=3.0).fit(X[:800], X[:800, 0] * X[:800, 1])
+    for tolerance in (1.0, 1e-2, 1e-6):
+        fast = approxsvm.compile(svr, X, tolerance=tolerance, effort="low")
+        assert fast.artifact.header["tolerance"] == tolerance
+        assert np.abs(fast.predict(X) - svr.predict(X)).max() <= tolerance
+        assert fast.error_bound(X).max() <= tolerance
+
+
+def test_effort_limits_the_centers(steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    svc, X = steep
+    tried: list[int] = []
+    original = planner.Planner._points
+    monkeypatch.setattr(
+        planner.Planner,
+        "_points",
+        lambda self, n: (tried.append(n), original(self, n))[1],  # type: ignore[func-returns-value]
+    )
+    most = {}
+    for effort in ("low", "normal", "high"):
+        tried.clear()
+        assert header(approxsvm.compile(svc, X, effort=effort))[2] <= max(tried)  # type: ignore[arg-type]
+        assert tried == sorted(tried)
+        most[effort] = max(tried)
+    assert most["low"] <= 64
+    assert most["low"] <= most["normal"] <= most["high"]
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_max_bytes_is_kept(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    free = approxsvm.compile(svc, X, effort="low")
+    exact = approxsvm.compile(svc, mode="exact")
+    n_exact, n_free = len(exact.artifact.data), len(free.artifact.data)
+    assert n_exact < n_free
+    for limit in (n_free, (n_exact + n_free) // 2, n_exact + 1000):
+        fast = approxsvm.compile(svc, X, max_bytes=limit, effort="low")
+        assert len(fast.artifact.data) <= limit
+        np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+
+
+def test_max_bytes_that_nothing_fits_names_both_numbers(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    with pytest.raises(UnsupportedModelError, match=r"the artifact takes [\d,]+ bytes, but max_bytes is 1,000"):
+        approxsvm.compile(svc, X, max_bytes=1000)
+    with pytest.raises(UnsupportedModelError, match=r"max_bytes = 1,000"):
+        approxsvm.compile(svc, X, max_bytes=1000, degree=2, n_centers=64)
+    with pytest.raises(UnsupportedModelError, match=r"the artifact takes [\d,]+ bytes, but max_bytes is 1,000"):
+        approxsvm.compile(svc, mode="exact", max_bytes=1000)
+
+
+def test_target_error(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    expected = svc.predict(X)
+    sizes = []
+    for target in (0.2, 0.05, 0.01):
+        fast = approxsvm.compile(svc, X, mode="approximate", target_error=target, effort="low")
+        assert fast.artifact.mode == "approximate"
+        assert "of labels wrong" in fast.artifact.plan
+        assert (fast.predict(X) != expected).mean() <= 2.0 * target  # it was judged on other rows
+        sizes.append(len(fast.artifact.data))
+    assert sizes == sorted(sizes)
+    forced = approxsvm.compile(svc, X, mode="approximate", target_error=1.0, degree=1, n_centers=1)
+    assert header(forced) == ("approximate", 1, 1)
+    with pytest.raises(UnsupportedModelError, match=r"error of at most 0; the best, .* has 0\.\d+"):
+        approxsvm.compile(svc, X, mode="approximate", target_error=0.0, degree=1, n_centers=1)
+
+
+def test_an_approximate_model_is_one_center_of_degree_2_by_default(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    fast = approxsvm.compile(svc, X, mode="approximate")
+    assert header(fast) == ("approximate", 2, 1)
+    assert fast.artifact.plan == "one center of degree 2, as asked for or by default"
+
+
+def test_no_center_of_an_approximate_model_is_a_row() -> None:
+    """A mean of five rows at least discloses none of them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 3))
+    X[:4] += 100.0  # a cluster of four, and rows that stand alone
+    X[4] -= 100.0
+    X[5] -= 200.0
+    fast = approxsvm.compile(random_model(1, n_features=3), X, mode="approximate", degree=2, n_centers=40)
+    centers = fast.artifact.centers()
+    assert len(centers) > 1
+    nearest = ((X[:, np.newaxis] - centers) ** 2).sum(axis=2)
+    assert nearest.min() > 1e-8
+    assert (np.abs(centers) < 50.0).all()
+
+
+# --- the same again --------------------------------------------------------------------------------------------------
+
+
+def test_the_same_input_gives_the_same_artifact(steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    svc, X = steep
+    once = approxsvm.compile(svc, X, effort="low", n_jobs=1).artifact
+    assert approxsvm.compile(svc, X, effort="low", n_jobs=4).artifact == once
+    assert approxsvm.compile(svc, X.tolist(), effort="low").artifact == once
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert approxsvm.compile(svc, X, effort="low").artifact == once
+    other = approxsvm.compile(svc, X, effort="low", random_state=1).artifact
+    assert other != once
+
+
+def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) -> None:
+    pandas = pytest.importorskip("pandas")
+    svc, X = steep
+    dense = approxsvm.compile(svc, X, effort="low")
+    frame = approxsvm.compile(svc, pandas.DataFrame(X, columns=["a", "b", "c"]), effort="low")
+    assert frame.artifact == dense.artifact
+    sparse = approxsvm.compile(svc, csr_array(X), effort="low")
+    assert header(sparse)[:2] == header(dense)[:2]
+    np.testing.assert_array_equal(sparse.predict(X), svc.predict(X))
+
+
+def test_narrow_rows_give_the_same_plan(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    narrow = X.astype(np.float32)
+    assert (
+        approxsvm.compile(svc, narrow, effort="low").artifact
+        == approxsvm.compile(svc, narrow.astype(float), effort="low").artifact
+    )
+
+
+def test_without_rows_the_reason_says_so(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    fast = approxsvm.compile(svc, effort="low")
+    assert "sample rows X would judge better" in fast.artifact.plan
+    assert "support vectors" in fast.artifact.plan
+    assert "sample rows X" not in approxsvm.compile(svc, X, effort="low").artifact.plan
+    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+
+
+def test_one_row_no_row_and_rows_of_another_width() -> None:
+    model = random_model(1, n_sv=200, gamma=0.001)
+    X = np.random.default_rng(0).normal(size=(3, 7))
+    for rows in (X[:1], X):
+        fast = approxsvm.compile(model, rows)
+        assert fast.artifact.mode in ("certified", "exact")
+    with pytest.raises(InputError, match="X"):
+        approxsvm.compile(model, X[:0])
+    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 6 were asked for"):
+        approxsvm.compile(model, X[:, :6])
+    with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
+        approxsvm.compile(model, X[:, :6], n_features=7)
+    with pytest.raises(InputError, match="X"):
+        approxsvm.compile(model, np.full((3, 7), np.nan))
+
+
+@pytest.mark.parametrize("changes", [{"gamma": 0.0}, {"n_sv": 1}, {"n_features": 1}, {"n_sv": 2, "gamma": 1e-9}])
+@pytest.mark.parametrize("n_centers", ["auto", 5])
+def test_degenerate_models(changes: dict[str, Any], n_centers: Any) -> None:
+    model = random_model(1, **changes)
+    X = np.random.default_rng(0).normal(size=(100, model.n_features))
+    fast = approxsvm.compile(model, X, n_centers=n_centers)
+    exact = approxsvm.compile(model, mode="exact")
+    np.testing.assert_array_equal(fast.predict(X), exact.predict(X))
+
+
+def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Limits] = []
+
+    def choose(
+        model: Any, frame: Any, X: Any, mode: Any, tolerance: Any, limits: Limits, progress: Any
+    ) -> planner.Plan:
+        seen.append(limits)
+        return planner.Plan(None, "because")
+
+    monkeypatch.setattr(planner, "choose", choose)
+    options: dict[str, Any] = {"degree": 3, "n_centers": 4, "max_bytes": 10**6, "effort": "high", "random_state": 5}
+    fast = approxsvm.compile(random_model(1), **options)
+    assert seen == [Limits(degree=3, n_centers=4, max_bytes=10**6, target_error=None, effort="high", random_state=5)]
+    assert fast.artifact.plan == "because"
+
+
+def test_progress_rises_to_the_end(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    shares: list[float] = []
+    approxsvm.compile(svc, X, effort="low", progress=shares.append)
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] <= shares[-1] <= 1.0
+    assert shares[-1] > 0.99

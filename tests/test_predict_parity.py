@@ -1,0 +1,336 @@
+"""svm-predict's every answer: types, kernels, numbers of classes, probabilities; each line of LIBSVM's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from predict_tool import (
+    MODEL_TEXT,
+    SVR_TEXT,
+    Files,
+    Libsvm,
+    failure,
+    hard_text,
+    libsvm_text,
+    needs_tool,
+    predict,
+    random_rows,
+    training_text,
+)
+
+from approxsvm import _native
+
+pytestmark = needs_tool
+NO_PROBABILITIES = "Model does not support probabiliy estimates"
+KERNELS = {0: "linear", 1: "polynomial", 2: "rbf", 3: "sigmoid"}
+LABELS = [(5,), (-1, 1), (3, -2, 7), (4, 1, 0, 2, 9)]
+CLASSIFIERS = [(s, t, labels) for s in (0, 1) for t in KERNELS for labels in LABELS]
+OTHERS = [(s, t, None) for s in (2, 3, 4) for t in KERNELS]
+
+
+def sorted_apart(labels: tuple[int, ...], n_rows: int = 150, seed: int = 3) -> str:
+    """Rows of classes that overlap, so that labels and probabilities vary."""
+    rng = np.random.default_rng(seed)
+    targets = rng.integers(0, len(labels), n_rows)
+    rows = random_rows(n_rows, seed)
+    rows.data += 0.8 * targets[np.repeat(np.arange(n_rows), np.diff(rows.indptr))]
+    return libsvm_text([labels[target] for target in targets], rows)
+
+
+# --- the matrix
+
+
+@pytest.mark.parametrize(("svm_type", "kernel", "labels"), [*CLASSIFIERS, *OTHERS])
+def test_every_kind_of_model_gives_the_bytes_of_svm_predict(
+    files: Files, libsvm: Libsvm, svm_type: int, kernel: int, labels: tuple[int, ...] | None
+) -> None:
+    with_probabilities = svm_type != 2  # svm-train 3.24 has none for one-class models
+    options = f"-s {svm_type} -t {kernel} -g 0.1 -r 0.2 -d 3 -n 0.3 -b {int(with_probabilities)}"
+    model = libsvm.train(options, sorted_apart(labels) if labels else training_text(None))
+    files.data.write_text(hard_text(labels or (0, 1, 2), n_rows=300))
+    kinds = len(set(libsvm.check(model).split()))
+    assert kinds == 1 if labels and len(labels) == 1 else kinds > 1
+    if with_probabilities:
+        libsvm.check(model, "-b", 1)
+    else:
+        assert NO_PROBABILITIES in libsvm.check_refusal(model, "-b", 1)
+
+
+@pytest.mark.parametrize("target", _native.runnable_targets())
+@pytest.mark.parametrize("options", ["-s 0 -b 1 -g 0.05", "-s 1 -b 1 -n 0.2 -g 0.5", "-s 0 -t 1 -r 1 -g 0.1"])
+def test_every_target_and_block_width(files: Files, libsvm: Libsvm, options: str, target: str) -> None:
+    model = libsvm.train(options, sorted_apart((2, 1, 3)))
+    for n_rows in (1, 2, 7, 8, 9, 33, 64, 65, 500):
+        files.data.write_text(libsvm_text([1] * n_rows, random_rows(n_rows, seed=n_rows)))
+        libsvm.check(model, APPROXSVM_TARGET=target)
+        if "-b" in options:
+            libsvm.check(model, "-b", 1, APPROXSVM_TARGET=target)
+
+
+@pytest.mark.parametrize(
+    ("name", "test", "options"),
+    [
+        ("usps", "usps.t", "-g 0.0078 -c 10"),
+        ("pendigits", "pendigits.t", "-g 1e-4 -c 10"),
+        ("svmguide2", "", "-g 0.5 -c 100"),
+    ],
+)
+def test_real_data_of_several_classes(
+    files: Files, libsvm: Libsvm, unpacked: Callable[[str], Path], name: str, test: str, options: str
+) -> None:
+    lines = unpacked(f"data/{name}.bz2").read_text().splitlines(keepends=True)
+    model = libsvm.train(options + " -b 1", "".join(lines[:700]))
+    rows = unpacked(f"data/{test}.bz2").read_text().splitlines(keepends=True) if test else lines
+    files.data.write_text("".join(rows[:600]))
+    assert len(set(libsvm.check(model).split())) >= 3
+    libsvm.check(model, "-b", 1)
+
+
+def test_more_classes_than_the_engines_take(files: Files, libsvm: Libsvm) -> None:
+    text = sorted_apart(tuple(range(300)), n_rows=700)
+    model = libsvm.train("-s 0 -g 0.5", text)
+    files.data.write_text("".join(text.splitlines(keepends=True)[:60]))
+    assert len(set(libsvm.check(model).split())) > 10
+
+
+@pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT])
+def test_kernel_values_that_overflow(files: Files, libsvm: Libsvm, text: str) -> None:
+    """Infinity times a coefficient of 0 is not a number."""
+    model = files.folder / "m.model"
+    model.write_text(text.replace("rbf", "polynomial\ndegree 200\ncoef0 1").replace("\n1 1:0.1", "\n0 1:1e10"))
+    files.data.write_text("3 1:1e10\n5 1:3\n3 1:-1e10\n3 2:1e300\n")
+    libsvm.check(model)
+
+
+def test_a_class_without_support_vectors(files: Files, libsvm: Libsvm) -> None:
+    text = PAIRS_TEXT.format(rho="0.1 -0.2 0.05", a="-1 2 -3").replace("1 -1 1:0.2\n", "")
+    model = files.folder / "m.model"
+    model.write_text(text.replace("total_sv 3", "total_sv 2").replace("nr_sv 1 1 1", "nr_sv 1 0 1"))
+    files.data.write_text(hard_text((7, 8, 9), n_rows=60))
+    libsvm.check(model)
+    libsvm.check(model, "-b", 1)
+
+
+# --- votes and probabilities by hand
+
+PAIRS_TEXT = """svm_type c_svc
+kernel_type rbf
+gamma 0.5
+nr_class 3
+total_sv 3
+rho {rho}
+label 7 8 9
+probA {a}
+probB 0 0 0
+nr_sv 1 1 1
+SV
+1 1 1:0.1
+1 -1 1:0.2
+-1 -1 2:0.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("rho", "winner"),
+    [("-9 9 -9", "7"), ("9 -9 9", "7"), ("9 9 -9", "8"), ("9 9 9", "9"), ("-9 -9 9", "7")],
+)
+def test_the_first_of_the_classes_with_the_most_votes_wins(files: Files, libsvm: Libsvm, rho: str, winner: str) -> None:
+    model = files.folder / "m.model"
+    model.write_text(PAIRS_TEXT.format(rho=rho, a="-1 -2 -3"))
+    files.data.write_text(hard_text((7, 8, 9), n_rows=40))
+    assert set(libsvm.check(model).decode().split()) == {winner}
+    libsvm.check(model, "-b", 1)
+
+
+def test_a_value_of_zero_is_a_vote_for_the_second_class(files: Files, libsvm: Libsvm) -> None:
+    """All pairs are 0 at rows far away: votes are 0, 1 and 2."""
+    model = files.folder / "m.model"
+    model.write_text(PAIRS_TEXT.format(rho="0 0 0", a="0 0 0"))
+    files.data.write_text("7 1:1e9\n9 2:-1e9\n")
+    assert libsvm.check(model) == b"9\n9\n"
+    assert libsvm.check(model, "-b", 1) == b"labels 7 8 9\n" + b"7 0.333333 0.333333 0.333333\n" * 2
+
+
+def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libsvm: Libsvm) -> None:
+    """Rows as near to one class as to the others: all pairs are 0 up to rounding."""
+    rng = np.random.default_rng(2)
+    text = PAIRS_TEXT.format(rho="0 0 0", a="1 1 1").replace("1:0.2", "3:0.1").replace("1 -1 3", "-1 1 3")
+    model = files.folder / "m.model"
+    model.write_text(text.replace("-1 -1 2", "-1 -1 2"))
+    rows = [f"7 1:{x!r} 2:{x!r} 3:{x!r} 5:{y!r} 8:{y!r}\n" for x, y in rng.normal(size=(400, 2)).tolist()]
+    files.data.write_text("".join(rows))
+    assert len(set(libsvm.check(model).split())) > 1
+    libsvm.check(model, "-b", 1)
+
+
+@pytest.mark.parametrize("a", ["-1000 1000 -1000", "0 0 0", "1e-9 -1e300 3", "-0.5 -0.4 -0.3"])
+def test_probabilities_are_clipped_and_coupled_as_by_libsvm(files: Files, libsvm: Libsvm, a: str) -> None:
+    model = files.folder / "m.model"
+    model.write_text(PAIRS_TEXT.format(rho="-1 2 0.5", a=a))
+    files.data.write_text(hard_text((7, 8, 9), n_rows=60))
+    libsvm.check(model, "-b", 1)
+    two = MODEL_TEXT.replace("nr_sv", f"probA {a.split()[0]}\nprobB 0.1\nnr_sv")
+    model.write_text(two)
+    libsvm.check(model, "-b", 1)
+
+
+def test_labels_in_front_of_probabilities_have_six_digits(files: Files, libsvm: Libsvm) -> None:
+    model = files.folder / "m.model"
+    text = MODEL_TEXT.replace("nr_sv", "probA -2\nprobB 0\nnr_sv").replace("label 3 5", "label 1234567 -2147483648")
+    model.write_text(text)
+    files.data.write_text(hard_text((1234567, 5), n_rows=60))
+    written = libsvm.check(model, "-b", 1).decode().splitlines()
+    assert written[0] == "labels 1234567 -2147483648"
+    assert {line.split()[0] for line in written[1:]} == {"1.23457e+06", "-2.14748e+09"}
+    libsvm.check(model)
+
+
+def test_the_laplace_scale_of_a_regression_model_is_printed(files: Files, libsvm: Libsvm) -> None:
+    model = files.folder / "m.model"
+    model.write_text(SVR_TEXT.replace("SV\n", "probA 0.123456789\nSV\n"))
+    files.data.write_text(hard_text((3, 5)))
+    libsvm.check(model, "-b", 1)
+    said = predict("-b", 1, files.data, model, files.output)
+    assert said.splitlines()[1].endswith("sigma=0.123457")
+    assert predict("-b", 0, files.data, model, files.output).startswith("Model supports probability estimates, but")
+    assert predict("-q", "-b", 1, files.data, model, files.output) == ""
+
+
+@pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT, MODEL_TEXT.replace("nr_sv", "probA -2\nnr_sv")])
+def test_models_without_probabilities_are_refused(files: Files, libsvm: Libsvm, text: str) -> None:
+    model = files.folder / "m.model"
+    model.write_text(text)
+    files.data.write_text("3 1:1\n")
+    assert failure("-b", 1, files.data, model, files.output) == f"{model}: {NO_PROBABILITIES}"
+    assert NO_PROBABILITIES in libsvm.check_refusal(model, "-b", 1)
+
+
+# --- LIBSVM 3.37, where it differs from the svm-predict that is installed
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"), [("-s 2 -n 0.3", (1,)), ("-s 0", (3, 5)), ("-s 1 -n 0.2", (3, 5, 1, 8))]
+)
+def test_probabilities_are_those_of_libsvm_3_37(files: Files, options: str, labels: tuple[int, ...]) -> None:
+    """One-class models have density marks since 3.30."""
+    svmutil = pytest.importorskip("libsvm.svmutil", reason="libsvm-official is not installed")
+    (files.folder / "train").write_text(sorted_apart(labels))
+    trained = svmutil.svm_train(*svmutil.svm_read_problem(str(files.folder / "train")), f"{options} -g 0.1 -b 1 -q")
+    model = files.folder / "m.model"
+    svmutil.svm_save_model(str(model), trained)
+    files.data.write_text(libsvm_text([labels[0]] * 200, random_rows(200)))
+    targets, rows = svmutil.svm_read_problem(str(files.data))
+    # svm-predict reads a model back from its file, and so do we.
+    winners, _, probabilities = svmutil.svm_predict(targets, rows, svmutil.svm_load_model(str(model)), "-b 1 -q")
+    header = "label normal outlier\n" if "-s 2" in options else f"labels {' '.join(map(str, trained.get_labels()))}\n"
+    lines = [" ".join(f"{x:g}" for x in (w, *p)) + "\n" for w, p in zip(winners, probabilities, strict=True)]
+    said = predict("-b", 1, files.data, model, files.output)
+    assert files.output.read_text() == header + "".join(lines)
+    correct = sum(w == t for w, t in zip(winners, targets, strict=True))
+    assert said == f"Accuracy = {correct / 2:g}% ({correct}/200) (classification)\n"
+    assert predict(files.data, model, files.output).startswith("Model supports probability estimates, but disabled")
+
+
+# --- files as LIBSVM takes them
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "sigmoid\ncoef0 0.5", "polynomial\ndegree 3\ncoef0 0.5"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n", "\r\n"),
+        ("\n", " \n"),
+        ("SV\n", "SV   \n"),
+        ("gamma 0.5\nnr_class 2\n", "nr_class 2\n"),
+        ("nr_sv 2 2\n", ""),
+        ("rho 0", "  rho\n  0.25"),
+        ("-0.5 1:0.3 3:0.7\n", "-0.5 1:0.3 3:0.7\n\n\n"),
+        ("-0.5 1:0.3 3:0.7\n", "-0.5 1:0.3 3:0.7"),
+        ("2:0.3 3:0.7", ""),
+        ("1:0.3", "0:0.3"),
+        ("0.5 2", "5.00000000e-01 2"),
+    ],
+)
+def test_model_files_as_svm_predict_accepts_them(files: Files, libsvm: Libsvm, kernel: str, old: str, new: str) -> None:
+    """Keys that move come first again, so that the header keeps them all."""
+    text = MODEL_TEXT.replace("rbf", kernel)
+    moved = {"nr_class 2\n": "gamma 0.5\n", "": "nr_sv 2 2\n"}.get(new, "") if old[0] in "gn" else ""
+    text = text.replace(old, new).replace("label 3 5\n", f"label 3 5\n{moved}")
+    if moved.startswith("nr_sv"):  # as ThunderSVM orders them
+        text = text.replace(moved, moved + "probA -1.5 \nprobB 0.25 \n")
+    model = files.folder / "m.model"
+    model.write_text(text, newline="")
+    files.data.write_text(hard_text((3, 5), n_rows=60))
+    libsvm.check(model)
+    if moved.startswith("nr_sv"):
+        libsvm.check(model, "-b", 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("total_sv 4", "total_sv 3"),
+        ("total_sv 4", "total_sv 5"),
+        ("nr_sv 2 2", "nr_sv 2 1"),
+        ("gamma 0.5\n", ""),
+        ("label 3 5\n", ""),
+        ("nr_sv 2 2\n", ""),
+        ("rho 0\n", "rho 0\nrho 0\n"),
+        ("rho 0\n", "rho nan\n"),
+        ("2:0.3 3:0.7", "3:0.7 2:0.3"),
+        ("2:0.3 3:0.7", "2:0.3 2:0.7"),
+        ("2:0.3", "-2:0.3"),
+        ("2:0.3", "2:inf"),
+        ("rbf", "RBF"),
+        ("gamma", "Gamma"),
+        ("-0.5 1:0.3 3:0.7\n", ""),
+    ],
+)
+def test_models_that_libsvm_would_misread_are_refused(files: Files, old: str, new: str) -> None:
+    files.data.write_text("3 1:1\n")
+    model = files.folder / "m.model"
+    model.write_text(MODEL_TEXT.replace(old, new))
+    assert failure(files.data, model, files.output).startswith(f"{model}, line ")
+    assert not files.output.exists()
+
+
+@pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT, MODEL_TEXT.replace("rbf", "linear")])
+def test_data_files_as_svm_predict_accepts_them(files: Files, libsvm: Libsvm, text: str) -> None:
+    long = " ".join(f"{index}:{index % 7 - 3}" for index in range(1, 20000))
+    lines = [
+        "+3\t1:0.5\t2:1",
+        " 3 1: 0.5 2:1 ",
+        "0x5 1:0x1p-3",
+        "5",
+        "nan 0:1 3:2",
+        "inf 1:1",
+        "3e0 1:+.5 2:5.",
+        f"3 {long}",
+    ]
+    model = files.folder / "m.model"
+    model.write_text(text)
+    for ending in ("\n", ""):
+        files.data.write_text("\n".join(lines) + ending)
+        libsvm.check(model)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "1,2 1:1", "x 1:1", "3 1:1 1:2", "3 2:1 1:2", "3 1 :0.5", "3 1:", "3 1:x", "3 -1:2", "3 x:2", "3 1:1,5"],
+)
+def test_lines_that_both_refuse(files: Files, libsvm: Libsvm, line: str) -> None:
+    model = files.folder / "m.model"
+    model.write_text(MODEL_TEXT)
+    files.data.write_text(f"3 1:1\n5 2:1\n{line}\n3 1:1\n")
+    ours, theirs = libsvm.check_refusal(model).splitlines()[:2]
+    assert ours.startswith(f"{files.data}, line 3: wrong input format: ")
+    assert theirs == "Wrong input format at line 3"
+
+
+@pytest.mark.parametrize("arguments", [("a", "b"), ("-x", "0", "a", "b", "c"), ()])
+def test_arguments_that_both_refuse(libsvm: Libsvm, arguments: tuple[str, ...]) -> None:
+    failure(*arguments)
+    assert libsvm.run(1, *arguments).returncode == 1
