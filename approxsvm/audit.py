@@ -7,16 +7,22 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from approxsvm.ensemble import Ensemble
+from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import InputError
-from approxsvm.estimators import STAGES, CompiledModel, proven
+from approxsvm.estimators import STAGES, CompiledModel, CompiledSVC, proven
+from approxsvm.heads import Heads, certified_class
 from approxsvm.kernel_model import FloatArray, KernelModel
-from approxsvm.readers import read_model
+from approxsvm.quadratic_model import QuadraticModel
+from approxsvm.readers import read_any
 from approxsvm.report import shown
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 # Rows that the source's arithmetic is timed and judged on at a time.
 _BLOCK_ROWS = 512
+_BLOCK_VECTORS = 4096
 # Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
 NEAR_TIE = 1e-10
 
@@ -87,7 +93,7 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     Parameters
     ----------
     compiled : CompiledSVC, CompiledSVR or CompiledOneClassSVM
-    against : fitted estimator, KernelModel, or path
+    against : fitted estimator, KernelModel, QuadraticModel, or path
         The source model, evaluated by the definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
 
@@ -98,77 +104,141 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     Raises
     ------
     InputError
-        There are no rows, or `against` has another task or other labels than `compiled`.
+        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble.
     UnsupportedModelError
         `against` has another number of columns than `compiled`.
     """
-    model = read_model(against, n_features=compiled.n_features_in_)
+    if isinstance(compiled.artifact, EnsembleArtifact):
+        raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
+    model = _read(against, compiled.n_features_in_)
     _check_same_kind(compiled, model)
     rows = compiled._rows(X)
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
     start = time.perf_counter()
-    values, bounds, stages = compiled._evaluate(X, bounds=True)
+    values, bounds, stages = compiled._evaluate_checked(rows, bounds=True)
     ours = time.perf_counter() - start
     start = time.perf_counter()
     exact = exact_decision_values(model, rows)
     theirs = time.perf_counter() - start
 
-    scale = float(np.abs(model.coefficients(0)).sum())
-    # The exact values are computed too: allow them the rounding of a float64 sum.
-    slack = (model.n_sv + model.n_features + 16) * 2.0**-52 * scale + 2.0**-50 * np.abs(exact)
+    values, bounds = values.reshape(exact.shape), bounds.reshape(exact.shape)
+    scale = _scale(model)
+    slack = _slack(model, exact)
+    known = np.isfinite(bounds)  # of several classes some pairs are never evaluated
     errors = np.abs(values - exact)
-    near_ties = np.abs(exact) <= NEAR_TIE * scale
-    differ = ((values > 0.0) != (exact > 0.0)) & ~near_ties
+    differ, near_ties = _labels_that_differ(compiled, rows, model.heads, exact, NEAR_TIE * scale)
     counts = np.bincount(stages, minlength=len(STAGES))
     tolerance = float(compiled.artifact.header["tolerance"])
+    excess = np.where(known, np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000), 0.0)
     return Verification(
         n_rows=len(values),
         label_differences=None if model.task == "regression" else int(differ.sum()),
         near_ties=int(near_ties.sum()),
-        bound_violations=int((errors > bounds + slack).sum()),
+        bound_violations=int((known & (errors > bounds + slack)).any(axis=1).sum()),
         tolerance=tolerance,
-        tolerance_violations=int((errors > tolerance + slack).sum()),
-        largest_error_to_bound=float(np.max(np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000))),
-        error_quantiles=_quantiles(errors),
-        bound_quantiles=_quantiles(bounds),
-        certified_fraction=float(proven(compiled.artifact, values, bounds, stages).mean()),
+        tolerance_violations=int((errors > tolerance + slack).any(axis=1).sum()),
+        largest_error_to_bound=float(np.max(excess)),
+        error_quantiles=_quantiles(errors[known]),
+        bound_quantiles=_quantiles(bounds[known]),
+        certified_fraction=float(_proven(compiled, values, bounds, stages).mean()),
         rows_per_stage={name: int(count) for name, count in zip(STAGES, counts, strict=True)},
         speed_ratio=theirs / ours,
         mode=compiled.artifact.mode,
     )
 
 
-def exact_decision_values(model: KernelModel, rows: Any) -> FloatArray:
+def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any) -> FloatArray:
     """Decision values by the definition in float64: differences first, so that nothing cancels.
 
     Parameters
     ----------
-    model : KernelModel
-        With one decision function.
-    rows : ndarray or sparse array of shape (n_rows, n_features)
+    model : KernelModel or QuadraticModel
+    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
 
     Returns
     -------
-    ndarray of shape (n_rows,), float64
+    ndarray of shape (n_rows, n_decisions), float64
     """
-    from scipy.spatial.distance import cdist
-
-    coef = model.coefficients(0)
-    values = np.full(rows.shape[0], float(model.intercept[0]))
-    for first in range(0, model.n_sv, 4096):
-        last = min(first + 4096, model.n_sv)
-        vectors = model.dense_support_vectors(first, last)
-        for start in range(0, rows.shape[0], _BLOCK_ROWS):
-            part = rows[start : start + _BLOCK_ROWS]
-            dense = (part if isinstance(part, np.ndarray) else part.toarray()).astype(np.float64)
-            with np.errstate(over="ignore", under="ignore"):
-                kernel = np.exp(-model.gamma * cdist(dense, vectors, "sqeuclidean"))
-            values[start : start + len(dense)] += kernel @ coef[first:last]
+    values = np.empty((rows.shape[0], model.n_decisions))
+    coefficients = None
+    if isinstance(model, KernelModel):
+        coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
+    for start in range(0, rows.shape[0], _BLOCK_ROWS):
+        part = rows[start : start + _BLOCK_ROWS]
+        dense = (part if isinstance(part, np.ndarray) else part.toarray()).astype(np.float64)
+        if model.input_map is not None:
+            dense = model.input_map.apply(dense)
+        block = slice(start, start + len(dense))
+        if isinstance(model, QuadraticModel):
+            values[block] = model.decision_function(dense)
+        else:
+            assert coefficients is not None
+            values[block] = _kernel_sums(model, coefficients, dense) + model.intercept
     return values
 
 
-def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
+def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray) -> FloatArray:
+    from scipy.spatial.distance import cdist
+
+    sums = np.zeros((len(rows), model.n_decisions))
+    for first in range(0, model.n_sv, _BLOCK_VECTORS):
+        last = min(first + _BLOCK_VECTORS, model.n_sv)
+        with np.errstate(over="ignore", under="ignore"):
+            kernel = np.exp(-model.gamma * cdist(rows, model.dense_support_vectors(first, last), "sqeuclidean"))
+        sums += kernel @ coefficients[first:last]
+    return sums
+
+
+def _read(against: Any, n_features: int) -> KernelModel | QuadraticModel:
+    model = read_any(against, n_features=n_features)
+    if isinstance(model, Ensemble):
+        raise InputError("the source model is an ensemble, but the compiled one is not")
+    return model
+
+
+def _scale(model: KernelModel | QuadraticModel) -> float:
+    """Greatest sum of |a_i| of any decision function; without support vectors, of moduli of the terms."""
+    machine = model if isinstance(model, KernelModel) else model.machine
+    if machine is None:
+        assert isinstance(model, QuadraticModel)
+        return float(np.max(np.abs(model.constant) + np.abs(model.linear).sum(axis=1)))
+    return float(max(np.abs(machine.coefficients(k)).sum() for k in range(machine.n_decisions)))
+
+
+def _slack(model: KernelModel | QuadraticModel, exact: FloatArray) -> FloatArray:
+    """The exact values are computed too: allow them the rounding of a float64 sum, and of what maps raw rows."""
+    n_terms = model.n_sv if isinstance(model, KernelModel) else model.n_features
+    mapped = 0.0 if model.input_map is None else 2.0**-40 * float(np.abs(exact).max())
+    moduli = np.full(exact.shape, _scale(model))
+    if isinstance(model, QuadraticModel):
+        moduli = moduli + np.abs(exact)
+    slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact) + mapped
+    return slack
+
+
+def _labels_that_differ(
+    compiled: Any, rows: Any, heads: Heads, exact: FloatArray, near: float
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Rows whose label is not the exact one, and rows of which float64 cannot tell it."""
+    if isinstance(compiled, CompiledSVC):
+        expected, certain = certified_class(heads, exact, np.full(exact.shape, near))
+        differ = np.asarray(compiled.predicted_classes(rows) != expected)
+    else:
+        certain = np.abs(exact[:, 0]) > near
+        differ = np.zeros(len(exact), bool)
+        if compiled.artifact.task == "one_class":
+            differ = np.asarray((compiled.predict(rows) > 0) != (exact[:, 0] > 0))
+    return np.asarray(differ & certain), ~certain
+
+
+def _proven(compiled: CompiledModel, values: FloatArray, bounds: FloatArray, stages: Any) -> npt.NDArray[np.bool_]:
+    if values.shape[1] == 1:
+        values, bounds = values[:, 0], bounds[:, 0]
+    return proven(compiled.artifact, values, bounds, stages)
+
+
+def _check_same_kind(compiled: CompiledModel, model: KernelModel | QuadraticModel) -> None:
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()
@@ -177,4 +247,4 @@ def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
 
 
 def _quantiles(values: FloatArray) -> dict[str, float]:
-    return {f"{q:.0%}": float(np.quantile(values, q)) for q in _QUANTILES}
+    return {f"{q:.0%}": float(np.quantile(values, q)) if len(values) else 0.0 for q in _QUANTILES}

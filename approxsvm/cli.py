@@ -229,7 +229,7 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model = approxsvm.read_model(against, n_features=fast.n_features_in_, trust=trust)
+    model = approxsvm.read_any(against, n_features=fast.n_features_in_, trust=trust)
     rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_)
     result = approxsvm.verify(fast, model, rows)
     if as_json:
@@ -359,6 +359,8 @@ def cross_validate(
     used = found.training
     console = Console(highlight=False)
     console.print(f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {mode}", soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, 160)  # no line breaks in files and pipes
     console.print(fold_table(found))
 
 

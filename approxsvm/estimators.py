@@ -131,7 +131,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Any:
         """Rows of real numbers, dense or CSR; dense ones of whatever type they have, which is converted in pieces."""
-        plain = is_plain_matrix(X, self.n_features_in_)
+        width = self.artifact.n_raw_features
+        plain = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (width,)
+        plain = plain or is_plain_matrix(X, width)
         if plain and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the core checks the rest
         if plain:

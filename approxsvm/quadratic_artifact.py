@@ -54,7 +54,9 @@ class QuadraticArtifact:
             "gamma": 0.0,
             "max_sv_norm": 0.0,
         }
-        self._intercept = np.array(arrays["intercept"])
+        self._intercept = np.array(arrays["intercept"]) if "intercept" in arrays else np.empty(0)
+        if self._intercept.shape != self.model.constant.shape or not np.isfinite(self._intercept).all():
+            raise ArtifactError(f"array intercept has shape {self._intercept.shape}, or holds NaN or infinity")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (QuadraticArtifact, (self.data,))
@@ -194,7 +196,7 @@ def _model(about: dict[str, Any], arrays: container.Arrays) -> QuadraticModel:
         heads=extras.unpack_heads(about["heads"].encode(), task, len(labels)),
         input_map=input_map,
         machine=_machine(about, arrays, labels, linear.shape[1]),
-        kernel=Kernel(int(about["kernel"][0]), *map(float, about["kernel"][1:])) if "kernel" in about else Kernel(),
+        kernel=_kernel(about["kernel"]) if "support_vectors" in arrays else Kernel(),
     )
 
 
@@ -213,6 +215,13 @@ def _machine(about: dict[str, Any], arrays: container.Arrays, labels: Any, n_fea
         n_support=np.array(arrays["n_support"]),
         source=str(about["source"]),
     )
+
+
+def _kernel(numbers: Any) -> Kernel:
+    degree, gamma, coef0 = numbers
+    if degree not in (1, 2) or not np.isfinite([gamma, coef0]).all():
+        raise ArtifactError(f"the kernel is {numbers}")
+    return Kernel(int(degree), float(gamma), float(coef0))
 
 
 def _symmetric(triangle: npt.NDArray[Any], d: int) -> npt.NDArray[np.float64]:

@@ -79,7 +79,7 @@ def test_a_model_of_one_class_is_read_but_not_compiled(tmp_path):
         approxsvm.compile(model)
 
 
-def test_multi_class_is_read_but_not_compiled_yet(tmp_path):
+def test_coefficients_of_several_classes(tmp_path):
     text = (
         "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 3\ntotal_sv 3\nrho 0.1 0.2 0.3\nlabel 7 8 9\n"
         "nr_sv 1 1 1\nSV\n1 2 1:1\n-1 3 1:2\n-2 -3 1:3\n"
@@ -89,8 +89,8 @@ def test_multi_class_is_read_but_not_compiled_yet(tmp_path):
     np.testing.assert_array_equal(model.coefficients(0), [1, -1, 0])
     np.testing.assert_array_equal(model.coefficients(1), [2, 0, -2])
     np.testing.assert_array_equal(model.coefficients(2), [0, 3, -3])
-    with pytest.raises(UnsupportedModelError, match="3 classes; models with more than 2 cannot be compiled yet"):
-        approxsvm.compile(model)
+    fast = approxsvm.compile(model, mode="exact")
+    np.testing.assert_array_equal(fast.predict(np.array([[1.0], [2.0], [3.0]])), [7, 8, 9])
 
 
 @pytest.mark.parametrize(
@@ -209,17 +209,22 @@ def test_unfitted_estimators_are_refused():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (SVC(kernel="linear"), "sklearn SVC is linear or polynomial, only 'rbf'"),
         (SVC(kernel="poly"), "'poly' of degree 3; only 'rbf'"),
         (SVC(kernel="sigmoid"), "'sigmoid'"),
         (SVC(kernel=lambda a, b: a @ b.T), "callable '<lambda>'"),
-        (LinearSVC(), "sklearn LinearSVC is linear"),
         (LogisticRegression(), "cannot compile a sklearn.linear_model._logistic.LogisticRegression"),
     ],
 )
 def test_unsupported_estimators_are_named(estimator, message):
     with pytest.raises(UnsupportedModelError, match=message):
         approxsvm.compile(estimator.fit(*data()))
+
+
+def test_read_model_reads_sums_of_rbf_kernels_alone():
+    with pytest.raises(UnsupportedModelError, match="sklearn SVC is linear or polynomial, only 'rbf'"):
+        approxsvm.read_model(SVC(kernel="linear").fit(*data()))
+    with pytest.raises(UnsupportedModelError, match="sklearn LinearSVC is linear"):
+        approxsvm.read_model(LinearSVC().fit(*data()))
 
 
 def test_precomputed_kernels_are_refused():

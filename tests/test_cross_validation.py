@@ -1,0 +1,199 @@
+"""approxsvm cross-validate and dense text: what is shown, and that it is right."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import GOLDEN
+from sklearn.datasets import make_classification
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.cli import main
+from approxsvm.errors import DataFormatError, InputError, UnsupportedModelError
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def data(n_classes=2):
+    return make_classification(
+        150, 6, n_informative=5, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1, random_state=0
+    )
+
+
+def write_libsvm(path, X, y):
+    lines = (
+        f"{label:g} " + " ".join(f"{j}:{v!r}" for j, v in enumerate(row, 1))
+        for label, row in zip(y, X.tolist(), strict=True)
+    )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("trainer", ["sklearn", "libsvm"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classification_equals_scikit_learns_cross_validation(trainer, n_classes):
+    if trainer == "libsvm":
+        pytest.importorskip("libsvm")
+    X, y = data(n_classes)
+    found = approxsvm.cross_validate(X, y, approxsvm.Training(gamma=0.1, C=2.0, trainer=trainer), n_folds=3)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    expected = (cross_val_predict(SVC(C=2.0, gamma=0.1), X, y, cv=folds) == y).mean()
+    assert found.total.exact_accuracy == pytest.approx(expected)
+    assert found.total.compiled_accuracy == found.total.exact_accuracy
+    assert found.total.differences == 0
+    assert sum(fold.n_test for fold in found.folds) == found.total.n_test == 150
+    assert len(found.folds) == 3
+    assert 0.0 <= found.total.certified <= 1.0
+    assert found.training.trainer == trainer
+
+
+@pytest.mark.parametrize("svm_type", ["c-svc", "nu-svc", "epsilon-svr", "nu-svr"])
+@pytest.mark.parametrize("trainer", ["sklearn", "libsvm"])
+def test_every_type(svm_type, trainer):
+    if trainer == "libsvm":
+        pytest.importorskip("libsvm")
+    X, y = data()
+    targets = y if svm_type.endswith("svc") else X[:, 0] + X[:, 1]
+    found = approxsvm.cross_validate(
+        X, targets, approxsvm.Training(svm_type, nu=0.3, trainer=trainer), n_folds=2, mode="exact"
+    )
+    if svm_type.endswith("svc"):
+        assert found.total.differences == 0
+        assert found.total.exact_mse is None
+    else:
+        assert found.total.largest_difference < 1e-6
+        assert found.total.compiled_r2 == pytest.approx(found.total.exact_r2, abs=1e-6)
+        assert found.total.compiled_mse == pytest.approx(found.total.exact_mse, abs=1e-6)
+    json.dumps(found.as_dict())
+
+
+def test_parameters_that_make_no_sense_are_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="svm_type must be one of"):
+        approxsvm.Training("one-class")
+    with pytest.raises(ValueError, match="trainer must be one of"):
+        approxsvm.Training(trainer="weka")
+    with pytest.raises(InputError, match="200 folds of 150 rows"):
+        approxsvm.cross_validate(X, y, n_folds=200)
+    with pytest.raises(InputError, match="y has shape"):
+        approxsvm.cross_validate(X, y[:10])
+
+
+def test_libsvm_that_is_not_installed_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "libsvm", None)
+    with pytest.raises(UnsupportedModelError, match="pip install libsvm-official"):
+        approxsvm.cross_validate(*data(), approxsvm.Training(trainer="libsvm"), n_folds=2)
+
+
+@pytest.mark.parametrize("trainer", ["auto", "sklearn"])
+def test_command(tmp_path, trainer):
+    X, y = data(3)
+    path = write_libsvm(tmp_path / "data", X, y)
+    arguments = ("cross-validate", path, "-c", 2, "-g", 0.1, "--folds", 3, "--trainer", trainer, "--effort", "low")
+    shown = run(*arguments)
+    assert shown.exit_code == 0, shown.output
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith("c-svc, gamma 0.1, trained by ")
+    assert [line.split()[0] for line in lines[1:]] == ["fold", "1", "2", "3", "all"]
+    machine = run(*arguments, "--json")
+    found = json.loads(machine.stdout)
+    assert found["total"]["differences"] == 0
+    assert f"{found['total']['exact_accuracy']:.4%}" in lines[-1]
+
+
+def test_command_for_a_regression_in_dense_text(tmp_path):
+    X, _ = data()
+    path = tmp_path / "data.txt"
+    np.savetxt(path, np.column_stack([X[:, 0], X]), delimiter=";")
+    arguments = ("cross-validate", path, "--svm-type", "epsilon-svr", "--folds", 2, "--dense", "--delimiter", ";")
+    shown = run(*arguments)
+    assert shown.exit_code == 0, shown.output
+    assert "compiled R2" in shown.stdout
+    refused = run(*arguments, "--no-labels")
+    assert refused.exit_code == 1
+    assert "needs labels" in refused.stderr
+
+
+@pytest.mark.parametrize(("delimiter", "typed"), [(None, None), (",", ","), ("\t", "\\t"), ("\t", None), (";", ";")])
+@pytest.mark.parametrize("header", [False, True])
+def test_dense_text(tmp_path, delimiter, typed, header):
+    X, y = data()
+    path = tmp_path / "rows.txt"
+    text = delimiter or " "
+    names = text.join(["label", *"abcdef"]) if header else ""
+    np.savetxt(path, np.column_stack([y, X]), delimiter=text, header=names, comments="", fmt="%.17g")
+    given = None if typed is None else delimiter
+    read, labels = approxsvm.read_dense(path, delimiter=given)
+    np.testing.assert_array_equal(read, X)
+    np.testing.assert_array_equal(labels, y)
+    everything, nothing = approxsvm.read_dense(path, delimiter=given, labels=False)
+    assert everything.shape == (150, 7)
+    assert nothing is None
+    options = [] if typed is None else ["--delimiter", typed]
+    shown = run("gamma-max", path, "--dense", *options)
+    assert shown.exit_code == 0, shown.output
+    assert f"{approxsvm.gamma_max(X, center='origin'):.6g}" in shown.stdout
+
+
+def test_dense_text_serves_every_command(tmp_path):
+    X, y = approxsvm.read_libsvm_data(GOLDEN / "breast_cancer.t", n_features=30)
+    np.savetxt(tmp_path / "with", np.column_stack([y, X.toarray()]), fmt="%.17g")
+    np.savetxt(tmp_path / "without", X.toarray(), fmt="%.17g")
+    output = tmp_path / "bc.asvm"
+    model = GOLDEN / "breast_cancer.model"
+    for name, option in (("with", "--labels"), ("without", "--no-labels")):
+        made = run("convert-model", model, "-o", output, "--data", tmp_path / name, "--dense", option)
+        assert made.exit_code == 0, made.output
+        verified = run("verify", output, "--against", model, "--data", tmp_path / name, "--dense", option)
+        assert verified.exit_code == 0, verified.output
+    wrong = run("verify", output, "--against", model, "--data", tmp_path / "with", "--dense", "--no-labels")
+    assert wrong.exit_code == 1
+    assert "has 31 columns beside the label, expected 30" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1 2 3\n4 x 6\n", "line 2, column 2: not a finite number"),
+        ("1 2 3\n4 5\n", "line 2, column 3: not a finite number, or missing"),
+        ("1 2 3\n4 inf 6\n", "line 2, column 2"),
+        ("1 2\n\n3 4\n", "line 2"),
+        ("a b\n1 2\n1 nan\n", "line 3, column 2"),
+        ("1\n2\n", "at least 1"),
+        ("", "not dense text"),
+        ("1 2\n3 4 5\n", "not dense text"),
+    ],
+)
+def test_broken_dense_text_is_refused(tmp_path, content, message):
+    (tmp_path / "rows").write_text(content)
+    with pytest.raises(DataFormatError, match=message):
+        approxsvm.read_dense(tmp_path / "rows")
+
+
+def test_delimiters_are_one_character(tmp_path):
+    with pytest.raises(DataFormatError, match="must be one character"):
+        approxsvm.read_dense(tmp_path / "rows", delimiter="||")
+
+
+def test_linear_models_convert_inspect_and_verify(tmp_path):
+    libsvm = pytest.importorskip("libsvm.svmutil")
+    X, y = data()
+    model = libsvm.svm_train(libsvm.svm_problem(y.tolist(), X.tolist()), "-t 0 -q")
+    libsvm.svm_save_model(str(tmp_path / "linear.model"), model)
+    rows = write_libsvm(tmp_path / "rows", X, y)
+    output = tmp_path / "linear.asvm"
+    made = run("convert-model", tmp_path / "linear.model", "-o", output)
+    assert made.exit_code == 0, made.output
+    assert "nothing to approximate" in made.stdout
+    assert run("inspect", output).exit_code == 0
+    verified = run("verify", output, "--against", tmp_path / "linear.model", "--data", rows)
+    assert verified.exit_code == 0, verified.output

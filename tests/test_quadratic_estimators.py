@@ -1,0 +1,234 @@
+"""Linear and quadratic models and ensembles as estimators: bounds, near ties, files and their bytes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+
+import approxsvm
+from approxsvm import container, ensemble_artifact, quadratic_artifact
+from approxsvm.ensemble_artifact import EnsembleArtifact
+from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
+from approxsvm.quadratic_artifact import QuadraticArtifact
+from approxsvm.readers import read_any
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_classification(150, 5, n_informative=4, n_redundant=0, random_state=1)
+
+
+def sources(X, y):
+    return {
+        "linear": SVC(kernel="linear").fit(X, y),
+        "quadratic": SVC(kernel="poly", degree=2, coef0=1, gamma=0.5).fit(X, y),
+        "several": SVC(kernel="poly", degree=2).fit(X, y + (X[:, 0] > 1)),
+        "regression": SVR(kernel="linear", C=0.1).fit(X, X[:, 0]),
+        "one class": OneClassSVM(kernel="linear", nu=0.3).fit(X + 3),
+        "LinearSVC": LinearSVC().fit(X, np.array(["no", "yes"])[y]),
+        "pipeline": make_pipeline(StandardScaler(), SVC(kernel="poly", degree=2)).fit(X, y),
+        "ensemble": CalibratedClassifierCV(SVC(kernel="linear"), cv=2).fit(X, y),
+        "ensemble of RBF": CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
+    }
+
+
+KINDS = tuple(sources(*make_classification(60, 5, random_state=0)))
+
+
+@pytest.mark.parametrize("mode", ["certified", "approximate", "exact"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_estimators_survive_what_scikit_learn_does_with_them(rows, kind, mode, tmp_path):
+    X, y = rows
+    source = sources(X, y)[kind]
+    fast = approxsvm.compile(source, mode=mode)
+    expected = fast.predict(X)
+    if mode != "approximate":
+        np.testing.assert_allclose(expected, source.predict(X)) if kind == "regression" else (
+            np.testing.assert_array_equal(expected, source.predict(X))
+        )
+    fast.save(tmp_path / "model.asvm")
+    for same in (
+        clone(fast),
+        pickle.loads(pickle.dumps(fast)),
+        copy.deepcopy(fast),
+        approxsvm.load(tmp_path / "model.asvm"),
+    ):
+        np.testing.assert_array_equal(same.predict(X), expected)
+        assert same.artifact == fast.artifact
+        assert type(same) is type(fast)
+    assert "bytes" in str(fast.summary)
+    if kind != "ensemble of RBF":  # there the planner may prefer the exact engine
+        assert fast.summary.mode == ("approximate" if mode == "approximate" else "certified")
+    assert fast.within_gamma_bound(X).shape == (len(X),)
+    assert sum(fast.rows_per_stage.values()) > 0
+
+
+@pytest.mark.parametrize("kind", ["linear", "quadratic", "several", "regression", "pipeline"])
+def test_bounds_hold_against_exact_arithmetic(rows, kind):
+    """The source's function over the rational numbers."""
+    X, y = rows
+    model = read_any(sources(X, y)[kind])
+    fast = approxsvm.compile(model)
+    scale = 10.0 ** np.arange(-3, 4)
+    Z = np.concatenate([X[:3] * factor for factor in scale])
+    values, bounds, _ = fast._evaluate(Z, bounds=True)
+    values, bounds = values.reshape(len(Z), -1), bounds.reshape(len(Z), -1)
+    mapped = Z if model.input_map is None else model.input_map.apply(Z)
+    kernel, machine = model.kernel, model.machine
+    vectors = [[Fraction(v) for v in x] for x in machine.dense_support_vectors(0, machine.n_sv)]
+    for k in range(model.n_decisions):
+        coefficients = [Fraction(a) for a in machine.coefficients(k)]
+        for row, z in enumerate(mapped):
+            z = [Fraction(v) for v in z]
+            total = Fraction(machine.intercept[k])
+            for a, x in zip(coefficients, vectors, strict=True):
+                if a:
+                    dot = sum(p * q for p, q in zip(x, z, strict=True))
+                    total += a * (Fraction(kernel.gamma) * dot + Fraction(kernel.coef0)) ** kernel.degree
+            assert abs(Fraction(values[row, k]) - total) <= Fraction(bounds[row, k])
+
+
+def test_rows_on_the_boundary_are_summed_as_the_source_does():
+    """Whole numbers: the exact value is 0, and the label a matter of the order of summation."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.integers(-3, 4, size=(40, 3)), np.zeros((1, 3))]).astype(float)
+    y = (X[:, 0] > 0).astype(int)
+    source = SVC(kernel="linear", C=1.0).fit(X, y)
+    normal = np.array(source.coef_[0])
+    Z = X - np.outer((X @ normal + source.intercept_[0]) / (normal @ normal), normal)
+    fast = approxsvm.compile(source)
+    fast.predict(Z)
+    assert fast.rows_per_stage["definition"] > 10
+    assert not fast.certified(Z).all()
+    assert (np.abs(fast.decision_function(Z) - source.decision_function(Z)) <= 2 * fast.error_bound(Z)).all()
+    same = approxsvm.compile(source, mode="approximate")
+    assert len(same.artifact.data) < len(fast.artifact.data)
+    assert same.artifact.model.machine is None
+
+
+def test_an_ensemble_settles_labels_and_bounds_probabilities(rows):
+    X, y = rows
+    source = CalibratedClassifierCV(SVC(gamma=0.3), cv=3).fit(X, y)
+    for tolerance in (None, 1e-2):
+        fast = approxsvm.compile(source, tolerance=tolerance)
+        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+        errors = np.abs(fast.predict_proba(X) - source.predict_proba(X))
+        assert (errors <= fast.probability_bound(X) + 1e-12).all()
+        assert errors.max() < (1e-9 if tolerance is None else 1e-2)
+        np.testing.assert_array_equal(fast.error_bound(X), fast.probability_bound(X))
+        assert not hasattr(fast, "decision_function")
+    with pytest.raises(InputError, match="an ensemble has no decision values"):
+        approxsvm.verify(fast, source, X)
+    assert [type(member).__name__ for member in fast.members] == ["CompiledSVC"] * 3
+
+
+@pytest.mark.parametrize("kind", ["linear", "quadratic", "several", "regression", "one class", "LinearSVC", "pipeline"])
+def test_verify(rows, kind):
+    X, y = rows
+    source = sources(X, y)[kind]
+    found = approxsvm.verify(approxsvm.compile(source), source, X)
+    assert found.kept
+    assert found.certified_fraction > 0.9
+
+
+def test_verify_takes_several_classes_and_pipelines(rows):
+    X, y = rows
+    for source in (SVC(gamma=0.1).fit(X, y + (X[:, 0] > 1)), make_pipeline(StandardScaler(), SVC()).fit(X, y)):
+        for mode in ("certified", "exact", "approximate"):
+            fast = approxsvm.compile(source, mode=mode)
+            assert approxsvm.verify(fast, source, X).kept
+    other = approxsvm.compile(SVC(gamma=0.2).fit(X, y + (X[:, 0] > 1)), mode="exact")
+    found = approxsvm.verify(other, SVC(gamma=0.1, C=0.1).fit(X, y + (X[:, 0] > 1)), X)
+    assert not found.kept
+
+
+def test_options():
+    X, y = make_classification(50, 4, random_state=0)
+    source = SVC(kernel="linear").fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="max_bytes is 10"):
+        approxsvm.compile(source, max_bytes=10)
+    with pytest.raises(UnsupportedModelError, match="the model has 4 features, but 3"):
+        approxsvm.compile(source, X[:, :3])
+    strange = replace(read_any(source), labels=np.array([1 + 2j, 2]))
+    with pytest.raises(UnsupportedModelError, match="complex128 cannot be stored"):
+        approxsvm.compile(strange)
+
+
+# Bytes
+
+
+def files(rows):
+    X, y = rows
+    small = SVC(kernel="poly", degree=2).fit(X[:8, :2], y[:8])
+    quadratic = approxsvm.compile(make_pipeline(StandardScaler(), small).fit(X[:8, :2], y[:8])).artifact
+    ensemble = approxsvm.compile(CalibratedClassifierCV(LinearSVC(), cv=2).fit(X[:20, :2], y[:20])).artifact
+    return {"quadratic": (QuadraticArtifact, quadratic.data), "ensemble": (EnsembleArtifact, ensemble.data)}
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "ensemble"])
+def test_broken_files_are_refused(rows, kind, tmp_path):
+    read, data = files(rows)[kind]
+    assert read(data).data == data
+    for size in range(0, len(data), 7):
+        with pytest.raises(ArtifactError):
+            read(data[:size])
+    for position in range(0, len(data), 5):
+        changed = bytearray(data)
+        changed[position] ^= 0x10
+        with pytest.raises(ArtifactError):
+            read(bytes(changed))
+    (tmp_path / "bad.asvm").write_bytes(data + b"\0")
+    with pytest.raises(ArtifactError, match=r"bad\.asvm: the header says"):
+        approxsvm.load(tmp_path / "bad.asvm")
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "ensemble"])
+def test_changes_that_keep_the_checksum_are_refused_by_name(rows, kind):
+    read, data = files(rows)[kind]
+    magic = data[:8]
+    about, arrays = container.unpack(magic, data)
+    name = next(iter(arrays))
+    with pytest.raises(ArtifactError):
+        read(container.pack(magic, about, {k: v for k, v in arrays.items() if k != name}))
+    with pytest.raises(ArtifactError):
+        read(container.pack(magic, about, arrays | {name: arrays[name].reshape(-1)[:0]}))
+    if kind == "quadratic":
+        for key in about:
+            with pytest.raises(ArtifactError):
+                read(container.pack(magic, {k: v for k, v in about.items() if k != key}, arrays))
+        for name, array in arrays.items():
+            if array.dtype == np.float64:
+                with pytest.raises(ArtifactError):
+                    read(container.pack(magic, about, arrays | {name: np.full(array.shape, np.nan)}))
+        for key, value in (("labels", [1, 1]), ("label_dtype", "<c16"), ("task", "ranking"), ("feature_names", ["a"])):
+            with pytest.raises(ArtifactError):
+                read(container.pack(magic, about | {key: value}, arrays))
+
+
+def test_members_that_do_not_match_are_refused(rows):
+    X, y = rows
+    members = [
+        approxsvm.compile(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X[:, :d], y)).artifact for d in (2, 3)
+    ]
+    with pytest.raises(ArtifactError, match="members take 2 and 3 features"):
+        ensemble_artifact.pack(members, "two")
+    plain = approxsvm.compile(LinearSVC().fit(X, y)).artifact
+    with pytest.raises(ArtifactError, match="no class probabilities"):
+        ensemble_artifact.pack([plain], "one")
+
+
+def test_artifacts_are_the_same_bytes_every_time(rows):
+    X, y = rows
+    model = read_any(SVC(kernel="poly", degree=2).fit(X, y))
+    assert quadratic_artifact.pack(model, "certified") == quadratic_artifact.pack(model, "certified")

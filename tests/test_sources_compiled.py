@@ -1,0 +1,246 @@
+"""A matrix of sources and tasks, compiled: each predicts what its own library predicts, within what it promises."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+from test_sources import (
+    CLASSIFIERS,
+    NYSTROEM,
+    REGRESSORS,
+    STEPS,
+    data,
+    libsvm_predictions,
+    rows_like,
+    saved_by_libsvm,
+    target,
+)
+
+import approxsvm
+from approxsvm.ensemble import Ensemble
+from approxsvm.kernel_model import KernelModel
+from approxsvm.readers import read_any
+
+MODES = ("certified", "exact")
+# What the source itself rounds, as a share of its largest value.
+SOURCE_ROUNDING = 1e-9
+
+
+def sum_of_moduli(model):
+    """The contract's unit of nearness to a boundary."""
+    if isinstance(model, KernelModel):
+        return max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions))
+    return np.abs(model.constant).max() + np.abs(model.linear).sum()
+
+
+def is_near_tie(fitted, X, model):
+    """Rows of which float64 cannot tell the label."""
+    if isinstance(model, Ensemble) or model.heads.label_rule == "probability":
+        shares = np.sort(fitted.predict_proba(X), axis=1)
+        return shares[:, -1] - shares[:, -2] < 1e-9
+    values = fitted.decision_function(X)
+    if values.ndim == 2:
+        return np.zeros(len(X), bool)
+    return np.abs(values) <= 1e-10 * sum_of_moduli(model)
+
+
+def assert_labels(fitted, fast, X, model):
+    clear = ~is_near_tie(fitted, X, model)
+    assert clear.mean() > 0.9
+    predicted, expected = fast.predict(X), fitted.predict(X)
+    np.testing.assert_array_equal(predicted[clear], expected[clear])
+    assert predicted.dtype == expected.dtype
+    assert [fast.predict_one(row) for row in X[clear][:5]] == expected[clear][:5].tolist()
+
+
+def assert_values(fitted, fast, X, tolerance):
+    """Values within the tolerance, with as many columns in the same order."""
+    expected = fitted.predict(X) if is_regressor(fitted) else fitted.decision_function(X)
+    values = fast.predict(X) if is_regressor(fitted) else fast.decision_function(X)
+    assert values.shape == expected.shape
+    slack = SOURCE_ROUNDING * np.abs(expected).max()
+    if tolerance is not None:  # a score of one class against the rest sums some values, with a slope of a third
+        n_classes = values.shape[1] if values.ndim == 2 else 1
+        np.testing.assert_allclose(values, expected, rtol=0, atol=tolerance * n_classes + slack)
+    if values.ndim == 1:
+        assert (np.abs(values - expected) <= fast.error_bound(X) + slack).all()
+
+
+def assert_probabilities(fitted, fast, X, tolerance):
+    expected, shares, bounds = fitted.predict_proba(X), fast.predict_proba(X), fast.probability_bound(X)
+    assert shares.shape == expected.shape
+    assert (np.abs(shares - expected) <= bounds + 1e-9).all()
+    np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-8 if tolerance is None else 1e-3)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(np.exp(fast.predict_log_proba(X)), shares, atol=1e-12)
+
+
+def assert_compiled(fitted, X, tmp_path=None):
+    model = read_any(fitted)
+    for mode in MODES:
+        for tolerance in (None, 1e-6 * (1 if isinstance(model, Ensemble) else sum_of_moduli(model))):
+            choices = {"n_centers": 1} if mode == "certified" else {}  # planning takes most of the time here
+            fast = approxsvm.compile(fitted, mode=mode, tolerance=tolerance, **choices)
+            assert fast.artifact.n_raw_features == X.shape[1]
+            if not is_regressor(fitted):
+                assert_labels(fitted, fast, X, model)
+            if hasattr(fitted, "predict_proba"):
+                assert_probabilities(fitted, fast, X, tolerance)
+            assert hasattr(fast, "predict_proba") == hasattr(fitted, "predict_proba")
+            if not isinstance(model, Ensemble) and (is_regressor(fitted) or hasattr(fitted, "decision_function")):
+                promised = tolerance
+                if tolerance is None and is_regressor(fitted):
+                    promised = fast.artifact.header["tolerance"]
+                    promised = promised if np.isfinite(promised) else 0.0  # a quadratic form is exact
+                assert_values(fitted, fast, X, promised)
+    if tmp_path is not None:
+        fast.save(tmp_path / "model.asvm")
+        np.testing.assert_array_equal(approxsvm.load(tmp_path / "model.asvm").predict(X), fast.predict(X))
+    return fast
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers(name, n_classes, tmp_path):
+    X, y = data(n_classes)
+    labels = y if name < "b" else np.array(["red", "blue", "green"])[y]
+    assert_compiled(clone(CLASSIFIERS[name]).fit(X, labels), rows_like(X), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressors(name, tmp_path):
+    X, _ = data()
+    assert_compiled(clone(REGRESSORS[name]).fit(X, target(X)), rows_like(X), tmp_path)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_one_class(kernel, tmp_path):
+    scaled = StandardScaler().fit_transform(data()[0])
+    fitted = OneClassSVM(kernel=kernel, degree=2, nu=0.2, gamma=0.1).fit(scaled)
+    rows = rows_like(scaled)
+    fast = assert_compiled(fitted, rows, tmp_path)
+    np.testing.assert_allclose(fast.score_samples(rows), fitted.score_samples(rows), atol=1e-4)
+    np.testing.assert_allclose(fast.offset_, fitted.offset_)
+
+
+@pytest.mark.parametrize("name", NYSTROEM)
+def test_nystroem(name):
+    if name == "calibrated":
+        pytest.skip("only its inside is a sum of kernels")
+    X, y = data()
+    steps = nystroem_steps(name)
+    assert_compiled(steps.fit(X, np.array(["no", "yes"])[y]), rows_like(X))
+
+
+def nystroem_steps(name):
+    from sklearn.kernel_approximation import Nystroem
+
+    return make_pipeline(StandardScaler(), Nystroem(gamma=0.2, n_components=25, random_state=0), clone(NYSTROEM[name]))
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("inner", ["Nystroem", "LinearSVC", "pipeline"])
+def test_calibrated(inner, method, ensemble, tmp_path):
+    X, y = data()
+    model = {
+        "Nystroem": nystroem_steps("LogisticRegression"),
+        "LinearSVC": make_pipeline(StandardScaler(), LinearSVC()),
+        "pipeline": make_pipeline(StandardScaler(), SVC()),
+    }[inner]
+    fitted = CalibratedClassifierCV(model, method=method, ensemble=ensemble, cv=3).fit(X, y)
+    assert_compiled(fitted, rows_like(X), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # SelectKBest on a regression
+@pytest.mark.parametrize("final", ["SVC", "SVR", "linear"])
+@pytest.mark.parametrize("name", STEPS)
+def test_pipelines(name, final):
+    X, y = data(3)
+    steps = [step if step is None or isinstance(step, str) else clone(step) for step in STEPS[name]]
+    if isinstance(steps[-1], SVC):
+        steps.pop()
+    model = {"SVC": SVC(gamma=0.01), "SVR": SVR(gamma=0.01), "linear": SVC(kernel="linear", C=0.01)}[final]
+    pipeline = Pipeline([(f"step{i}", step) for i, step in enumerate([*steps, model])])
+    assert_compiled(pipeline.fit(X, target(X) if final == "SVR" else y), rows_like(X) * 1.5)
+
+
+def test_data_frames(tmp_path):
+    from sklearn.compose import ColumnTransformer
+
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    chosen = ColumnTransformer([("x", StandardScaler(), ["e", "a"]), ("y", "passthrough", ["c"])])
+    for fitted in (
+        make_pipeline(chosen, SVC()).fit(frame, y),
+        SVC(kernel="linear").fit(frame, y),
+        CalibratedClassifierCV(SVC(), cv=2).fit(frame, y),
+    ):
+        fast = approxsvm.compile(fitted)
+        np.testing.assert_array_equal(fast.predict(frame), fitted.predict(frame))
+        assert fast.feature_names_in_.tolist() == list("abcdef")
+        fast.save(tmp_path / "model.asvm")
+        same = approxsvm.load(tmp_path / "model.asvm")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(same.predict(frame), fitted.predict(frame))
+
+
+@pytest.mark.parametrize("kernel", ["-t 2 -g 0.1", "-t 0", "-t 1 -d 2 -g 0.5 -r 1"], ids=["rbf", "linear", "quadratic"])
+@pytest.mark.parametrize("probability", [0, 1])
+@pytest.mark.parametrize(("svm_type", "n_classes"), [(0, 2), (0, 4), (1, 2), (1, 3), (2, 2), (3, 2), (4, 2)])
+def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, kernel):
+    X, y = data(n_classes)
+    X = np.round(StandardScaler().fit_transform(X), 3)
+    y = np.array([7, -3, 20, 5])[y] if svm_type < 2 else X[:, 0] + X[:, 1]
+    original, path = saved_by_libsvm(tmp_path, f"-s {svm_type} {kernel} -n 0.2 -b {probability}", X, y)
+    rows = rows_like(X)
+    labels, _ = libsvm_predictions(original, rows, 0)
+    for mode in MODES:
+        fast = approxsvm.compile(path, n_features=X.shape[1], mode=mode)
+        predicted = fast.predict(rows)
+        if svm_type >= 3:
+            promised = max(float(np.nan_to_num(fast.artifact.header["tolerance"], posinf=0.0)), 1e-9)
+            np.testing.assert_allclose(predicted, labels, rtol=0, atol=promised + 1e-9)
+            continue
+        np.testing.assert_array_equal(predicted, labels)
+        assert fast.certified(rows).mean() > 0.5 or mode == "exact" or n_classes > 2
+        order = np.argsort(fast.artifact.labels)
+        if probability and svm_type < 2:
+            _, shares = libsvm_predictions(original, rows, 1)
+            shares = np.asarray(shares).reshape(len(rows), -1)[:, order]
+            np.testing.assert_allclose(fast.predict_proba(rows), shares, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["abalone_scale", "cpusmall", "cpu_act"])
+def test_regression_on_real_data_is_within_a_thousandth_of_the_targets_range(unpacked, name):
+    X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
+    X = X.toarray()
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(X))
+    train, test = order[:2000], order[2000:]
+    fitted = make_pipeline(StandardScaler(), SVR(C=10)).fit(X[train], y[train])
+    tolerance = 1e-3 * np.ptp(y)
+    fast = approxsvm.compile(fitted, X[train], tolerance=tolerance, effort="low")
+    expected = fitted.predict(X[test])
+    for rows in (X[test], np.asfortranarray(X[test])):
+        values, bounds = fast.predict(rows), fast.error_bound(rows)
+        assert (np.abs(values - expected) <= tolerance).all()
+        assert (np.abs(values - expected) <= bounds + SOURCE_ROUNDING * np.abs(expected).max()).all()
+        assert (bounds <= tolerance).all()
+
+
+def test_every_estimator_says_what_it_is():
+    X, y = data()
+    for name in ("SVC", "sigmoids", "linear"):
+        assert is_classifier(approxsvm.compile(clone(CLASSIFIERS[name]).fit(X, y)))
