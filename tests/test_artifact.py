@@ -16,19 +16,23 @@ from artifact_changes import (
     CENTERS,
     CHECK_ROWS,
     CHECKSUM,
+    CLASS_COUNTS,
     DECISIONS,
     DEGREE,
     DIRECTION,
     DUAL_COEF,
     EXACT_CHECK_ROWS,
     EXPANSIONS,
+    FAVOURITES,
     FEATURE_NAMES,
     FILE_BYTES,
     FIRST_INDEX,
     FIRST_REMAINDER_DEGREE,
     GAMMA,
+    HEADS,
     HIGHER,
     INF,
+    INPUT_MAP,
     INPUT_SCALE,
     LABEL_DTYPE,
     LABEL_KIND,
@@ -42,6 +46,7 @@ from artifact_changes import (
     N_DECISIONS,
     N_FEATURES,
     N_LABELS,
+    N_RAW_FEATURES,
     N_SECTIONS,
     NAN,
     PLAN,
@@ -111,7 +116,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
     *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 4, 2**32 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (17, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (21, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (3, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
@@ -123,7 +128,13 @@ BROKEN: list[tuple[str, Change, str]] = [
     ),
     *(("n_features", field(N_FEATURES, "Q", n), f"n_features is {n}") for n in (0, 2**20 + 1, 2**32 + 3, 2**64 - 1)),
     ("first_index", field(FIRST_INDEX, "I", 2), "first_index is 2"),
-    *(("n_labels", field(N_LABELS, "I", n), f"needs 2 labels, found {n}") for n in (0, 1, 3)),
+    *(("n_labels", field(N_LABELS, "I", n), f"needs 2 labels or more, found {n}") for n in (0, 1)),
+    ("n_labels", field(N_LABELS, "I", 3), "3 labels need 3"),
+    *(("n_labels", field(N_LABELS, "I", n), f"n_labels is {n}") for n in (1025, 2**32 - 1)),
+    *(
+        ("n_raw_features", field(N_RAW_FEATURES, "Q", n), f"n_raw_features is {n}")
+        for n in (0, 4, 2**20 + 1, 2**64 - 1)
+    ),
     *(("gamma", field(GAMMA, "d", x), "gamma is") for x in (-1.0, NAN, INF)),
     *(("gamma", field(GAMMA, "d", x), r"2 gamma / input_scale\^2 is") for x in (0.4, 2.0, 1e300)),
     *(("input_scale", field(INPUT_SCALE, "d", x), "input_scale is") for x in (0.0, -1.0, 1.5, NAN, INF, 2.0**101)),
@@ -132,14 +143,14 @@ BROKEN: list[tuple[str, Change, str]] = [
     *(("max_sv_norm_origin", field(MAX_SV_NORM_ORIGIN, "d", x), "max_sv_norm_origin is") for x in (-1.0, NAN)),
     ("label_kind", field(LABEL_KIND, "I", 4), "label_kind is 4"),
     ("label_kind", field(LABEL_KIND, "I", 0), "kind 0"),
-    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (140, 143, 176, 191)),
+    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (140, 143, 184, 191)),
     *(("tolerance", field(TOLERANCE, "d", x), "tolerance is") for x in (0.0, -1.0, NAN, -INF)),
     ("center_kind", field(CENTER_KIND, "I", 2), "center_kind is 2"),
     ("section_order", swap_two_sections, "section 0 has identifier 2|section 1 has identifier 1"),
     ("section_order", entry(CENTER, 0, "I", 0), "section 0 has identifier 0"),
     ("section_order", entry(DECISIONS, 0, "I", 1), "section 1 has identifier 1"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 17), "section 12 has identifier 17"),
-    *(("section_reserved", entry(k, 4, "I", 1), f"section {p}") for k, p in ((1, 0), (5, 3), (16, 12))),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 21), "section 12 has identifier 21"),
+    *(("section_reserved", entry(k, 4, "I", 1), f"section {p}") for k, p in ((1, 0), (5, 3), (18, 12))),
     *(("section_offset", entry(k, 8, "Q", n), f"section {p} takes") for k, p in ENDS for n in (0, 64, 2**64 - 64)),
     *(("section_offset", entry(k, 16, "Q", n), f"section {p} takes") for k, p in ENDS for n in (2**63, 2**64 - 1)),
     ("padding", padding, "padding before section 1"),
@@ -281,6 +292,7 @@ def test_must(name: str, change: Change, message: str, artifact: Artifact) -> No
 def test_every_must_of_the_format_is_broken_here() -> None:
     named = names_of_the_format()
     elsewhere = {"file_bytes", "checksum", "label_dtype", "check_row_value", "exact_check_row_value"}
+    elsewhere |= {"class_counts", "favourites", "heads", "input_map"}
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
 
@@ -288,7 +300,7 @@ def test_every_must_of_the_format_is_broken_here() -> None:
 def test_every_must_of_the_format_is_broken_in_the_native_tests() -> None:
     sources = (REPOSITORY / "cpp" / "tests").glob("test_artifact*.cpp")
     tests = set(re.findall(r"^TEST\(must_(\w+)\)", "".join(path.read_text() for path in sources), re.MULTILINE))
-    for name in names_of_the_format() - {"label_dtype"}:  # only Python reads it
+    for name in names_of_the_format() - {"label_dtype", "heads", "input_map"}:  # only Python reads them
         assert any(test == name or test.startswith(f"{name}_") for test in tests), name
 
 
@@ -414,12 +426,12 @@ def test_label_dtype_does_not_allocate_what_it_claims(name: bytes) -> None:
 
 def test_must_labels() -> None:
     same = struct.pack("<2q", 7, 7)
-    refused(changed(content({LABELS: same})), "two distinct values")
+    refused(changed(content({LABELS: same})), "2 distinct values")
     for pair in ((NAN, 1.0), (1.0, INF), (0.5, 0.5), (0.0, -0.0)):
         floats = classifier(labels=np.array([0.5, 1.5]))
-        refused(changed(content({LABELS: struct.pack("<2d", *pair)}), floats), "two distinct values")
+        refused(changed(content({LABELS: struct.pack("<2d", *pair)}), floats), "2 distinct values")
     strings = classifier(labels=np.array(["yes", "no"]))
-    refused(changed(content({LABELS: texts(b"a", b"a")}), strings), "two distinct values")
+    refused(changed(content({LABELS: texts(b"a", b"a")}), strings), "2 distinct values")
     for wrong in (texts(b"a"), texts(b"a", b"b") + b"c", texts(b"a", b"\xff"), b"", bytes(7)):
         refused(changed(content({LABELS: wrong}), strings), "labels")
 
@@ -427,11 +439,48 @@ def test_must_labels() -> None:
 def test_must_labels_be_for_classification_only() -> None:
     for task in (1, 2):
         refused(changed(field(TASK, "I", task)), "must not have labels")
-    refused(changed(field(TASK, "I", 0), regressor()), "needs 2 labels, found 0")
+    refused(changed(field(TASK, "I", 0), regressor()), "needs 2 labels or more, found 0")
     refused(changed(field(N_LABELS, "I", 2), regressor()), "must not have labels")
     refused(changed(field(LABEL_KIND, "I", 1), regressor()), "must not have labels")
     for wrong in (struct.pack("<2q", 1, 2), b""):  # there is there, though it be empty
         refused(changed(content({LABELS: wrong}), regressor()), "must not have labels")
+
+
+def several_classes() -> Artifact:
+    """Of three classes, with expansions about four centers."""
+    return Artifact((REPOSITORY / "models" / "iris_classes.asvm").read_bytes())
+
+
+def test_must_class_counts() -> None:
+    artifact = several_classes()
+    counts = artifact.numbers("class_counts")
+    assert counts.sum() == artifact.dual_coef().shape[1]
+    for wrong in (counts[:2], counts + np.uint32(1), np.array([0, 0, 2**32 - 1], np.uint32)):
+        refused(changed(content({CLASS_COUNTS: wrong.astype("<u4").tobytes()}), artifact), "class_counts")
+    refused(changed(content({CLASS_COUNTS: None}), artifact), "section class_counts is missing")
+
+
+def test_must_favourites() -> None:
+    artifact = several_classes()
+    for wrong in (b"", bytes(4 * artifact.n_centers + 4), struct.pack("<4I", 0, 1, 2, 3)):
+        refused(changed(content({FAVOURITES: wrong}), artifact), "favourites")
+    refused(changed(content({FAVOURITES: None}), artifact), "section favourites is missing")
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"", b"{", b"[]", b'{"kind": "Heads"}', b'{"kind": "os.system"}', b"\xff", b"1" * 9999]
+)
+def test_must_heads(wrong: bytes) -> None:
+    data = changed(content({HEADS: wrong}), several_classes())
+    with pytest.raises(ArtifactError, match="section heads"):
+        Artifact(data)
+
+
+@pytest.mark.parametrize("wrong", [b"", b"PK\x03\x04", bytes(100)])
+def test_must_input_map(wrong: bytes) -> None:
+    data = changed(content({INPUT_MAP: wrong}), several_classes())
+    with pytest.raises(ArtifactError, match="section input_map"):
+        Artifact(data)
 
 
 def refused_by_replay(data: bytes) -> None:
@@ -459,7 +508,7 @@ def test_must_exact_check_row_value(mode: str, target: str) -> None:
     for k, value in enumerate(artifact.check_rows("exact_check_rows")[:, 1]):
         for error in (0.01, -1e-9):
             refused_by_replay(changed(number(EXACT_CHECK_ROWS, 3 * k + 1, "d", value + error), artifact))
-    for k, coefficient in enumerate(artifact.dual_coef()):
+    for k, coefficient in enumerate(artifact.dual_coef()[0]):
         refused_by_replay(changed(number(DUAL_COEF, k, "d", coefficient * 1.001), artifact))
     packed = section(artifact, SUPPORT_VECTORS)
     for k in range(18):  # float64 behind a header of 24 bytes

@@ -300,7 +300,7 @@ def test_build_takes_any_center() -> None:
     centers, router = choose_centers(rows, 18)
     for points, way in ((center[np.newaxis], None), (centers, router)):
         expansions, certificates = expand_and_certify(model, points, 2)
-        expanded = assembly.Expanded(points, 2, expansions, certificates, way)
+        expanded = assembly.Expanded(points, 2, (expansions,), (certificates,), way)
         for mode in ("approximate", "certified"):
             artifact = assembly.build(model, mode, frame, expanded, tolerance=0.25)  # type: ignore[arg-type]
             assert (artifact.header["tolerance"], artifact.header["center_kind"]) == (0.25, 0)

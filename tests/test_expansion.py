@@ -13,6 +13,7 @@ import approxsvm
 from approxsvm import reference
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import taylor
+from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.validity import limit, row_norms
 
 
@@ -29,23 +30,15 @@ def test_blas_expansion_equals_the_naive_one(seed, n_sv, n_features, gamma, choi
     model = random_model(seed, n_sv, n_features, gamma)
     if sparse:
         model = random_model(seed, n_sv, n_features, gamma, support_vectors=csr_array(model.support_vectors))
-    expansion = reference.second_order(model, choice)
-    constant, linear, quadratic = reference.expand(model, expansion.center.astype(float))
+    center = taylor.choose_center(model, choice)
+    expansions, _ = expand_and_certify(model, center[np.newaxis], 2)
+    constant, linear, quadratic = reference.expand(model, center.astype(float))
+    form = quadratic + quadratic.T - np.diag(np.diag(quadratic))
     scale = np.abs(model.coefficients(0)).sum() + 1e-300
-    np.testing.assert_allclose(expansion.constant, constant, rtol=0, atol=1e-13 * scale)
-    np.testing.assert_allclose(expansion.linear, linear, rtol=0, atol=1e-12 * scale * (1 + gamma))
-    np.testing.assert_allclose(expansion.quadratic, quadratic, rtol=0, atol=1e-12 * scale * (1 + gamma) ** 2)
-    assert (expansion.quadratic == expansion.quadratic.T).all()
-
-
-def test_blocks_of_support_vectors_add_up(monkeypatch):
-    model = random_model(3, n_sv=101, n_features=9)
-    whole = reference.second_order(model)
-    monkeypatch.setattr(taylor, "_BLOCK_BYTES", 8 * 9 * 7)
-    parts = reference.second_order(model)
-    np.testing.assert_allclose(parts.quadratic, whole.quadratic, rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(parts.linear, whole.linear, rtol=1e-13, atol=1e-15)
-    assert parts.max_sv_norm == whole.max_sv_norm
+    np.testing.assert_allclose(expansions.constants[0], constant, rtol=0, atol=1e-13 * scale)
+    np.testing.assert_allclose(expansions.parts[0][0], linear, rtol=0, atol=1e-12 * scale * (1 + gamma))
+    upper = form[np.triu_indices(n_features)]
+    np.testing.assert_allclose(expansions.parts[1][0], upper, rtol=0, atol=1e-12 * scale * (1 + gamma) ** 2)
 
 
 @pytest.mark.parametrize("choice", ["mean", "origin"])
@@ -65,8 +58,9 @@ def test_the_mean_is_a_better_center_than_the_origin_for_data_far_from_it():
     shifted = random_model(2, gamma=0.01, support_vectors=model.support_vectors + 5.0)
     X = np.random.default_rng(5).normal(size=(50, 7)) + 5.0
     exact = reference.decision_function(shifted, X)[:, 0]
-    error = {c: np.abs(reference.evaluate(reference.second_order(shifted, c), X) - exact).max() for c in ("mean", "origin")}
-    assert error["mean"] < 1e-2 * error["origin"]
+    by_center = [reference.second_order(shifted, choice) for choice in ("mean", "origin")]
+    mean, origin = (np.abs(reference.evaluate(expansion, X) - exact).max() for expansion in by_center)
+    assert mean < 1e-2 * origin
 
 
 def test_center_beyond_float32_is_refused():
@@ -78,9 +72,9 @@ def test_center_beyond_float32_is_refused():
 
 
 def test_too_many_features_are_refused_before_memory_is_taken():
-    wide = csr_array((40, 2_000_000_000), dtype=np.float64)
+    wide = random_model(0, support_vectors=csr_array((40, 2_000_000_000), dtype=np.float64))
     with pytest.raises(UnsupportedModelError, match="2000000000 x 2000000000 matrix; at most 11585"):
-        reference.second_order(random_model(0, support_vectors=wide))
+        expand_and_certify(wide, np.empty((1, 0), np.float32), 2)
 
 
 def test_gamma_max_is_the_papers_formula():

@@ -224,6 +224,42 @@ TEST(golden_artifacts_are_read) {
     if (n == 0) std::printf("  skipped: no *.asvm in %s\n", APPROXSVM_GOLDEN_DIR);
 }
 
+// --- several classes ---
+
+Bytes golden_of_classes() {
+    std::ifstream stream(std::string(APPROXSVM_GOLDEN_DIR) + "/iris_classes.asvm", std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Where a section of an artifact starts.
+std::size_t start_of(const Bytes& bytes, std::uint32_t identifier) {
+    for (std::size_t k = 0; k < get<std::uint32_t>(bytes, n_sections_at); ++k) {
+        if (get<std::uint32_t>(bytes, entry_at(k)) == identifier)
+            return static_cast<std::size_t>(get<std::uint64_t>(bytes, entry_at(k) + 8));
+    }
+    return 0;
+}
+
+TEST(must_class_counts) {
+    const Bytes bytes = golden_of_classes();
+    const std::size_t counts = start_of(bytes, artifact_writer::class_counts);
+    for (std::size_t c = 0; c < 3; ++c) {
+        const std::uint32_t right = get<std::uint32_t>(bytes, counts + 4 * c);
+        CHECK_EQ(with(counts + 4 * c, right, bytes), Status::ok);
+        for (const std::uint32_t wrong : {right + 1, right - 1, ~0u})
+            CHECK_EQ(with(counts + 4 * c, wrong, bytes), Status::bad_section);
+    }
+}
+
+TEST(must_favourites) {
+    const Bytes bytes = golden_of_classes();
+    const std::size_t favourites = start_of(bytes, artifact_writer::favourites);
+    for (std::size_t c = 0; c < 4; ++c) {
+        for (const std::uint32_t good : {0u, 1u, 2u}) CHECK_EQ(with(favourites + 4 * c, good, bytes), Status::ok);
+        for (const std::uint32_t bad : {3u, ~0u}) CHECK_EQ(with(favourites + 4 * c, bad, bytes), Status::bad_section);
+    }
+}
+
 // --- the header ---
 
 TEST(must_magic) {

@@ -1,6 +1,8 @@
 #include <approxsvm/approxsvm.hpp>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,22 @@ TEST(every_corrupt_byte_is_refused) {
         }
         CHECK_EQ(opened(bytes), Status::ok);
     }
+}
+
+TEST(several_classes_with_any_byte_changed) {
+    std::ifstream stream(APPROXSVM_GOLDEN_DIR "/iris_classes.asvm", std::ios::binary);
+    Bytes bytes{std::istreambuf_iterator<char>(stream), {}};
+    std::size_t n_accepted = 0;
+    for (std::size_t i = 0; i < bytes.size(); i += 1 + i / 2000) {
+        const unsigned char right = bytes[i];
+        for (const unsigned change : {1u, 0x40u, 255u}) {
+            bytes[i] = static_cast<unsigned char>(right ^ change);
+            put(bytes, checksum_at, artifact_writer::checksum_of(bytes));
+            n_accepted += exercised(bytes) == Status::ok;
+        }
+        bytes[i] = right;
+    }
+    CHECK(n_accepted > 0);
 }
 
 TEST(every_corrupt_byte_with_its_checksum_repaired) {
