@@ -63,6 +63,8 @@ MAX_EXPANSION_BYTES: Final = 64 << 20
 _WORTHWHILE: Final = 0.6
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
+# With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
+_HOPELESS: Final = 1e-3
 _ROW_COST: Final = 3_000.0
 _ROUTING_COST: Final = 12_000.0
 _KERNEL_COST: Final = 30.0
@@ -438,6 +440,9 @@ class Planner:
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
         if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
             return True
+        numbers = {len(c.points.centers) for c in tried}
+        if math.isfinite(self._tolerance) and len(numbers) > 1 and max(c.certified for c in tried) < _HOPELESS:
+            return True  # values as close as this are not to be had from expansions
         return self._expansion_cost(1, n_centers) >= 0.9 * min(c.cost for c in tried)
 
     def _tried(self, candidate: Candidate) -> Candidate:
