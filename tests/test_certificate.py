@@ -34,7 +34,6 @@ from approxsvm.expansion import taylor
 from approxsvm.expansion.stack import expand_and_certify
 
 TARGETS = _native.runnable_targets()
-STAGES = ("expansion", "direction", "float32", "float64", "definition")
 FLOAT32, DEFINITION = STAGES.index("float32"), STAGES.index("definition")
 MODES = ("approximate", "certified", "exact")
 Extended = np.longdouble
