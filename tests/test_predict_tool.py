@@ -83,6 +83,18 @@ def test_artifacts_that_map_their_rows_are_refused(files: Files) -> None:
     assert failure(*files.arguments) == f"{files.model}: {why}"
 
 
+def test_artifacts_that_label_by_scores_are_refused(files: Files) -> None:
+    rows = np.random.default_rng(0).normal(size=(90, 3))
+    classes = np.digitize(rows[:, 0], [-0.5, 0.5])
+    approxsvm.compile(SVC(gamma=0.1, break_ties=True).fit(rows, classes)).save(files.model)
+    files.data.write_text("1 1:1\n")
+    why = "the artifact labels by scores or probabilities rather than votes, which only Python does"
+    assert failure(*files.arguments) == f"{files.model}: {why}"
+    approxsvm.compile(SVC(gamma=0.1, decision_function_shape="ovr").fit(rows, classes)).save(files.model)
+    run(*files.arguments)
+    assert int(files.output.read_text()) in (0, 1, 2)
+
+
 def test_float_labels_are_written_with_all_digits(files: Files) -> None:
     fast, rows, targets = files.save_rows(labels=(0.1, 2.5))
     predicted = fast.predict(rows)

@@ -410,6 +410,14 @@ inline Status read_exact_model(const unsigned char* bytes, const Section* sectio
     return parser.parse(model.n_sv, model.n_features, model.packed) ? Status::ok : Status::bad_support_vectors;
 }
 
+inline bool contains(const unsigned char* p, std::size_t n_bytes, const char* text) {
+    const std::size_t n = std::strlen(text);
+    for (std::size_t i = 0; i + n <= n_bytes; ++i) {
+        if (std::memcmp(p + i, text, n) == 0) return true;
+    }
+    return false;
+}
+
 // Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is used.
 inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model) {
     const unsigned char* bytes = static_cast<const unsigned char*>(data);
@@ -428,6 +436,9 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     status = read_sections(bytes, n_bytes, sections);
     if (status != Status::ok) return status;
     model.has_input_map = sections[section::input_map].offset != 0;
+    const Section& heads = sections[section::heads];
+    model.labels_by_votes =
+        heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
     if (!model.has_input_map && model.n_raw_features != model.n_features) return Status::bad_header;
     status = read_expansions(bytes, sections, model);
     if (status != Status::ok) return status;

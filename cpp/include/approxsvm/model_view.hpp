@@ -78,6 +78,7 @@ struct ModelView {
     std::size_t n_features;
     std::size_t n_raw_features;  // of rows before they are mapped ...
     bool has_input_map;          // ... which only Python does so far
+    bool labels_by_votes;        // or else by scores or probabilities, which only Python knows how to do
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
