@@ -314,6 +314,8 @@ def test_a_large_file_is_not_copied(tmp_path, task, dtype, gigabytes):
     with open(tmp_path / "rows", "wb") as file:
         file.truncate(n_rows * 2048 * np.dtype(dtype).itemsize)
     environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "limited\n"

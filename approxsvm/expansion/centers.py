@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from approxsvm.kernel_model import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    Rows = npt.NDArray[np.floating[Any]] | csr_array[Any]
+    Rows: TypeAlias = npt.NDArray[np.floating[Any]] | csr_array[Any]
 
 # Rows per center that k-means sees; more change the centers little.
 _ROWS_PER_CENTER: Final = 32
