@@ -178,7 +178,7 @@ def _check(fast: Any, svc: SVC, model: approxsvm.KernelModel, X: Rows) -> int:
     rows = X[spread(len(X), _CHECKED_ROWS)]
     if model.n_decisions > 1:
         return int((fast.predict(rows) != svc.predict(rows)).sum())
-    exact = exact_decision_values(model, rows)
+    exact = exact_decision_values(model, rows).reshape(len(rows), -1)[:, 0]
     expected = np.where(exact > 0.0, *model.labels)
     clear = np.abs(exact) > NEAR_TIE * float(np.abs(model.coefficients(0)).sum())
     return int(((fast.predict(rows) != expected) & clear).sum())
