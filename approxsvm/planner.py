@@ -251,7 +251,7 @@ class Planner:
         numbers = self._numbers_of_centers()
         tried: list[Candidate] = []
         for step, n_centers in enumerate(numbers):
-            if tried and self._cannot_improve(n_centers, tried):
+            if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
                 break
             points = self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
@@ -435,6 +435,14 @@ class Planner:
         spilled = 30.0 / together if n_bytes > _CACHE_BYTES else 0.0
         return n_coefficients * (max(1.0, 25.0 / together) + spilled)
 
+    def _may_pay(self, n_centers: int) -> bool:
+        """Whether an expansion that certified every row would be worth having; always where one is asked for."""
+        limits = self._limits
+        if self._mode == "approximate" or limits.degree != "auto" or limits.n_centers != "auto":
+            return True
+        least = min(self._expansion_cost(degree, n_centers) for degree in self._degrees(n_centers))
+        return least <= _WORTHWHILE * self.exact_cost
+
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
         if self._mode == "approximate":
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
@@ -483,7 +491,8 @@ class Planner:
         if points.router is None:
             return rows[:_PROBE_ROWS], points
         nearest = route(points.router, centers, rows)
-        probed: npt.NDArray[np.intp] = np.array(list(dict.fromkeys(nearest.tolist()))[:_PROBED_CENTERS], dtype=np.intp)
+        most = max(_PROBED_CENTERS // (1 + self._model.n_decisions // 8), 8)
+        probed: npt.NDArray[np.intp] = np.array(list(dict.fromkeys(nearest.tolist()))[:most], dtype=np.intp)
         chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
         everything = np.arange(len(probed), dtype=np.uint32)
         router = Router(points.router.reference, centers[probed[:1]], (everything,)) if len(probed) > 1 else None
@@ -491,6 +500,8 @@ class Planner:
         return rows[chosen], Points(centers[probed], router, points.typical_s[probed], favourites)
 
     def _without_candidates(self) -> Plan:
+        if self._limits.max_bytes is None or not self._may_pay(1):
+            return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes
         if self._mode == "certified" and self._limits.degree == "auto" and self._limits.n_centers == "auto":
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")

@@ -154,7 +154,7 @@ def test_never_slower_than_the_exact_engine(
 def test_a_small_model_is_not_worth_an_expansion() -> None:
     fast = approxsvm.compile(random_model(2, n_sv=4, gamma=5.0))
     assert header(fast) == ("exact", 0, 0)
-    assert "the exact engine alone: the best expansion tried" in fast.artifact.plan
+    assert "the exact engine alone: " in fast.artifact.plan
     rows = np.random.default_rng(0).normal(size=(50, 7))
     exact = approxsvm.compile(random_model(2, n_sv=4, gamma=5.0), mode="exact")
     np.testing.assert_array_equal(fast.decision_function(rows), exact.decision_function(rows))
