@@ -49,7 +49,7 @@ def test_native_tests(tmp_path: Path, options: list[str]) -> None:
         *options,
     )
     run("ninja", "-C", tmp_path)
-    print(run("ctest", "--output-on-failure", "--test-dir", tmp_path))
+    print(run("ctest", "--parallel", str(os.cpu_count() or 1), "--output-on-failure", "--test-dir", tmp_path))
 
 
 def test_the_example_builds_outside_the_tree_and_predicts(tmp_path: Path) -> None:
