@@ -28,14 +28,12 @@ from approxsvm.heads import (
 from approxsvm.kernel_model import FloatArray
 from approxsvm.quadratic_artifact import QuadraticArtifact
 from approxsvm.quadratic_predictor import QuadraticPredictor
-from approxsvm.report import Summary, summarize
+from approxsvm.report import EXPANSION_STAGES, STAGES, Summary, summarize
 from approxsvm.rows import check_finite, chunks, is_plain_matrix
 from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
 AnyArtifact = Artifact | QuadraticArtifact
-# What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
-STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "definition")
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -47,7 +45,7 @@ def proven(
     In mode "approximate" there is nothing to fall back on: a label is proven when no value within the bounds of the
     decision values gives another.
     """
-    first = {"certified": ("expansion", "direction", "higher_degree"), "exact": ("float32",)}.get(artifact.mode)
+    first = {"certified": EXPANSION_STAGES, "exact": ("float32",)}.get(artifact.mode)
     if first is not None:
         return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
     if values.ndim == 2:

@@ -39,6 +39,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.report import EXPANSION_STAGES
 from approxsvm.threads import all_threads
 
 Effort = Literal["low", "normal", "high"]
@@ -475,7 +476,7 @@ class Planner:
             further = len(self._model.labels) * (further + _PAIR_COST)
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
         cost = self._expansion_cost(degree, n_centers) + refined * further + engine * self.exact_cost
-        certified = share["expansion"] + share["direction"] + share["higher_degree"]
+        certified = sum(share[stage] for stage in EXPANSION_STAGES)
         return replace(candidate, cost=float(cost), certified=float(certified))
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:

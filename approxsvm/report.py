@@ -8,6 +8,11 @@ from typing import Any
 from approxsvm.artifact import Artifact
 from approxsvm.expansion.validity import limit
 
+# What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
+STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "definition")
+# Those of them that need no exact model.
+EXPANSION_STAGES = STAGES[:3]
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -71,7 +76,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
     """Collect the summary of an artifact and of the predictions made with it."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values())
-    proven = sum(rows_per_stage[name] for name in ("expansion", "direction", "higher_degree"))
+    proven = sum(rows_per_stage[name] for name in EXPANSION_STAGES)
     return Summary(
         source=artifact.source,
         task=artifact.task,

@@ -8,6 +8,7 @@ from functools import partial
 
 from threadpoolctl import threadpool_limits
 
+from approxsvm.report import EXPANSION_STAGES
 from benchmarks.answers import Answers
 from benchmarks.cases import Case
 from benchmarks.compiled import Models
@@ -87,7 +88,7 @@ def _exact_time(
     case: Case, x: Contender, own: float | None, libsvm: float | None, sklearn: float, checked: _Checked | None
 ) -> ExactTime:
     stages = checked.rows_per_stage if checked else None
-    certified = sum(stages[name] for name in ("expansion", "direction", "higher_degree")) if stages else 0
+    certified = sum(stages[name] for name in EXPANSION_STAGES) if stages else 0
     return ExactTime(
         model=case.name,
         peer=x.kind.name,

@@ -33,6 +33,7 @@ from threadpoolctl import threadpool_limits
 
 import approxsvm
 from approxsvm.audit import NEAR_TIE, exact_decision_values
+from approxsvm.report import EXPANSION_STAGES
 from benchmarks.timing import spread
 
 Rows = npt.NDArray[np.float64]
@@ -198,7 +199,7 @@ def measure(problem: Problem) -> tuple[str, ...]:
     before = sum(fast.rows_per_stage.values())
     X = problem.X_test
     ours = _time(lambda: fast.predict(X), len(X))
-    by_expansion = sum(fast.rows_per_stage[name] for name in ("expansion", "direction", "higher_degree"))
+    by_expansion = sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES)
     certified = by_expansion / sum(fast.rows_per_stage.values()) if before and fast.summary.n_centers else None
     engine = _time(lambda: exact.predict(X), len(X))
     slow = X[spread(len(X), _SLOW_ROWS)]
