@@ -90,6 +90,7 @@ SECTIONS: Final[tuple[str, ...]] = (
     "exact_check_rows",
     "heads",
     "input_map",
+    "varying",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype([("intercept", "<f8"), ("total", "<f8"), ("sum_moduli", "<f8")])
@@ -230,6 +231,11 @@ class Artifact:
         return int(self.header["n_centers"])
 
     @property
+    def n_varying(self) -> int:
+        """Number of features that expansions are in: all of them, unless rows lie on slices of the space."""
+        return len(self.numbers("varying")) or self.n_features
+
+    @property
     def plan(self) -> str:
         """Why the compiler chose what it chose, in a sentence; empty where it had no choice."""
         return self._sections.get("plan", b"").decode()
@@ -249,7 +255,7 @@ class Artifact:
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:
-        """The whole numbers of a section: "class_counts" or "favourites"."""
+        """The whole numbers of a section: "class_counts", "favourites" or "varying"."""
         return np.frombuffer(self._sections.get(name, b""), "<u4")
 
     def check_rows(self, section: str = "check_rows") -> npt.NDArray[np.float64]:
@@ -381,13 +387,28 @@ def _read_sections(data: bytes, header: dict[str, Any]) -> dict[str, bytes]:
     return sections
 
 
+def _n_varying(header: dict[str, Any], content: bytes | None) -> int:
+    """How many columns section varying names: fewer than there are, ascending; only where it may be."""
+    d, n_centers, mode = int(header["n_features"]), header["n_centers"], MODES[header["mode"]]
+    if content is None:
+        return d
+    if mode != "certified" or n_centers < 2:
+        raise ArtifactError(f"section varying is found in an artifact of mode {mode} with {n_centers} centers")
+    if len(content) % 4 or not 1 <= len(content) // 4 < d:
+        raise ArtifactError(f"section varying has {len(content)} bytes, expected 4 for each of 1 to {d - 1} columns")
+    columns = np.frombuffer(content, "<u4").astype(np.int64)
+    if (np.diff(columns) <= 0).any() or columns[-1] >= d:
+        raise ArtifactError(f"the columns {columns.tolist()} of section varying do not ascend from 0 to {d - 1}")
+    return len(columns)
+
+
 def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
     """Every section that the mode needs is there and has its size; none is there that the mode has no use for."""
     d, mode, n = header["n_features"], MODES[header["mode"]], header["n_centers"]
-    degree = header["degree"]
+    v, degree = _n_varying(header, sections.get("varying")), header["degree"]
     n_decisions, n_labels = header["n_decisions"], header["n_labels"]
     n_all = n * n_decisions
-    n_triangles = n_all * n_monomials(d, 2)
+    n_triangles = n_all * n_monomials(v, 2)
     expanded, exact, classes = mode != "exact", mode != "approximate", n_labels > 2
     coef_bytes = 8 * (n_labels - 1 if classes else 1)
     directed = mode == "certified" and degree == 2 and not classes and "direction" in sections
@@ -396,9 +417,9 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
         "decisions": (True, n_decisions * DECISION_NUMBERS.itemsize),
         "expansions": (expanded, n_all * EXPANSION_NUMBERS.itemsize),
         "centers": (n > 1, 4 * n * d),
-        "linear": (expanded, 4 * n_all * d),
+        "linear": (expanded, 4 * n_all * v),
         "quadratic": (degree >= 2, 4 * n_triangles),
-        "higher": (degree > 2, 4 * n_all * n_higher(d, degree)),
+        "higher": (degree > 2, 4 * n_all * n_higher(v, degree)),
         "direction": (directed, 4 * n_triangles),
         "router": (n > 1, len(sections.get("router", b""))),
         "class_counts": (exact and classes, 4 * n_labels),
@@ -413,7 +434,7 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             )
         found = len(sections.get(name, b""))
         if wanted and found != expected:
-            raise ArtifactError(f"section {name} has {found} bytes, but {d} features and {n} centers need {expected}")
+            raise ArtifactError(f"section {name} has {found} bytes, but {v} features and {n} centers need {expected}")
     if header["n_raw_features"] != d and "input_map" not in sections:
         raise ArtifactError(f"n_raw_features is {header['n_raw_features']}, but {d} without an input map")
     for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact)):

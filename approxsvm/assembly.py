@@ -85,6 +85,8 @@ class Expanded:
         Where there are several centers.
     favourites : ndarray of shape (n_centers,), optional
         Of several classes, the one that most rows near each center belong to.
+    varying : ndarray of shape (n_varying,), optional
+        Columns that the expansions are in, where the others are constant around each center.
     """
 
     centers: npt.NDArray[np.float32]
@@ -93,6 +95,7 @@ class Expanded:
     certificates: tuple[Certificates, ...]
     router: Router | None = None
     favourites: npt.NDArray[np.intp] | None = None
+    varying: npt.NDArray[np.intp] | None = None
 
 
 def input_scale_for(gamma: float) -> float:
@@ -232,6 +235,8 @@ def _expansion_sections(
     by a power of two of its own, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
     """
     n, d = expanded.centers.shape
+    varying = np.arange(d) if expanded.varying is None else expanded.varying
+    d = len(varying)
     certificates = expanded.certificates
     records = np.zeros(n * model.n_decisions, EXPANSION_NUMBERS)
     constants = _by_center([e.constants for e in expanded.expansions])
@@ -251,6 +256,8 @@ def _expansion_sections(
         sections["centers"] = expanded.centers.astype("<f4").tobytes()
         assert expanded.router is not None
         sections["router"] = _pack_router(expanded, frame.center, header["input_scale"])
+    if expanded.varying is not None:
+        sections["varying"] = varying.astype("<u4").tobytes()
     if model.n_decisions > 1:
         assert expanded.favourites is not None
         sections["favourites"] = expanded.favourites.astype("<u4").tobytes()
@@ -264,7 +271,7 @@ def _expansion_sections(
     if wanted and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
         sections["direction"] = _pack_directions(only, d, records)
     sections["expansions"] = records.tobytes()
-    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, parts, records, intercepts)
+    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, varying, parts, records, intercepts)
     return sections
 
 
@@ -366,7 +373,7 @@ def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_s
     head = np.concatenate([[len(members), starts[-1]], starts, slots]).astype("<u4").tobytes()
     group_slots = _padded(np.arange(len(router.groups)))
     panels = [
-        _panels((points.astype(np.float64) - reference) * input_scale, taken)
+        _panels((points.astype(np.float64) - reference) * input_scale, router.metric, taken)
         for points, taken in ((router.groups, group_slots), (centers, slots))
     ]
     return head + bytes(aligned(len(head)) - len(head)) + b"".join(panels)
@@ -377,10 +384,11 @@ def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % ROUTER_WIDTH)])
 
 
-def _panels(points: FloatArray, slots: npt.NDArray[Any]) -> bytes:
-    """Half of ||x||^2 and -x of the points in the slots, 16 side by side."""
+def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> bytes:
+    """Half of x'Dx and -Dx of the points in the slots, 16 side by side; D is the diagonal of the router's metric."""
     with np.errstate(over="ignore"):
-        rows = np.concatenate([0.5 * (points**2).sum(axis=1, keepdims=True), -points], axis=1)[slots]
+        half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
+        rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
         limit = float(np.finfo(np.float32).max)
         panels = rows.reshape(-1, ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
     return bytes(panels.astype("<f4").tobytes())
@@ -389,6 +397,7 @@ def _panels(points: FloatArray, slots: npt.NDArray[Any]) -> bytes:
 def _expansion_check_rows(
     header: dict[str, Any],
     centers: npt.NDArray[np.float32],
+    varying: npt.NDArray[np.intp],
     parts: list[npt.NDArray[np.float32]],
     records: npt.NDArray[np.void],
     intercepts: FloatArray,
@@ -401,7 +410,7 @@ def _expansion_check_rows(
         c, decision = k * len(centers) // N_CHECK_ROWS, k * n_decisions // N_CHECK_ROWS
         e, intercept = c * n_decisions + decision, float(intercepts[decision])
         row = check_row(header, centers[c], amplitude, k).astype(np.float64)
-        u = (row - centers[c]) * header["input_scale"]
+        u = (row - centers[c])[varying] * header["input_scale"]
         theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
         s = theta * float(u @ u)
         scale = records["output_scale"][e] * np.exp(-0.5 * s)

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from approxsvm.ensemble import Ensemble
 from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import InputError
-from approxsvm.estimators import STAGES, CompiledModel, CompiledSVC, proven
+from approxsvm.estimators import CompiledModel, CompiledSVC, proven
 from approxsvm.heads import Heads, certified_class
 from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
-from approxsvm.report import shown
+from approxsvm.report import STAGES, shown
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 # Rows that the source's arithmetic is timed and judged on at a time.

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from approxsvm.ensemble_artifact import EnsembleArtifact
-from approxsvm.estimators import STAGES, CompiledModel, CompiledSVC, estimator_for_one
+from approxsvm.estimators import CompiledModel, CompiledSVC, estimator_for_one
 from approxsvm.kernel_model import FloatArray
+from approxsvm.report import STAGES
 
 
 class CompiledEnsemble(ClassifierMixin, CompiledModel):  # type: ignore[misc]

@@ -30,11 +30,11 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native, assembly
-from approxsvm.artifact import Artifact, Mode, n_monomials
+from approxsvm.artifact import MAX_DEGREE, Artifact, Mode, n_monomials
 from approxsvm.assembly import Expanded, Frame
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.estimators import estimator_for
-from approxsvm.expansion.centers import Router, choose_centers, route
+from approxsvm.expansion.centers import Router, choose_centers, route, varying_features
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
@@ -57,11 +57,15 @@ _PROBED_CENTERS: Final = 128
 _PROBE_ROWS: Final = 4_000
 # Rows per center below which k-means would only find the rows again.
 _ROWS_PER_CENTER: Final = 4
-# An expansion may take this many coefficients about one center, and all of them together as many bytes.
+# An expansion may take this many coefficients about a single center, or about each of many, and all of them together
+# as many bytes.
 MAX_COEFFICIENTS: Final = 1 << 16
+MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
 _WORTHWHILE: Final = 0.6
+# Of plans that cost about as little as the least, the one that certifies most: rows to come may be unlike the sample.
+_ABOUT: Final = 1.1
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
@@ -122,14 +126,46 @@ class Sample:
         return "sample rows"
 
 
+@dataclass(frozen=True)
+class Size:
+    """How many centers, and how many features their expansions are in."""
+
+    n_centers: int
+    n_varying: int
+
+    def coefficients(self, degree: int) -> int:
+        """Of one expansion."""
+        return math.comb(self.n_varying + degree, degree)
+
+
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Centers, the way to them, and what the rows that each is to serve are like: 2 gamma ||z - center||^2, class."""
+    """Centers, the way to them, and what the rows that each is to serve are like.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_centers, n_features), float32
+    router : Router, optional
+        Where there are several.
+    typical_s : ndarray of shape (n_centers,)
+        2 gamma ||z - center||^2.
+    favourites : ndarray of shape (n_centers,), optional
+        Of several classes, the most frequent.
+    varying : ndarray of shape (n_varying,), optional
+        Columns in which rows differ from the center at all.
+    """
 
     centers: npt.NDArray[np.float32]
     router: Router | None
     typical_s: FloatArray
     favourites: npt.NDArray[np.intp] | None = None
+    varying: npt.NDArray[np.intp] | None = None
+
+    @property
+    def size(self) -> Size:
+        """What expansions about them take."""
+        n_centers, n_features = self.centers.shape
+        return Size(n_centers, n_features if self.varying is None else len(self.varying))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +174,6 @@ class Candidate:
 
     degree: int
     points: Points
-    n_bytes: int
     cost: float = math.inf
     certified: float = 0.0
     error: float = 1.0
@@ -246,6 +281,7 @@ class Planner:
         self._tolerance = tolerance
         self._limits = limits
         self.exact_cost = self._exact_cost()
+        self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
         """Try candidates from few centers to many, as long as more could still be better."""
@@ -257,20 +293,20 @@ class Planner:
             points = self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are not as many different rows
-            degrees = self._degrees(len(points.centers))
+            degrees = self._degrees(points.size)
             tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1])
             progress((step + 1) / len(numbers))
         if not tried:
             return self._without_candidates()
         best = min(tried, key=lambda c: c.cost)
         if len(best.points.centers) > 1:  # the higher degrees only where they may pay
-            tried += self._try_degrees(best.points, self._degrees(len(best.points.centers))[1:])
+            tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:])
         return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
 
     def _try_degrees(self, points: Points, degrees: tuple[int, ...]) -> list[Candidate]:
-        candidates = [Candidate(degree, points, self._bytes(degree, points)) for degree in degrees]
+        candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
-        fitting = [c for c in candidates if limit is None or c.n_bytes <= limit]
+        fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
         judged = not self._is_forced or self._limits.target_error is not None
         return [self._tried(c) for c in fitting] if judged else fitting
 
@@ -278,22 +314,29 @@ class Planner:
     def _is_forced(self) -> bool:
         return self._limits.degree != "auto" and self._limits.n_centers != "auto"
 
+    @property
+    def _is_free(self) -> bool:
+        return self._limits.degree == "auto" and self._limits.n_centers == "auto"
+
+    @property
+    def _judgement(self) -> str:
+        return f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
+
     def _best_certified(self, tried: list[Candidate]) -> Plan:
-        best = min(tried, key=lambda c: c.cost)
+        least = min(candidate.cost for candidate in tried)
+        best = max((c for c in tried if c.cost <= _ABOUT * least), key=lambda c: c.certified)
         if self._is_forced:
             return Plan(best, f"{best.name}, as asked for")
         share = best.cost / self.exact_cost
-        judgement = f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
-        free = self._limits.degree == "auto" and self._limits.n_centers == "auto"
-        if free and share > _WORTHWHILE:
+        if self._is_free and share > _WORTHWHILE:
             reason = (
                 f"the exact engine alone: the best expansion tried, {best.name}, certifies {best.certified:.1%} and "
-                f"would take {share:.0%} of its time, {judgement}"
+                f"would take {share:.0%} of its time, {self._judgement}"
             )
             return Plan(None, reason)
         reason = (
             f"{best.name}{f', the fastest of {len(tried)} plans tried' if len(tried) > 1 else ''}: "
-            f"certifies {best.certified:.1%} and should take {share:.1%} of the exact engine's time, {judgement}"
+            f"certifies {best.certified:.1%} and should take {share:.1%} of the exact engine's time, {self._judgement}"
         )
         return Plan(best, reason)
 
@@ -302,15 +345,14 @@ class Planner:
         if target is None:
             return Plan(tried[0], f"{tried[0].name}, as asked for or by default")
         good = [c for c in tried if c.error <= target]
-        judgement = f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
         if not good:
             closest = min(tried, key=lambda c: c.error)
             raise UnsupportedModelError(
                 f"no expansion tried has an error of at most {target:g}; the best, {closest.name}, has "
-                f"{closest.error:.3g}, {judgement}"
+                f"{closest.error:.3g}, {self._judgement}"
             )
-        best = min(good, key=lambda c: c.n_bytes)
-        return Plan(best, f"{best.name}, the smallest with at most {target:g} of labels wrong, {judgement}")
+        best = min(good, key=self._bytes)
+        return Plan(best, f"{best.name}, the smallest with at most {target:g} of labels wrong, {self._judgement}")
 
     # --- candidates
 
@@ -321,30 +363,43 @@ class Planner:
         most = self._sample.fit.shape[0] // _ROWS_PER_CENTER
         return tuple(n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most)
 
-    def _degrees(self, n_centers: int) -> tuple[int, ...]:
+    def _size(self, n_centers: int) -> Size:
+        """Of as many centers, before they are placed."""
+        varying = self._varying(n_centers)
+        return Size(n_centers, self._model.n_features if varying is None else len(varying))
+
+    def _varying(self, n_centers: int) -> npt.NDArray[np.intp] | None:
+        """Slices are for many centers, and for rows that the exact engine may answer."""
+        if n_centers == 1 or self._mode != "certified":
+            return None
+        if n_centers not in self._varying_for:
+            self._varying_for[n_centers] = varying_features(self._sample.fit, n_centers)
+        return self._varying_for[n_centers]
+
+    def _degrees(self, size: Size) -> tuple[int, ...]:
         asked = self._limits.degree
         if asked != "auto":
             return (asked,)
-        if self._model.n_features > MAX_FEATURES_DEGREE_2:
-            return (1,)
-        if 4 * self._coefficients(2) * n_centers * self._model.n_decisions > MAX_EXPANSION_BYTES:
+        most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._model.n_decisions)
+        if size.n_varying > MAX_FEATURES_DEGREE_2 or size.coefficients(2) > most:
             return (1,)
         if self._mode != "certified" or self._model.n_decisions > 1:
             return (2,)
-        most = MAX_COEFFICIENTS if n_centers == 1 else MAX_COEFFICIENTS // 16
-        higher = [r for r in (3, 4) if self._coefficients(r) <= most]
-        return (2, *(higher[-1:] if n_centers == 1 else higher[:1]))
-
-    def _coefficients(self, degree: int) -> int:
-        return math.comb(self._model.n_features + degree, degree)
+        most = min(most, MAX_COEFFICIENTS if size.n_centers == 1 else MAX_COEFFICIENTS_OF_MANY)
+        higher = [r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most]
+        return (2, *(higher[-1:] if size.n_centers == 1 else sorted({*higher[:1], *higher[-1:]})))
 
     def _points(self, n_centers: int) -> Points:
         gamma = self._model.gamma
         if n_centers > 1:
             min_rows = _ROWS_BEHIND_A_CENTER if self._mode == "approximate" else 1
-            centers, router = choose_centers(self._sample.fit, n_centers, self._limits.random_state, min_rows=min_rows)
+            varying = self._varying(n_centers)
+            centers, router = choose_centers(
+                self._sample.fit, n_centers, self._limits.random_state, min_rows=min_rows, varying=varying
+            )
             if len(centers) > 1:
-                return Points(centers, router, self._typical_s(centers, router), self._favourites(centers, router))
+                typical_s, favourites = self._typical_s(centers, router), self._favourites(centers, router)
+                return Points(centers, router, typical_s, favourites, varying)
         center = self._frame.center[np.newaxis]
         return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._favourites(center, None))
 
@@ -391,12 +446,13 @@ class Planner:
         mean = total.sum() / max(rows.shape[0], 1)
         return 3.0 * self._model.gamma * np.where(count > 1, total / np.maximum(count, 1), mean)
 
-    def _bytes(self, degree: int, points: Points) -> int:
+    def _bytes(self, candidate: Candidate) -> int:
         """About what the artifact will take."""
-        d, n = self._model.n_features, len(points.centers)
-        coefficients = (self._coefficients(degree) + 40) * self._model.n_decisions
-        if self._mode == "certified" and degree == 2 and self._model.n_decisions == 1:
-            coefficients += n_monomials(d, 2)
+        points, size = candidate.points, candidate.points.size
+        d, n = self._model.n_features, size.n_centers
+        coefficients = (size.coefficients(candidate.degree) + 40) * self._model.n_decisions
+        if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
+            coefficients += n_monomials(size.n_varying, 2)
         listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
         exact = 0 if self._mode == "approximate" else len(self._exact_artifact.data)
         return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
@@ -420,28 +476,28 @@ class Planner:
         sums = _SUM_COST * len(model.labels) if model.n_decisions > 1 else 0.0
         return _ROW_COST + spilled * model.n_sv * (n_terms + _KERNEL_COST + sums)
 
-    def _expansion_cost(self, degree: int, n_centers: int) -> float:
+    def _expansion_cost(self, degree: int, size: Size) -> float:
         """Of a row that the expansion certifies at once."""
         d, classes = self._model.n_features, len(self._model.labels)
-        routing = _ROUTING_COST + 5.0 * d * math.sqrt(n_centers) if n_centers > 1 else 0.0
+        routing = _ROUTING_COST + 5.0 * d * math.sqrt(size.n_centers) if size.n_centers > 1 else 0.0
         n_forms = classes - 1 if self._model.n_decisions > 1 else 1
         pairs = n_forms * _PAIR_COST if n_forms > 1 else 0.0
-        return _ROW_COST + routing + pairs + n_forms * self._forms_cost(min(degree, 2), n_centers, 1.0, degree)
+        return _ROW_COST + routing + pairs + n_forms * self._forms_cost(min(degree, 2), size, 1.0, degree)
 
-    def _forms_cost(self, forms_degree: int, n_centers: int, share: float, degree: int) -> float:
+    def _forms_cost(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
         """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
-        n_coefficients = self._coefficients(forms_degree)
-        together = min(max(share * _CALL_ROWS / n_centers, 1.0), 48.0)
-        n_bytes = 4 * self._coefficients(degree) * n_centers * self._model.n_decisions
+        n_coefficients = size.coefficients(forms_degree)
+        together = min(max(share * _CALL_ROWS / size.n_centers, 1.0), 48.0)
+        n_bytes = 4 * size.coefficients(degree) * size.n_centers * self._model.n_decisions
         spilled = 30.0 / together if n_bytes > _CACHE_BYTES else 0.0
         return n_coefficients * (max(1.0, 25.0 / together) + spilled)
 
     def _may_pay(self, n_centers: int) -> bool:
         """Whether an expansion that certified every row would be worth having; always where one is asked for."""
-        limits = self._limits
-        if self._mode == "approximate" or limits.degree != "auto" or limits.n_centers != "auto":
+        if self._mode == "approximate" or not self._is_free:
             return True
-        least = min(self._expansion_cost(degree, n_centers) for degree in self._degrees(n_centers))
+        size = self._size(n_centers)
+        least = min(self._expansion_cost(degree, size) for degree in self._degrees(size))
         return least <= _WORTHWHILE * self.exact_cost
 
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
@@ -452,7 +508,7 @@ class Planner:
         numbers = {len(c.points.centers) for c in tried}
         if math.isfinite(self._tolerance) and len(numbers) > 1 and max(c.certified for c in tried) < _HOPELESS:
             return True  # values as close as this are not to be had from expansions
-        return self._expansion_cost(1, n_centers) >= 0.9 * min(c.cost for c in tried)
+        return self._expansion_cost(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)
 
     def _tried(self, candidate: Candidate) -> Candidate:
         """Expand some of its centers, and send the rows that belong to them through the real predictor."""
@@ -469,13 +525,13 @@ class Planner:
             return replace(candidate, error=self._error(answers, rows))
         n_rows = rows.shape[0]
         share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
-        degree, n_centers = candidate.degree, len(candidate.points.centers)
+        degree, size = candidate.degree, candidate.points.size
         refined = 1.0 - share["expansion"]
-        further = _ROW_COST + self._forms_cost(max(degree, 2), n_centers, refined, degree)
+        further = _ROW_COST + self._forms_cost(max(degree, 2), size, refined, degree)
         if self._model.n_decisions > 1:  # the pairs of one class more
             further = len(self._model.labels) * (further + _PAIR_COST)
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
-        cost = self._expansion_cost(degree, n_centers) + refined * further + engine * self.exact_cost
+        cost = self._expansion_cost(degree, size) + refined * further + engine * self.exact_cost
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
         return replace(candidate, cost=float(cost), certified=float(certified))
 
@@ -496,15 +552,16 @@ class Planner:
         probed: npt.NDArray[np.intp] = np.array(list(dict.fromkeys(nearest.tolist()))[:most], dtype=np.intp)
         chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
         everything = np.arange(len(probed), dtype=np.uint32)
-        router = Router(points.router.reference, centers[probed[:1]], (everything,)) if len(probed) > 1 else None
+        router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None
         favourites = None if points.favourites is None else points.favourites[probed]
-        return rows[chosen], Points(centers[probed], router, points.typical_s[probed], favourites)
+        varying = points.varying if len(probed) > 1 else None  # a single center has a row's features by chance only
+        return rows[chosen], Points(centers[probed], router, points.typical_s[probed], favourites, varying)
 
     def _without_candidates(self) -> Plan:
         if self._limits.max_bytes is None or not self._may_pay(1):
             return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes
-        if self._mode == "certified" and self._limits.degree == "auto" and self._limits.n_centers == "auto":
+        if self._mode == "certified" and self._is_free:
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
         raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {limit:,}")
 
@@ -528,11 +585,18 @@ def build_expanded(
             candidate.degree,
             decision=k,
             typical_s=points.typical_s,
+            varying=points.varying,
             directions=mode == "certified" and model.n_decisions == 1,
             progress=tell,
         )
         expansions.append(found[0])
         certificates.append(found[1])
     return Expanded(
-        points.centers, candidate.degree, tuple(expansions), tuple(certificates), points.router, points.favourites
+        points.centers,
+        candidate.degree,
+        tuple(expansions),
+        tuple(certificates),
+        points.router,
+        points.favourites,
+        points.varying,
     )

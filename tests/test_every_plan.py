@@ -20,8 +20,8 @@ from scipy.sparse import csr_array
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
-from approxsvm.estimators import STAGES
 from approxsvm.expansion.certificate import least_tolerance
+from approxsvm.report import STAGES
 
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")

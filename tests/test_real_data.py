@@ -14,7 +14,7 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm import _native, reference
-from approxsvm.estimators import STAGES
+from approxsvm.report import STAGES
 
 
 def exact_values(model, X):

@@ -2,13 +2,17 @@
 
 A row may be expanded about any center: what depends on the choice is how small its bound is. So the search need not be
 exact, and rounding in it does no harm.
+
+Where the data have categories, one feature for each, nearly all rows lie on a few slices of the space: on each the
+features that say the categories are constant. Centers are then chosen on every slice by itself, the search prefers
+centers of the row's own slice, and expansions need only the features that vary there.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,6 +33,15 @@ _ITERATIONS: Final = 10
 # Up to here one list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
 _BLOCK_ELEMENTS: Final = 1 << 21
+# Features with at most so many values may be categories; slices hold at least so many rows, nearly all together, and
+# are worth their while where the coefficients of a form become fewer than this share.
+_MOST_VALUES: Final = 8
+_ROWS_PER_SLICE: Final = 16
+_ON_SLICES: Final = 0.97
+_WORTHWHILE: Final = 0.7
+# Rows that slices are looked for among, and the numbers that they may have together.
+_SLICED_ROWS: Final = 20_000
+_SLICED_ELEMENTS: Final = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +56,66 @@ class Router:
         Points of the first level.
     members : tuple of ndarray, uint32
         For each group the centers to compare with, ascending and never none; a center may be in several.
+    metric : ndarray of shape (n_features,)
+        What each feature's squared difference counts.
     """
 
     reference: npt.NDArray[np.float32]
     groups: npt.NDArray[np.float32]
     members: tuple[npt.NDArray[np.uint32], ...]
+    metric: FloatArray
+
+
+def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
+    """Columns that vary on slices of the space which hold nearly all rows and are at most half as many as centers.
+
+    Features of a few values become constant one after the other, the one that tells least about a row first.
+
+    Parameters
+    ----------
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+        In any order that is not one of the data.
+    n_centers : int
+
+    Returns
+    -------
+    ndarray of shape (n_varying,), or None
+        Ascending; None where slices would not save much.
+    """
+    some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
+    if d * int(some.shape[0]) > _SLICED_ELEMENTS:
+        return None
+    dense = _dense32(some)
+    codes: dict[int, npt.NDArray[np.intp]] = {}
+    entropies: dict[int, float] = {}
+    for j in range(d):
+        if len(np.unique(dense[:256, j])) > _MOST_VALUES:
+            continue
+        values, code, counts = np.unique(dense[:, j], return_inverse=True, return_counts=True)
+        if len(values) <= _MOST_VALUES:
+            share = counts / len(dense)
+            codes[j], entropies[j] = code, float(-(share * np.log(share)).sum())
+    fixed: list[int] = []
+    slice_of = np.zeros(len(dense), np.intp)
+    for j in sorted(codes, key=entropies.__getitem__)[: d - 1]:
+        _, finer, counts = np.unique(slice_of * _MOST_VALUES + codes[j], return_inverse=True, return_counts=True)
+        large = counts[counts >= _ROWS_PER_SLICE]
+        if large.sum() >= _ON_SLICES * len(dense) and 2 * len(large) <= n_centers:
+            slice_of = finer
+            fixed.append(j)
+    n_varying = d - len(fixed)
+    if n_varying * (n_varying + 1) > _WORTHWHILE * d * (d + 1):
+        return None
+    return np.setdiff1d(np.arange(d), fixed)
 
 
 def choose_centers(
-    rows: Rows, n_centers: int, random_state: int = 0, *, min_rows: int = 1
+    rows: Rows,
+    n_centers: int,
+    random_state: int = 0,
+    *,
+    min_rows: int = 1,
+    varying: npt.NDArray[np.intp] | None = None,
 ) -> tuple[npt.NDArray[np.float32], Router]:
     """Centers by k-means, on one thread so that they can be had again bit for bit.
 
@@ -65,6 +129,8 @@ def choose_centers(
         Seed.
     min_rows : int
         Clusters of fewer rows have no center: the mean of a single row is that row, which may not be disclosed.
+    varying : ndarray of shape (n_varying,), optional
+        All other features of a center are to be those of the rows around it, to the last bit in float32.
 
     Returns
     -------
@@ -85,34 +151,77 @@ def choose_centers(
     if n_rows < max(min_rows, 1):
         raise InputError(f"centers were asked for from {n_rows} rows, but at least {max(min_rows, 1)} are needed")
     random = np.random.RandomState(random_state)
-    most = max(_ROWS_PER_CENTER * n_centers, min_rows)
-    sample = rows[np.sort(random.permutation(n_rows)[:most])] if n_rows > most else rows
 
-    def means(points: Any, k: int, weights: Any = None) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    def means(points: Any, k: int, weights: Any = None) -> FloatArray:
+        most = max(_ROWS_PER_CENTER * k, min_rows)
+        if points.shape[0] > most and weights is None:
+            points = points[np.sort(random.permutation(points.shape[0])[:most])]
         seed = int(random.randint(2**31 - 1))
         k_means = KMeans(min(k, int(points.shape[0])), n_init=1, max_iter=_ITERATIONS, tol=0.0, random_state=seed)
         k_means.fit(points, sample_weight=weights)
-        return np.asarray(k_means.cluster_centers_, np.float64), np.bincount(k_means.labels_, minlength=k)
+        counts = np.bincount(k_means.labels_, minlength=len(k_means.cluster_centers_))
+        return np.asarray(k_means.cluster_centers_[counts >= (min_rows if weights is None else 1)], np.float64)
 
     with threadpool_limits(1), warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        all_points, counts = means(sample, n_centers)
-        points = all_points[counts[: len(all_points)] >= max(min_rows, 1)]
-        reference = np.asarray(sample.mean(axis=0), np.float32).ravel()
-        if not len(points):
-            points = sample.mean(axis=0).reshape(1, -1)
+        reference = np.asarray(rows.mean(axis=0), np.float32).ravel()
+        metric = np.ones(len(reference))
+        if varying is None:
+            points = means(rows, n_centers)
+            if not len(points):
+                points = rows.mean(axis=0).reshape(1, -1)
+        else:
+            points, metric = _on_slices(rows, n_centers, varying, means)
         centers: npt.NDArray[np.float32] = np.unique(points.astype(np.float32), axis=0)
         if not np.isfinite(centers).all():
             raise InputError(f"the rows have means beyond float32's {np.finfo(np.float32).max:.6g}: scale the features")
-        nearest = _nearest(rows, centers, reference)
+        search = _Search(reference, metric)
+        nearest = search.nearest(rows, centers)
         n_groups = 1 if len(centers) <= _MOST_IN_ONE_GROUP else round(math.sqrt(len(centers)))
         # Weighted by the rows that come to them: crowded places deserve more groups.
         weights = np.bincount(nearest, minlength=len(centers)) + 0.1
-        grouped = means(centers, n_groups, weights)[0].astype(np.float32)
+        stretch = np.sqrt(metric)
+        grouped = (means(centers * stretch, n_groups, weights) / stretch).astype(np.float32)
         groups: npt.NDArray[np.float32] = np.unique(grouped, axis=0)
-        return centers, Router(
-            reference, groups, _members(_nearest(rows, groups, reference), nearest, centers, groups, reference)
-        )
+        members = _members(search.nearest(rows, groups), nearest, centers, groups, search)
+        return centers, Router(reference, groups, members, metric)
+
+
+def _on_slices(
+    rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Centers on every large slice, by its share of the rows, and a metric in which slices lie far apart."""
+    fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
+    on_fixed = _dense32(rows[:, fixed])
+    slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)
+    slice_of = slice_of.ravel()
+    chosen = np.argsort(-counts, kind="stable")[:n_centers]
+    chosen = chosen[(counts[chosen] >= _ROWS_PER_SLICE) | (np.arange(len(chosen)) == 0)]
+    share = n_centers / counts[chosen].sum()
+    points, spread = [], 0.0
+    for c in chosen:
+        here: Any = rows[np.flatnonzero(slice_of == c)]
+        found = means(here, max(1, int(counts[c] * share)))
+        found[:, fixed] = slices[c]
+        points.append(found)
+        spread = max(spread, float(np.var(_dense32(here[:, varying]), axis=0, dtype=np.float64).sum()))
+    metric = np.ones(rows.shape[1])
+    for j, column in zip(fixed, on_fixed.T, strict=True):
+        gaps = np.diff(np.unique(column).astype(np.float64))
+        if len(gaps) and gaps.min() > 0.0:
+            metric[j] = min(max(8.0 * spread / gaps.min() ** 2, 1.0), 1e6)
+    return np.concatenate(points), metric
+
+
+def _is_sparse(rows: Rows) -> bool:
+    return not isinstance(rows, np.ndarray)
+
+
+def _dense32(rows: Any) -> npt.NDArray[np.float32]:
+    """Dense, as the predictor sees them; without negative zeros."""
+    with np.errstate(over="ignore"):
+        dense: npt.NDArray[np.float32] = (rows.toarray() if _is_sparse(rows) else rows).astype(np.float32) + 0.0
+    return dense
 
 
 def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.intp]:
@@ -124,12 +233,13 @@ def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.N
     centers : ndarray of shape (n_centers, n_features), float32
     rows : ndarray or csr_array of shape (n_rows, n_features)
     """
-    group = _nearest(rows, router.groups, router.reference)
+    search = _Search(router.reference, router.metric)
+    group = search.nearest(rows, router.groups)
     nearest = np.empty(len(group), np.intp)
     for g, members in enumerate(router.members):
         routed = np.flatnonzero(group == g)
         if len(routed):
-            nearest[routed] = members[_nearest(rows[routed], centers[members], router.reference)]
+            nearest[routed] = members[search.nearest(rows[routed], centers[members])]
     return nearest
 
 
@@ -138,33 +248,41 @@ def _members(
     center_of_row: npt.NDArray[np.intp],
     centers: npt.NDArray[np.float32],
     groups: npt.NDArray[np.float32],
-    reference: npt.NDArray[np.float32],
+    search: _Search,
 ) -> tuple[npt.NDArray[np.uint32], ...]:
     """The nearest centers of the rows that come to each group, and each center in its own group."""
     if len(groups) == 1:
         return (np.arange(len(centers), dtype=np.uint32),)
     listed = np.zeros((len(groups), len(centers)), bool)
-    listed[_nearest(centers, groups, reference), np.arange(len(centers))] = True
+    listed[search.nearest(centers, groups), np.arange(len(centers))] = True
     listed[group_of_row, center_of_row] = True
     for g in np.flatnonzero(~listed.any(axis=1)):  # a group that nobody comes to still has an answer
-        listed[g, _nearest(groups[g : g + 1], centers, reference)] = True
+        listed[g, search.nearest(groups[g : g + 1], centers)] = True
     return tuple(np.flatnonzero(row).astype(np.uint32) for row in listed)
 
 
-def _nearest(rows: Rows, points: npt.NDArray[np.float32], reference: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
-    """The nearest point of each row, by scalar products."""
-    origin = reference.astype(np.float64)
-    shifted = points.astype(np.float64) - origin
-    half_sq_norm = 0.5 * np.einsum("ij,ij->i", shifted, shifted)
-    nearest = [np.zeros(0, np.intp)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in _blocks(rows, len(points)):
-            if isinstance(block, np.ndarray):
-                products = (block - origin) @ shifted.T
-            else:
-                products = np.asarray(block @ shifted.T) - shifted @ origin
-            nearest.append(np.argmin(half_sq_norm - products, axis=1))
-    return np.concatenate(nearest)
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Distances are taken from a reference, and features count by a metric."""
+
+    reference: npt.NDArray[np.float32]
+    metric: FloatArray
+
+    def nearest(self, rows: Rows, points: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
+        """The nearest point of each row, by scalar products."""
+        origin = self.reference.astype(np.float64)
+        shifted = points.astype(np.float64) - origin
+        weighted = shifted * self.metric
+        half_sq_norm = 0.5 * np.einsum("ij,ij->i", shifted, weighted)
+        found = [np.zeros(0, np.intp)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in _blocks(rows, len(points)):
+                if isinstance(block, np.ndarray):
+                    products = (block - origin) @ weighted.T
+                else:
+                    products = np.asarray(block @ weighted.T) - weighted @ origin
+                found.append(np.argmin(half_sq_norm - products, axis=1))
+        return np.concatenate(found)
 
 
 def _blocks(rows: Rows, n_points: int) -> Iterator[Any]:

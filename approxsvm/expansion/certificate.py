@@ -34,13 +34,24 @@ The norms come from powers of the Gram matrix (gram.py) or, for many centers of 
 moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma) N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k the product of a matrix of moments with itself.
 
+Data with categories, one feature for each, have all their rows on a few slices: planes on which all but the varying
+features are constant. On the slice of a center, xt_i = (xt_v, xt_f) being split into varying and fixed features,
+
+    sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2),
+
+a sum of RBF kernels again, in fewer dimensions, and all of the above holds for it: its norm there is at most W, and its
+coefficients are smaller by factors that take support vectors of other categories out of it. A row at the distance r
+from the slice adds W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r to the bound of the point of the slice that is
+nearest to it.
+
 Every number is rounded up. u64 = 2^-53; a sum of products whose longest path has n operations errs by at most n u64
 (1 + small) times the sum of moduli. A double sum over the blocks of a Gram matrix has a path P of two blocks and the
 number of pairs of blocks.
 
 * Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
   an argument of 745 exp is 0, and the true w_i, even times ||xt_i||^8, below what can matter: with g = max(1, min(750,
-  gamma R^2)), R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every gamma.
+  gamma R^2)), R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every gamma. On a slice it
+  is the product of two such factors with an error of (n_features + 8) g u64, R^2 the sum of both largest squares.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, the double sum:
   kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
   ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!.
@@ -150,6 +161,8 @@ class CenterSums:
         (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up.
     max_sv_norm : float
         max ||x_i - center||, rounded up.
+    half_sq_offset : float
+        gamma max ||x_i - slice||^2, as computed; 0 where the expansion is of the whole space.
     """
 
     degree_sq: FloatArray
@@ -158,6 +171,7 @@ class CenterSums:
     terms: FloatArray
     moduli_sq: FloatArray
     max_sv_norm: float
+    half_sq_offset: float = 0.0
 
 
 def certificates(
@@ -167,6 +181,7 @@ def certificates(
     degree: int,
     typical_s: FloatArray,
     *,
+    n_varying: int,
     directions: bool,
 ) -> Certificates:
     """Round every sum up, take the remainders, and choose a contraction for each center.
@@ -180,16 +195,19 @@ def certificates(
         The highest degree that is kept.
     typical_s : ndarray of shape (n_centers,)
         2 gamma ||z - center||^2 of a typical row.
+    n_varying : int
+        Features that the expansions are in.
     directions : bool
         Whether G_3 is kept.
     """
-    d, unit = function.n_features, function.unit
+    # On a slice a coefficient has passed through exp once more: four operations, at most, beside the features'.
+    d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * U64)
     total = _total_norm(kernel, kernel_path(function.n_sv), (d + 4) * _growth(4 * kernel.sq_radius) * U64, sum_moduli)
     n_centers, known = len(centers), len(centers[0].degree_sq)
     norms, kept_sq = np.zeros((n_centers, LAST_DEGREE + 1)), np.zeros((n_centers, known))
-    radii_sq = np.array([function.gamma * center.max_sv_norm**2 for center in centers])
-    forms = np.zeros((n_centers, d * (d + 1) // 2)) if directions else None
+    radii_sq = np.array([function.gamma * c.max_sv_norm**2 + c.half_sq_offset * (1 + 1e-9) for c in centers])
+    forms = np.zeros((n_centers, n_varying * (n_varying + 1) // 2)) if directions else None
     errors, traces = np.zeros(n_centers), np.zeros(n_centers)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for c, (sums, radius_sq) in enumerate(zip(centers, radii_sq, strict=True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from approxsvm.kernel_model import FloatArray, KernelModel
 
 # Sparse support vectors with at most this many elements are made dense once instead of at every pass.
 _DENSE_ELEMENTS = 1 << 25
+_ROWS = 512
 
 
 class DecisionFunction:
@@ -32,7 +34,11 @@ class DecisionFunction:
         a_i / unit.
     scale : float
         sqrt(2 gamma): in coordinates multiplied by it, K(x, z) = exp(-||x - z||^2 / 2).
+    half_sq_offset : float
+        gamma times the largest squared distance of a support vector to the slice; 0 for the whole space.
     """
+
+    half_sq_offset = 0.0
 
     def __init__(self, model: KernelModel, decision: int) -> None:
         coef = model.coefficients(decision)
@@ -43,11 +49,41 @@ class DecisionFunction:
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors
+        self._varying: Any = None
         self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
         self.coef: FloatArray = coef / self.unit
         self.gamma = model.gamma
         self.scale = math.sqrt(2.0 * model.gamma)
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
+
+    def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
+        """The function of the varying features that this is where all others are the center's.
+
+        It is a sum of RBF kernels, too: what a support vector is off the slice by becomes a factor of its coefficient.
+
+        Parameters
+        ----------
+        center : ndarray of shape (n_features,), float32
+        varying : ndarray of shape (n_varying,)
+            Columns, ascending.
+        """
+        fixed = np.setdiff1d(np.arange(self.n_features), varying)
+        half_sq_offset = np.empty(self.n_sv)
+        for first, block in self.blocks_about(center, _ROWS):
+            off = block[:, fixed]
+            half_sq_offset[first : first + len(block)] = self.gamma * np.einsum("ij,ij->i", off, off)
+        found = copy(self)
+        found._vectors = self._columns(varying)
+        found.coef = self.coef * np.exp(-half_sq_offset)
+        found.n_features = len(varying)
+        found.half_sq_offset = float(half_sq_offset.max(initial=0.0))
+        return found
+
+    def _columns(self, varying: npt.NDArray[np.intp]) -> Any:
+        """The varying columns of the support vectors, the same for every slice."""
+        if self._varying is None:
+            self._varying = self._vectors[:, varying]
+        return self._varying
 
     def rows(self, first: int, last: int) -> FloatArray:
         """Support vectors first .. last - 1 as dense rows."""

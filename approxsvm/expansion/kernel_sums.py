@@ -72,9 +72,18 @@ def mapped_in_order(
         yield done, future.result()
 
 
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A point, and the function as it is expanded about it: all of it, or on a slice through the point."""
+
+    function: DecisionFunction
+    center: npt.NDArray[np.float32]
+
+
 def kernel_sums(
     function: DecisionFunction,
-    centers: npt.NDArray[np.float32],
+    n_centers: int,
+    local: Callable[[int], Local],
     *,
     contracted: bool,
     progress: Callable[[float], None],
@@ -84,13 +93,15 @@ def kernel_sums(
     Parameters
     ----------
     function : DecisionFunction
-    centers : ndarray of shape (n_centers, n_features), float32
+        Whose kernel matrix it is.
+    n_centers : int
+    local : callable
+        What belongs to a center, by number. All have the support vectors of `function`, and coefficients of their own.
     contracted : bool
         Whether energies for contractions below 1 are wanted; they stay infinite otherwise.
     progress : callable
         Told the share of the work done.
     """
-    n_centers = len(centers)
     shape = n_centers, len(CONTRACTIONS)
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1)) if contracted else n_centers)
@@ -98,16 +109,16 @@ def kernel_sums(
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
-            some = centers[first : first + group]
-            faded = _faded(pool, function, some) if contracted else []
+            last = min(first + group, n_centers)
+            faded = _faded(pool, function.n_sv, range(first, last), local) if contracted else []
 
             def told(share: float, step: int = step) -> None:
                 progress((step + share) / len(starts))
 
             total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, told)
             for column, (coef, energy) in enumerate(zip(faded, energies, strict=True), 1):
-                contracted_sq[first : first + group, column] = energy
-                faded_moduli[first : first + group, column] = np.abs(coef).sum(axis=1)
+                contracted_sq[first:last, column] = energy
+                faded_moduli[first:last, column] = np.abs(coef).sum(axis=1)
     contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
     return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius)
 
@@ -144,19 +155,21 @@ class _Rows:
         return np.asarray(np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel))
 
 
-def _faded(pool: ThreadPoolExecutor, function: DecisionFunction, centers: npt.NDArray[np.float32]) -> list[FloatArray]:
+def _faded(pool: ThreadPoolExecutor, n_sv: int, numbers: range, local: Callable[[int], Local]) -> list[FloatArray]:
     """The coefficients at_i, of shape (n_centers, n_sv), for each contraction below 1."""
-    faded = [np.empty((len(centers), function.n_sv)) for _ in CONTRACTIONS[1:]]
+    faded = [np.empty((len(numbers), n_sv)) for _ in CONTRACTIONS[1:]]
 
     def fill(c: int) -> None:
         with np.errstate(all="ignore"):
-            for first, block in function.blocks_about(centers[c], ROWS):
+            about = local(numbers[c])
+            function = about.function
+            for first, block in function.blocks_about(about.center, ROWS):
                 last = first + len(block)
                 exponent = -function.gamma * np.einsum("ij,ij->i", block, block)
                 for theta, coef in zip(CONTRACTIONS[1:], faded, strict=True):
                     coef[c, first:last] = function.coef[first:last] * np.exp((1.0 - theta) * exponent)
 
-    for _ in mapped_in_order(pool, fill, range(len(centers))):
+    for _ in mapped_in_order(pool, fill, range(len(numbers))):
         pass
     return faded
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import LAST_DEGREE
-from approxsvm.expansion.kernel_sums import kernel_sums, mapped_in_order
+from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
 from approxsvm.kernel_model import FloatArray, KernelModel
@@ -36,6 +37,7 @@ def expand_and_certify(
     *,
     decision: int = 0,
     typical_s: FloatArray | None = None,
+    varying: npt.NDArray[np.intp] | None = None,
     directions: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Expansions, Certificates]:
@@ -55,6 +57,8 @@ def expand_and_certify(
         Position in ``model.intercept``.
     typical_s : ndarray of shape (n_centers,), optional
         2 gamma ||z - center||^2 of the rows to expect: where the bounds are to be small.
+    varying : ndarray of shape (n_varying,), optional
+        Columns, ascending: everything is said of rows whose other features are the center's.
     directions : bool
         Whether the form that knows the direction of a row is wanted; there is one for degree 2 only.
     progress : callable, optional
@@ -70,26 +74,38 @@ def expand_and_certify(
     UnsupportedModelError
         An expansion would not fit in memory.
     """
-    d, n_centers = model.n_features, len(centers)
+    n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
     function = DecisionFunction(model, decision)
     tell = progress or (lambda _: None)
-    kernel = kernel_sums(function, centers, contracted=n_centers > 1, progress=lambda share: tell(0.3 * share))
-    last = _last_moment(function, n_centers, degree)
+
+    slices: dict[bytes, DecisionFunction] = {}
+
+    def local(c: int) -> Local:
+        if varying is None:
+            return Local(function, centers[c])
+        key = np.delete(centers[c], varying).tobytes()
+        if key not in slices:
+            slices[key] = function.on_slice(centers[c], varying)
+        return Local(slices[key], centers[c][varying])
+
+    kernel = _sums_over_kernel(function, n_centers, local, varying is not None, lambda share: tell(0.3 * share))
+    last = _last_moment(local(0).function, n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
     with ThreadPoolExecutor(all_threads()) as pool:
 
         def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> CenterSums:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
-                moments = taylor.moments_about(function, centers[c], last or degree)
+                here = local(c)
+                moments = taylor.moments_about(here.function, here.center, last or degree)
                 for part, coefficients in zip(
-                    parts, taylor.coefficients_of(function, moments[: degree + 1]), strict=True
+                    parts, taylor.coefficients_of(here.function, moments[: degree + 1]), strict=True
                 ):
                     part[c] = coefficients
                 if last:
-                    return _from_moments(function, centers[c], degree, moments)
-                return _from_gram(function, centers[c], degree, in_order, tell)
+                    return _from_moments(here, degree, moments)
+                return _from_gram(here, degree, in_order, tell)
 
         if n_centers == 1:  # the threads share the center
             sums = [about(0, lambda f, arguments: mapped_in_order(pool, f, arguments), lambda x: tell(0.3 + 0.7 * x))]
@@ -102,7 +118,24 @@ def expand_and_certify(
     typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
-    return expansions, certificates(function, kernel, sums, degree, typical, directions=directions)
+    return expansions, certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
+
+
+def _sums_over_kernel(
+    function: DecisionFunction,
+    n_centers: int,
+    local: Callable[[int], Local],
+    sliced: bool,
+    progress: Callable[[float], None],
+) -> KernelSums:
+    """W and the contracted energies; on slices these are of another kernel matrix."""
+    if not sliced:
+        return kernel_sums(function, n_centers, local, contracted=n_centers > 1, progress=progress)
+    whole = kernel_sums(function, 0, local, contracted=False, progress=lambda share: progress(0.2 * share))
+    slices = kernel_sums(
+        local(0).function, n_centers, local, contracted=True, progress=lambda share: progress(0.2 + 0.8 * share)
+    )
+    return replace(whole, contracted_sq=slices.contracted_sq, faded_moduli=slices.faded_moduli)
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -110,8 +143,11 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     function = DecisionFunction(model, decision)
     if function.n_sv == 0:
         return 0.0
-    no_centers = np.empty((0, model.n_features), np.float32)
-    values = kernel_sums(function, no_centers, contracted=False, progress=lambda _: None).values
+
+    def nowhere(_: int) -> Local:
+        raise AssertionError("no center was asked for")
+
+    values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
     found = float(np.ptp(values)) * function.unit
     return found if np.isfinite(found) else 0.0
 
@@ -156,23 +192,21 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
 
 
 def _from_gram(
-    function: DecisionFunction,
-    center: npt.NDArray[np.float32],
+    local: Local,
     degree: int,
     in_order: InOrder,
     progress: Callable[[float], None],
 ) -> CenterSums:
-    degree_sq, spectra = gram.gram_norms(function, center, _sharpened(function, degree), in_order, progress)
-    moduli_sq, max_sv_norm = _moduli(function, center)
-    path = gram.sum_path(function.n_sv)
-    return CenterSums(degree_sq, spectra, path, np.zeros(len(degree_sq)), moduli_sq, max_sv_norm)
+    function = local.function
+    degree_sq, spectra = gram.gram_norms(function, local.center, _sharpened(function, degree), in_order, progress)
+    moduli_sq, max_sv_norm = _moduli(local)
+    path, terms = gram.sum_path(function.n_sv), np.zeros(len(degree_sq))
+    return CenterSums(degree_sq, spectra, path, terms, moduli_sq, max_sv_norm, function.half_sq_offset)
 
 
-def _from_moments(
-    function: DecisionFunction, center: npt.NDArray[np.float32], degree: int, moments: list[FloatArray]
-) -> CenterSums:
-    d = function.n_features
-    moduli_sq, max_sv_norm = _moduli(function, center)
+def _from_moments(local: Local, degree: int, moments: list[FloatArray]) -> CenterSums:
+    function, d = local.function, local.function.n_features
+    moduli_sq, max_sv_norm = _moduli(local)
     return CenterSums(
         degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),
         spectra={k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)},
@@ -180,13 +214,15 @@ def _from_moments(
         terms=np.array([float(len(moment)) for moment in moments]),
         moduli_sq=moduli_sq,
         max_sv_norm=max_sv_norm,
+        half_sq_offset=function.half_sq_offset,
     )
 
 
-def _moduli(function: DecisionFunction, center: npt.NDArray[np.float32]) -> tuple[FloatArray, float]:
+def _moduli(local: Local) -> tuple[FloatArray, float]:
     """(sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, rounded up."""
     sums, largest = np.zeros(LAST_DEGREE + 1), 0.0
-    for first, block in function.blocks_about(center, _ROWS):
+    function = local.function
+    for first, block in function.blocks_about(local.center, _ROWS):
         sq_norm = np.einsum("ij,ij->i", block, block)
         largest = max(largest, float(sq_norm.max()))
         norm = np.sqrt(2.0 * function.gamma * sq_norm)

@@ -78,8 +78,9 @@ Evaluation part_of(const Evaluation& out, std::size_t first, std::size_t n_decis
 
 // Work of a dense row up to degree 2: its form and the way to its center.
 double dense_work(const ModelView& model) {
-    const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers);
-    return 0.5 * d * d + (n_centers > 1.0 ? 4.0 * std::sqrt(n_centers) * d : 0.0);
+    const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
+                 v = static_cast<double>(model.n_varying);
+    return 0.5 * v * v + (n_centers > 1.0 ? 4.0 * std::sqrt(n_centers) * d : 0.0);
 }
 
 // Work of an average sparse row, in multiply-adds of a dense one.

@@ -23,7 +23,7 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::uint32_t format_version = 3;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 20;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 21;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
@@ -47,8 +47,9 @@ enum Id : std::uint32_t {
     dual_coef = 16,
     support_vectors = 17,
     exact_check_rows = 18,
-    heads = 19,     // for Python
-    input_map = 20  // for Python: rows are to be mapped before they come here
+    heads = 19,      // for Python
+    input_map = 20,  // for Python: rows are to be mapped before they come here
+    varying = 21
 };
 }
 
@@ -346,25 +347,44 @@ inline Status read_router(const unsigned char* bytes, const Section& section, Mo
     return Status::ok;
 }
 
+// Columns that ascend, fewer than there are features. Only with many centers there is one that has a row's other
+// features, and only certified models have an answer for rows that no center is good for.
+inline Status read_varying(const unsigned char* bytes, const Section& section, ModelView& model) {
+    model.n_varying = model.n_features;
+    model.varying = nullptr;
+    if (section.offset == 0) return Status::ok;
+    const std::size_t n = section.bytes / 4;
+    if (model.mode != Mode::certified || model.n_centers < 2 || n < 1 || n >= model.n_features ||
+        section.bytes != 4 * n)
+        return Status::bad_section;
+    model.n_varying = n;
+    model.varying = reinterpret_cast<const std::uint32_t*>(bytes + section.offset);
+    for (std::size_t k = 0; k < n; ++k) {
+        if (model.varying[k] >= model.n_features || (k > 0 && model.varying[k] <= model.varying[k - 1]))
+            return Status::bad_section;
+    }
+    return Status::ok;
+}
+
 // The coefficients of the expansions, scaled by the writer so that none of degree k exceeds k! in modulus: with s
 // bounded, no sum can then overflow.
 inline Status read_expansions(const unsigned char* bytes, const Section* sections, ModelView& model) {
-    const std::size_t d = model.n_features, n = model.n_centers;
+    const std::size_t d = model.n_features, n = model.n_centers, v = model.n_varying;
     // Sizes are checked one factor at a time: a product of claims must not overflow.
     const std::size_t limit = std::size_t{1} << 46, n_all = n * model.n_decisions;
-    if (n_all >= limit || n_higher_limited(d, model.degree, limit / (n_all + 1)) * (n_all + 1) >= limit)
+    if (n_all >= limit || n_higher_limited(v, model.degree, limit / (n_all + 1)) * (n_all + 1) >= limit)
         return Status::bad_section;
     Status status = read_floats(bytes, sections[section::center], true, d, largest_float, model.center);
     if (status != Status::ok) return status;
     status = read_floats(bytes, sections[section::centers], n > 1, n * d, largest_float, model.centers);
     if (status != Status::ok) return status;
     if (n == 1) model.centers = model.center;
-    status = read_floats(bytes, sections[section::linear], n > 0, n_all * d, 1.0f, model.linear);
+    status = read_floats(bytes, sections[section::linear], n > 0, n_all * v, 1.0f, model.linear);
     if (status != Status::ok) return status;
-    const std::size_t n_triangles = n_all * triangle_size(d);
+    const std::size_t n_triangles = n_all * triangle_size(v);
     status = read_floats(bytes, sections[section::quadratic], model.degree >= 2, n_triangles, 2.0f, model.quadratic);
     if (status != Status::ok) return status;
-    status = read_floats(bytes, sections[section::higher], model.degree > 2, n_all * n_higher(d, model.degree), 720.0f,
+    status = read_floats(bytes, sections[section::higher], model.degree > 2, n_all * n_higher(v, model.degree), 720.0f,
                          model.higher);
     if (status != Status::ok) return status;
     const bool directed = sections[section::direction].offset != 0;
@@ -440,6 +460,8 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     model.labels_by_votes =
         heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
     if (!model.has_input_map && model.n_raw_features != model.n_features) return Status::bad_header;
+    status = read_varying(bytes, sections[section::varying], model);
+    if (status != Status::ok) return status;
     status = read_expansions(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_exact_model(bytes, sections, model);

@@ -58,6 +58,13 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
 
 // --- the cascade
 
+// What rows are beside the coordinates u: squared norms of the features unknown to the model, and of their scaled
+// distances to the slice.
+struct Beside {
+    const double* unseen;
+    const float* off_sq;
+};
+
 // The factor that features unknown to the model add to the Gaussian.
 inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
     if (unseen_sq_norm == 0.0) return;
@@ -130,7 +137,7 @@ class Cascade {
 
     // n rows of that center, in the lanes of `block`.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const double* unseen,
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const Beside& beside,
                       float* scratch) {
         Value values[block_rows];
         const bool finite = evaluate_block<Registers>(view_, expansion_, block, scratch, n, values);
@@ -139,21 +146,21 @@ class Cascade {
                 const Status status = source_.check(rows[r]);
                 if (status != Status::ok) return status;
             }
-            add_unseen(view_, expansion_, unseen[r], values[r]);
-            offer_expansion(rows[r], values[r], 0.0);
+            add_unseen(view_, expansion_, beside.unseen[r], values[r]);
+            offer_expansion(rows[r], values[r], slice_slack(view_, view_.decisions[0], beside.off_sq[r]));
         }
         return Status::ok;
     }
 
     // One row of that center.
-    Status take_row(std::size_t i, const float* u, double unseen) {
+    Status take_row(std::size_t i, const float* u, const Beside& beside) {
         Value value = evaluate_row(view_, expansion_, u);
         if (!(value.half_s <= largest_float)) {
             const Status status = source_.check(i);
             if (status != Status::ok) return status;
         }
-        add_unseen(view_, expansion_, unseen, value);
-        offer_expansion(i, value, 0.0);
+        add_unseen(view_, expansion_, *beside.unseen, value);
+        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], *beside.off_sq));
         return Status::ok;
     }
 
@@ -166,7 +173,8 @@ class Cascade {
         if (view_.mode != Mode::approximate || !(view_.degree > 2 && refinable)) {
             const double decision = decision_value(expansion_, value), bound = table_bound(0, value.half_s) + extra;
             if (suffices(decision, bound)) return settle(i, decision, bound, by_expansion);
-            if (!refinable) return give_up(i, decision, value.half_s, bound, extra, by_expansion);
+            if (!refinable || !is_promising(decision, value.half_s, extra))
+                return give_up(i, decision, value.half_s, bound, extra, by_expansion);
         }
         open_[n_open_++] = {i, value, extra};
         if (n_open_ == block_rows) settle_open();
@@ -207,6 +215,14 @@ class Cascade {
         return bound_of(prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_bound_terms, weights_);
     }
 
+    // Whether all degrees together may certify a row: values change little by them, bounds do. Without them nothing is
+    // lost but time.
+    bool is_promising(double decision, float half_s, double extra) const {
+        if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
+        const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
+        return bound <= view_.tolerance && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
+    }
+
     // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double far = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
@@ -235,7 +251,9 @@ class Cascade {
         std::size_t rows[block_rows];
         double unseen[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
+        float off_sq[block_rows];
         source_.template load_block<Registers>(rows, n, expansion_.center, view_.input_scale, block_, unseen);
+        keep_varying_block<Registers>(view_, block_, off_sq);
         refine(open_, n, Number<Registers>{});
     }
 
@@ -250,6 +268,7 @@ class Cascade {
             if (nonzeros_.n <= limit) return refine(&row, 1, Number<-1>{});
         }
         source_.load_one(row.row, expansion_.center, view_.input_scale, block_);
+        keep_varying_row(view_, block_);
         refine(&row, 1, Number<0>{});
     }
 
@@ -281,11 +300,11 @@ class Cascade {
             part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values, nonzeros_.columns, nonzeros_.n));
     }
     void forms(const float* coefficients, int k, float* form, Number<0>) {
-        *form = part_row(coefficients, k, prepared_.zeros, view_.n_features, block_);
+        *form = part_row(coefficients, k, prepared_.zeros, view_.n_varying, block_);
     }
     template <int Registers>
     void forms(const float* coefficients, int k, float* form, Number<Registers>) {
-        part_block<Registers>(coefficients, k, prepared_.zeros, view_.n_features, block_, form);
+        part_block<Registers>(coefficients, k, prepared_.zeros, view_.n_varying, block_, form);
     }
 
     // The same values, the part of degree 3 bounded by the direction of the row.
@@ -308,7 +327,7 @@ class Cascade {
     template <class Registers>
     bool try_degree(int k, Open* rows, std::size_t n, bool* open, Registers registers) {
         float part[block_rows];
-        forms(part_of_degree(expansion_, view_.n_features, k), k, part, registers);
+        forms(part_of_degree(expansion_, view_.n_varying, k), k, part, registers);
         bool all = true;
         for (std::size_t r = 0; r < n; ++r) {
             if (!open[r]) continue;

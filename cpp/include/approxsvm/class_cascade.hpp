@@ -40,7 +40,7 @@ class ClassCascade {
 
     // n rows near the center, in the lanes of `block`.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const double* unseen,
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const Beside& beside,
                       float* scratch) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         BlockOfRows<stride> common;
@@ -50,7 +50,7 @@ class ClassCascade {
             float *form = scratch, *sq_norm = scratch + block_rows;
             const Expansion expansion = expansion_of(view_, center_, pair);
             forms_block<Registers>(expansion, block, form, sq_norm);
-            if (!is_prepared) prepare_rows(sq_norm, unseen, n, common);
+            if (!is_prepared) prepare_rows(sq_norm, beside, n, common);
             is_prepared = true;
             note_values(expansion, pair, form, common);
         };
@@ -82,9 +82,9 @@ class ClassCascade {
     }
 
     // One row near the center.
-    Status take_row(std::size_t i, const float* u, double unseen) {
+    Status take_row(std::size_t i, const float* u, const Beside& beside) {
         bool finite = true;
-        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(pair, u, unseen); };
+        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(pair, u, beside); };
         if (labels_only_) {
             for_pairs_of(favourite(), [&](std::size_t pair, Outcome, std::size_t) { evaluate_pair(pair); });
         } else {
@@ -137,15 +137,16 @@ class ClassCascade {
     struct BlockOfRows {
         double gaussian[Stride];
         float basis[n_bound_terms][Stride];
+        float off_sq[Stride];
         bool finite = true;
     };
 
     template <int Registers>
     void forms_block(const Expansion& expansion, const float* block, float* form, float* sq_norm) {
         if (expansion.quadratic) {
-            quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_features, block, form, sq_norm);
+            quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_varying, block, form, sq_norm);
         } else {
-            linear_block<Registers>(expansion.linear, view_.n_features, block, form, sq_norm);
+            linear_block<Registers>(expansion.linear, view_.n_varying, block, form, sq_norm);
         }
     }
 
@@ -154,12 +155,13 @@ class ClassCascade {
     }
 
     template <std::size_t Stride>
-    void prepare_rows(const float* sq_norm, const double* unseen, std::size_t n, BlockOfRows<Stride>& common) {
+    void prepare_rows(const float* sq_norm, const Beside& beside, std::size_t n, BlockOfRows<Stride>& common) {
         float half_s[Stride], factor[Stride];
         for (std::size_t r = 0; r < Stride; ++r) {
             half_s[r] = view_.half_theta * sq_norm[r];
             if (r < n) common.finite &= half_s[r] <= largest_float;
-            if (r < n && unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * unseen[r]);
+            if (r < n && beside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * beside.unseen[r]);
+            common.off_sq[r] = r < n ? beside.off_sq[r] : 0.0f;
         }
         for (std::size_t r = 0; r < Stride; r += lanes) {
             store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
@@ -187,19 +189,21 @@ class ClassCascade {
             const double gaussian = scale * common.gaussian[r];
             const double inner = gaussian * (constant + static_cast<double>(form[r]));
             values[r] = expansion.intercept + (gaussian > 0.0 ? inner : 0.0);
-            bounds[r] = finished_bound(sum[r]) + slack;
+            bounds[r] = finished_bound(sum[r]) + slack + slice_slack(view_, view_.decisions[pair], common.off_sq[r]);
         }
     }
 
     // False when the row's norm is not finite.
-    bool evaluate_pair_of_row(std::size_t pair, const float* u, double unseen) {
+    bool evaluate_pair_of_row(std::size_t pair, const float* u, const Beside& beside) {
         const Expansion expansion = expansion_of(view_, center_, pair);
         Value value = evaluate_row(view_, expansion, u);
         const bool finite = value.half_s <= largest_float;
-        add_unseen(view_, expansion, unseen, value);
+        add_unseen(view_, expansion, *beside.unseen, value);
         const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
         value_[pair] = decision_value(expansion, value);
-        bound_[pair] = bound_of(basis_row(value.half_s), weights) + row_slack(view_, view_.decisions[pair], row_error_);
+        const DecisionNumbers& decision = view_.decisions[pair];
+        bound_[pair] = bound_of(basis_row(value.half_s), weights) + row_slack(view_, decision, row_error_) +
+                       slice_slack(view_, decision, *beside.off_sq);
         return finite;
     }
 
@@ -221,10 +225,11 @@ class ClassCascade {
         if (wins == n_classes_ - 1) return settle_label(i, favourite(), by_expansion);
         if (challenger == n_classes_) return send_to_engine(i);
         const double unseen = source_.load_one(i, center(), view_.input_scale, block_);
+        const float off_sq = keep_varying_row(view_, block_);
         bool wins_all = true;
         for_pairs_of(challenger, [&](std::size_t pair, Outcome won, std::size_t c) {
             if (!wins_all) return;
-            if (c != favourite()) evaluate_pair_of_row(pair, block_, unseen);
+            if (c != favourite()) evaluate_pair_of_row(pair, block_, {&unseen, &off_sq});
             wins_all = outcome_of(value_[pair], bound_[pair]) == won;
         });
         if (wins_all) return settle_label(i, challenger, by_expansion);

@@ -37,18 +37,28 @@ class Gatherer {
     Status take_block(std::size_t n) {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
+        float off_sq[block_rows];
         source_.template load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
-        return cascade_.template take_block<Registers>(rows_, n, block, unseen, scratch_);
+        keep_varying_block<Registers>(model_, block, off_sq);
+        for (std::size_t r = 0; r < n; ++r) {
+            const Status status = check(rows_[r], off_sq[r]);
+            if (status != Status::ok) return status;
+        }
+        return cascade_.template take_block<Registers>(rows_, n, block, {unseen, off_sq}, scratch_);
     }
     Status take_rows(std::size_t n) {
         float* u = scratch_ + 4 * block_rows;
         for (std::size_t r = 0; r < n; ++r) {
             const double unseen = source_.load_one(rows_[r], cascade_.center(), model_.input_scale, u);
-            const Status status = cascade_.take_row(rows_[r], u, unseen);
+            const float off_sq = keep_varying_row(model_, u);
+            Status status = check(rows_[r], off_sq);
+            if (status == Status::ok) status = cascade_.take_row(rows_[r], u, {&unseen, &off_sq});
             if (status != Status::ok) return status;
         }
         return Status::ok;
     }
+    // What lies off the slice may be NaN or infinite, too.
+    Status check(std::size_t i, float off_sq) const { return off_sq <= largest_float ? Status::ok : source_.check(i); }
 
     Cascade& cascade_;
     const ModelView& model_;

@@ -68,6 +68,8 @@ struct RouterView {
 //
 //     u = input_scale (z - center),   s = 2 gamma ||z - center||^2 = 2 half_theta ||u||^2
 //     f(z) = intercept + output_scale exp(-s / 2) (constant + linear.u + sum_{i <= j} quadratic_ij u_i u_j + ...)
+//
+// on the slice of all z whose features, but for those that vary, are the center's: u and s are of these alone.
 struct ModelView {
     Mode mode;
     Task task;
@@ -96,8 +98,10 @@ struct ModelView {
     int degree;
     int first_remainder_degree;  // the remainder covers this degree and all higher ones
     std::size_t n_centers;
-    const float* centers;    // (n_centers, n_features)
-    const float* linear;     // (n_centers, n_features)
+    std::size_t n_varying;         // n_features where the slice is the whole space
+    const std::uint32_t* varying;  // (n_varying,): columns, ascending; null where all of them vary
+    const float* centers;          // (n_centers, n_features)
+    const float* linear;           // (n_centers, n_varying)
     const float* quadratic;  // (n_centers, triangle): packed, off-diagonal entries doubled; order in quadratic.hpp
     const float* higher;     // (n_centers, degrees 3 ... degree): order in polynomial.hpp
     const float* direction;  // (n_centers, triangle), or null

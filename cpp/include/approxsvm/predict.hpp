@@ -47,11 +47,11 @@ struct Expansion {
 };
 
 inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t decision = 0) {
-    const std::size_t d = model.n_features, e = center * model.n_decisions + decision, triangle = e * triangle_size(d);
-    return {model.centers + center * d,
-            model.linear + e * d,
+    const std::size_t n = model.n_varying, e = center * model.n_decisions + decision, triangle = e * triangle_size(n);
+    return {model.centers + center * model.n_features,
+            model.linear + e * n,
             model.quadratic ? model.quadratic + triangle : nullptr,
-            model.higher ? model.higher + e * n_higher(d, model.degree) : nullptr,
+            model.higher ? model.higher + e * n_higher(n, model.degree) : nullptr,
             model.direction ? model.direction + triangle : nullptr,
             model.expansions + e,
             model.decisions[decision].intercept};
@@ -110,9 +110,9 @@ inline bool evaluate_block(const ModelView& model, const Expansion& expansion, c
     float* half_s = scratch + block_rows;
     float* gaussian = scratch + 2 * block_rows;
     if (expansion.quadratic) {
-        quadratic_block<Registers>(expansion.quadratic, expansion.linear, model.n_features, block, form, half_s);
+        quadratic_block<Registers>(expansion.quadratic, expansion.linear, model.n_varying, block, form, half_s);
     } else {
-        linear_block<Registers>(expansion.linear, model.n_features, block, form, half_s);
+        linear_block<Registers>(expansion.linear, model.n_varying, block, form, half_s);
     }
     const f32v half_theta = set1(model.half_theta), minus_one = set1(-1.0f);
     for (std::size_t i = 0; i < width; i += lanes) {
@@ -128,13 +128,13 @@ inline bool evaluate_block(const ModelView& model, const Expansion& expansion, c
     return finite;
 }
 
-// One row u of n_features floats.
+// One row u of n_varying floats.
 inline Value evaluate_row(const ModelView& model, const Expansion& expansion, const float* u) {
     float form, sq_norm, gaussian[lanes];
     if (expansion.quadratic) {
-        quadratic_row(expansion.quadratic, expansion.linear, model.n_features, u, form, sq_norm);
+        quadratic_row(expansion.quadratic, expansion.linear, model.n_varying, u, form, sq_norm);
     } else {
-        linear_row(expansion.linear, model.n_features, u, form, sq_norm);
+        linear_row(expansion.linear, model.n_varying, u, form, sq_norm);
     }
     const float half_s = model.half_theta * sq_norm;
     store(gaussian, exp_nonpositive(set1(-half_s)));
@@ -142,8 +142,48 @@ inline Value evaluate_row(const ModelView& model, const Expansion& expansion, co
 }
 
 // The coefficients of the part of degree k > 2.
-inline const float* part_of_degree(const Expansion& expansion, std::size_t n_features, int k) {
-    return expansion.higher + n_higher(n_features, k - 1);
+inline const float* part_of_degree(const Expansion& expansion, std::size_t n_varying, int k) {
+    return expansion.higher + n_higher(n_varying, k - 1);
+}
+
+// --- features that vary
+
+// Brings the coordinates of the features that vary to the front of a block of all of them; `off_sq` becomes, for each
+// lane, the squared distance to the slice in scaled coordinates.
+template <int Registers>
+inline void keep_varying_block(const ModelView& model, float* block, float* off_sq) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    f32v off[Registers];
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) off[v] = zero();
+    std::size_t kept = 0;
+    for (std::size_t j = 0; model.varying && j < model.n_features; ++j) {
+        const bool varies = kept < model.n_varying && model.varying[kept] == j;
+        float* to = block + kept * stride;
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+            const f32v u = load(block + j * stride + v * lanes);
+            if (varies) {
+                store(to + v * lanes, u);
+            } else {
+                off[v] = fmadd(u, u, off[v]);
+            }
+        }
+        kept += varies;
+    }
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) store(off_sq + v * lanes, off[v]);
+}
+
+// The same for one row; returns its squared distance.
+inline float keep_varying_row(const ModelView& model, float* u) {
+    float off_sq = 0.0f;
+    std::size_t kept = 0;
+    for (std::size_t j = 0; model.varying && j < model.n_features; ++j) {
+        if (kept < model.n_varying && model.varying[kept] == j) {
+            u[kept++] = u[j];
+        } else {
+            off_sq += u[j] * u[j];
+        }
+    }
+    return off_sq;
 }
 
 // --- without bounds
@@ -160,13 +200,14 @@ template <class Real>
 inline Status decide_row(const ModelView& model, const Expansion& expansion, const Real* row,
                          std::ptrdiff_t column_stride, const float* zeros, float* u, double& decision) {
     load_row(model.n_features, expansion.center, model.input_scale, row, column_stride, u);
+    const float off_sq = keep_varying_row(model, u);
     Value value = evaluate_row(model, expansion, u);
     for (int k = 3; k <= model.degree; ++k) {
-        const float* part = part_of_degree(expansion, model.n_features, k);
-        value.inner += static_cast<double>(part_row(part, k, zeros, model.n_features, u));
+        const float* part = part_of_degree(expansion, model.n_varying, k);
+        value.inner += static_cast<double>(part_row(part, k, zeros, model.n_varying, u));
     }
     decision = decision_value(expansion, value);
-    if (value.half_s <= largest_float) return Status::ok;
+    if (value.half_s <= largest_float && off_sq <= largest_float) return Status::ok;
     return all_finite(row, column_stride, model.n_features) ? Status::ok : Status::not_finite;
 }
 
@@ -185,17 +226,20 @@ inline Status decide_block(const ModelView& model, const Expansion& expansion, c
         load_lanes(model.n_features, expansion.center, model.input_scale, row + first, rows.column_stride,
                    left < width ? left : width, block + first, stride);
     }
+    float off_sq[stride];
+    keep_varying_block<Registers>(model, block, off_sq);
     Value values[stride];
     const bool finite = evaluate_block<Registers>(model, expansion, block, scratch, rows.n_rows, values);
     for (int k = 3; k <= model.degree; ++k) {
         float part[stride];
-        part_block<Registers>(part_of_degree(expansion, model.n_features, k), k, zeros, model.n_features, block, part);
+        part_block<Registers>(part_of_degree(expansion, model.n_varying, k), k, zeros, model.n_varying, block, part);
         for (std::size_t i = 0; i < rows.n_rows; ++i) values[i].inner += static_cast<double>(part[i]);
     }
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         decision_values[i] = decision_value(expansion, values[i]);
         // An overflow is legitimate, NaN and infinity are not.
-        if (!finite && !all_finite(row[i], rows.column_stride, model.n_features)) return Status::not_finite;
+        if (!(finite && off_sq[i] <= largest_float) && !all_finite(row[i], rows.column_stride, model.n_features))
+            return Status::not_finite;
     }
     return Status::ok;
 }
