@@ -64,8 +64,8 @@ MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
 _WORTHWHILE: Final = 0.6
-# Of plans that cost about as little as the least, the one that certifies most: rows to come may be unlike the sample.
-_ABOUT: Final = 1.1
+# Costs within this factor are about the same.
+_ABOUT: Final = 1.15
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
@@ -298,8 +298,9 @@ class Planner:
             progress((step + 1) / len(numbers))
         if not tried:
             return self._without_candidates()
-        best = min(tried, key=lambda c: c.cost)
-        if len(best.points.centers) > 1:  # the higher degrees only where they may pay
+        # The higher degrees only where they may pay: about as few centers as do about as well as any.
+        best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
+        if len(best.points.centers) > 1:
             tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:])
         return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
 
@@ -307,8 +308,12 @@ class Planner:
         candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
-        judged = not self._is_forced or self._limits.target_error is not None
-        return [self._tried(c) for c in fitting] if judged else fitting
+        if self._is_forced and self._limits.target_error is None:
+            return fitting
+        tried: list[Candidate] = []
+        for candidate in fitting:
+            tried.append(self._tried(candidate, tried[-1] if tried else None))
+        return tried
 
     @property
     def _is_forced(self) -> bool:
@@ -322,9 +327,14 @@ class Planner:
     def _judgement(self) -> str:
         return f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
 
-    def _best_certified(self, tried: list[Candidate]) -> Plan:
+    @staticmethod
+    def _about_best(tried: list[Candidate]) -> list[Candidate]:
         least = min(candidate.cost for candidate in tried)
-        best = max((c for c in tried if c.cost <= _ABOUT * least), key=lambda c: c.certified)
+        return [candidate for candidate in tried if candidate.cost <= _ABOUT * least]
+
+    def _best_certified(self, tried: list[Candidate]) -> Plan:
+        # The fewest centers; of their degrees the one that certifies most, for rows may be unlike the sample.
+        best = min(self._about_best(tried), key=lambda c: (c.points.size.n_centers, -c.certified))
         if self._is_forced:
             return Plan(best, f"{best.name}, as asked for")
         share = best.cost / self.exact_cost
@@ -385,7 +395,7 @@ class Planner:
             return (1,)
         if self._mode != "certified" or self._model.n_decisions > 1:
             return (2,)
-        most = min(most, MAX_COEFFICIENTS if size.n_centers == 1 else MAX_COEFFICIENTS_OF_MANY)
+        most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
         higher = [r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most]
         return (2, *(higher[-1:] if size.n_centers == 1 else sorted({*higher[:1], *higher[-1:]})))
 
@@ -510,8 +520,11 @@ class Planner:
             return True  # values as close as this are not to be had from expansions
         return self._expansion_cost(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)
 
-    def _tried(self, candidate: Candidate) -> Candidate:
-        """Expand some of its centers, and send the rows that belong to them through the real predictor."""
+    def _tried(self, candidate: Candidate, before: Candidate | None) -> Candidate:
+        """Expand some of its centers, and send the rows that belong to them through the real predictor.
+
+        `before` has the same centers and a lower degree: only rows that it does not certify go on to further degrees.
+        """
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
@@ -528,6 +541,10 @@ class Planner:
         degree, size = candidate.degree, candidate.points.size
         refined = 1.0 - share["expansion"]
         further = _ROW_COST + self._forms_cost(max(degree, 2), size, refined, degree)
+        if before is not None and before.degree > 2:
+            first = self._forms_cost(before.degree, size, refined, degree)
+            rest = self._forms_cost(degree, size, 1.0 - before.certified, degree) - first
+            further = _ROW_COST + first + max(rest, 0.0) * min((1.0 - before.certified) / max(refined, 1e-9), 1.0)
         if self._model.n_decisions > 1:  # the pairs of one class more
             further = len(self._model.labels) * (further + _PAIR_COST)
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])

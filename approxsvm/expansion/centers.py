@@ -37,8 +37,8 @@ _BLOCK_ELEMENTS: Final = 1 << 21
 # are worth their while where the coefficients of a form become fewer than this share.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
-_ON_SLICES: Final = 0.97
-_WORTHWHILE: Final = 0.7
+_ON_SLICES: Final = 0.98
+_WORTHWHILE: Final = 0.5
 # Rows that slices are looked for among, and the numbers that they may have together.
 _SLICED_ROWS: Final = 20_000
 _SLICED_ELEMENTS: Final = 1 << 25

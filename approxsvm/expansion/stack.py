@@ -22,7 +22,7 @@ from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.threads import all_threads
 
 # Operations, some 4e10 a second and core, that norms beyond the degree may cost: all of them, and the first at need.
-_WORK, _MOST_WORK = 1.5e12, 1e13
+_WORK, _MOST_WORK = 2e11, 1e13
 # Of the moments of one center; those of every thread are in memory at once.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
