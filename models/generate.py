@@ -59,6 +59,12 @@ def main() -> None:
     X, y = X[order], y[order]
     generate("iris_degree3", "-s 0 -t 2 -c 10 -g 0.2", X, y, slice(0, 30), degree=3)
     generate("iris_centers", "-s 0 -t 2 -c 10 -g 2", X, y, slice(0, 30), n_centers=20)
+    X, species = load_iris(return_X_y=True)  # wide for its species, of which there is a feature each
+    X = np.hstack([X, np.eye(3)[species]])
+    wide = np.array([row[3] > np.median(X[species == kind, 3]) for row, kind in zip(X, species, strict=True)])
+    order = np.random.default_rng(0).permutation(len(X))
+    y = np.where(wide[order], 1, -1)
+    generate("iris_slices", "-s 0 -t 2 -c 10 -g 0.5", X[order], y, slice(0, 50), degree=3, n_centers=12)
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     generate("iris_classes", "-s 0 -t 2 -c 10 -g 0.5", X[order], y[order] + 1, slice(0, 50), n_centers=4)

@@ -116,7 +116,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
     *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 4, 2**32 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (21, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (22, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (3, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
@@ -292,7 +292,7 @@ def test_must(name: str, change: Change, message: str, artifact: Artifact) -> No
 def test_every_must_of_the_format_is_broken_here() -> None:
     named = names_of_the_format()
     elsewhere = {"file_bytes", "checksum", "label_dtype", "check_row_value", "exact_check_row_value"}
-    elsewhere |= {"class_counts", "favourites", "heads", "input_map"}
+    elsewhere |= {"class_counts", "favourites", "heads", "input_map", "varying"}
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
 
@@ -458,6 +458,17 @@ def test_must_class_counts() -> None:
     for wrong in (counts[:2], counts + np.uint32(1), np.array([0, 0, 2**32 - 1], np.uint32)):
         refused(changed(content({CLASS_COUNTS: wrong.astype("<u4").tobytes()}), artifact), "class_counts")
     refused(changed(content({CLASS_COUNTS: None}), artifact), "section class_counts is missing")
+
+
+def test_must_varying() -> None:
+    artifact = Artifact((REPOSITORY / "models" / "iris_slices.asvm").read_bytes())
+    assert artifact.numbers("varying").tolist() == [0, 1, 2, 3]
+    for wrong in ([], [1, 0, 2, 3], [1, 1, 2, 3], [1, 2, 3, 7], [0, 1, 2, 2**32 - 1], [0, 1, 2], range(7), range(8)):
+        data = np.array(wrong, "<u4").tobytes()
+        refused(changed(content({VARYING: data}), artifact), "section varying|features and")
+    refused(changed(content({VARYING: b"\0" * 15}), artifact), "section varying has 15 bytes")
+    for mode in MODES:
+        refused(changed(content({VARYING: struct.pack("<I", 0)}), classifier(mode)), "section varying")
 
 
 def test_must_favourites() -> None:

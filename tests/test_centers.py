@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from approxsvm.errors import InputError
-from approxsvm.expansion.centers import choose_centers, route
+from approxsvm.expansion.centers import choose_centers, route, varying_features
 
 
 def crowds(n_rows: int, n_features: int = 5, n_crowds: int = 30, seed: int = 0):
@@ -96,3 +96,72 @@ def test_refusals():
         choose_centers(np.zeros((0, 3)), 2)
     with pytest.raises(InputError, match="beyond float32"):
         choose_centers(np.full((2, 3), 1e300), 2)
+
+
+# --- slices ----------------------------------------------------------------------------------------------------------
+
+
+def with_categories(n_rows: int, n_categories: int = 5, seed: int = 0):
+    """Two standardised features of one-hot categories, then three continuous ones, and a column that is constant."""
+    rng = np.random.default_rng(seed)
+    one_hot = np.eye(n_categories)[rng.integers(0, n_categories, n_rows)]
+    one_hot = (one_hot - one_hot.mean(axis=0)) / one_hot.std(axis=0)
+    return np.hstack([one_hot, rng.normal(size=(n_rows, 3)), np.full((n_rows, 1), 0.7)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_categories_make_slices(sparse):
+    rows = with_categories(2000)
+    rows = csr_array(rows) if sparse else rows
+    varying = varying_features(rows, 64)
+    assert varying.tolist() == [5, 6, 7]
+    centers, router = choose_centers(rows, 64, varying=varying)
+    fixed = np.setdiff1d(np.arange(9), varying)
+    dense = with_categories(2000).astype(np.float32)
+    assert {tuple(center) for center in centers[:, fixed]} == {tuple(row) for row in dense[:, fixed]}
+    found = route(router, centers, rows)
+    np.testing.assert_array_equal(centers[found][:, fixed], dense[:, fixed])  # every row comes to its own slice
+
+
+def test_rows_of_rare_categories_are_routed_somewhere():
+    rows = with_categories(2000)
+    rows[:10, :5] = 3.25  # a category of ten rows
+    varying = varying_features(rows, 64)
+    assert varying.tolist() == [5, 6, 7]
+    centers, router = choose_centers(rows, 64, varying=varying)
+    found = route(router, centers, rows)
+    assert ((found >= 0) & (found < len(centers))).all()
+    assert not (centers[:, 0] == np.float32(3.25)).any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_centers"),
+    [
+        pytest.param(crowds(500), 64, id="continuous"),
+        pytest.param((crowds(500) > 0).astype(float), 64, id="more combinations than slices"),
+        pytest.param(with_categories(2000, 40), 64, id="more categories than centers allow"),
+        pytest.param(with_categories(10), 64, id="few rows"),
+        pytest.param(np.zeros((0, 4)), 64, id="no row"),
+        pytest.param(np.hstack([crowds(500, 12), with_categories(500)[:, :2]]), 64, id="two features of many"),
+    ],
+)
+def test_no_slices_where_they_save_little(rows, n_centers):
+    assert varying_features(rows, n_centers) is None
+
+
+def test_at_least_one_feature_varies():
+    rows = np.repeat(np.eye(3), 50, axis=0)
+    varying = varying_features(rows, 16)
+    assert len(varying) == 1
+    centers, _ = choose_centers(rows, 16, varying=varying)
+    assert len(centers) <= 3
+
+
+def test_features_of_any_size_make_slices():
+    rows = with_categories(400, 2)
+    rows[:, :2] *= [1e-30, 1e30]
+    varying = varying_features(rows, 16)
+    assert varying.tolist() == [2, 3, 4]
+    centers, router = choose_centers(rows, 16, varying=varying)
+    assert np.isfinite(router.metric).all()
+    assert np.isfinite(centers).all()

@@ -379,6 +379,43 @@ def test_many_centers_agree_with_each_alone():
         assert its.contractions[0] == 1.0
 
 
+@needs_extended
+@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("degree", [1, 2, 3, 5])
+def test_on_a_slice_it_is_the_function_of_the_other_features(degree, name, source):
+    source(name)
+    rng = np.random.default_rng(degree)
+    model = random_model(degree, 30, 5, 0.3, intercept=np.zeros(1))
+    varying = np.array([0, 2, 3])
+    centers = rng.normal(size=(3, 5)).astype(np.float32)
+    expansions, certificates = expand_and_certify(model, centers, degree, varying=varying)
+    whole = expand_and_certify(model, centers, degree)[1]
+    for c, center in enumerate(centers.astype(float)):
+        off = model.dense_support_vectors(0, 30)[:, [1, 4]] - center[[1, 4]]
+        restricted = random_model(
+            degree,
+            30,
+            3,
+            0.3,
+            support_vectors=model.dense_support_vectors(0, 30)[:, varying],
+            dual_coef=model.dual_coef * np.exp(-0.3 * (off**2).sum(axis=1)),
+            intercept=np.zeros(1),
+        )
+        alone, of_alone = expand_and_certify(restricted, centers[c : c + 1, varying], degree)
+        np.testing.assert_allclose(expansions.constants[c], alone.constants[0], rtol=1e-12)
+        for part, same in zip(expansions.parts, alone.parts, strict=True):
+            np.testing.assert_allclose(part[c], same[0], rtol=1e-9, atol=1e-13)
+        assert certificates.total == whole.total >= of_alone.total
+        # The bound at points of the slice, by the judge's own formula.
+        rows = np.tile(center, (40, 1))
+        rows[:, varying] += rng.normal(size=(40, 3)) * 10.0 ** rng.uniform(-2, 0.5, (40, 1))
+        exact = exact_values(model, rows, 0)
+        u = (rows.astype(Extended) - center)[:, varying]
+        found = expanded_values(restricted, expansions, c, u)
+        bound = bounds_of(certificates, degree, c, (0.6 * (u**2).sum(axis=1)).astype(float))
+        assert (np.abs(found - exact) <= bound + 1e-15).all()
+
+
 def test_progress_rises_to_one():
     model = random_model(0, 600, 4, 0.1)
     for n_centers in (1, 5):

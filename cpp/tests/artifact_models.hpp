@@ -149,9 +149,10 @@ inline double monomial_factor(const std::vector<std::size_t>& variables, double 
     return factor;
 }
 
-/// Coefficients about center number c, and the matrix of the degree 3 for the direction.
+/// Coefficients about center number c, in the features that vary, and the matrix of the degree 3 for the direction.
 inline void expand(artifact_writer::Model& model, std::size_t c) {
-    const std::size_t d = model.n_features(), n_sv = model.dual_coef.size();
+    const std::vector<std::uint32_t> columns = model.varying_columns();
+    const std::size_t d = columns.size(), n_sv = model.dual_coef.size();
     const double theta = 2 * model.gamma / model.input_scale / model.input_scale;
     artifact_writer::Expansion& expansion = model.expansions[c];
     std::vector<double> linear(d), quadratic(d * d), direction(d * d), weights(n_sv), higher;
@@ -160,10 +161,14 @@ inline void expand(artifact_writer::Model& model, std::size_t c) {
     double largest_sq_norm = 0;
     for (std::size_t i = 0; i < n_sv; ++i) {
         double sq_norm = 0;
-        for (std::size_t j = 0; j < d; ++j) {
+        for (std::size_t j = 0; j < model.n_features(); ++j) {
             const double from = static_cast<double>(model.center_of(c)[j]);
-            u[i][j] = (model.support_vectors[i][j] - from) * model.input_scale;
-            sq_norm += u[i][j] * u[i][j];
+            const double off = (model.support_vectors[i][j] - from) * model.input_scale;
+            sq_norm += off * off;
+        }
+        for (std::size_t j = 0; j < d; ++j) {
+            const double from = static_cast<double>(model.center_of(c)[columns[j]]);
+            u[i][j] = (model.support_vectors[i][columns[j]] - from) * model.input_scale;
         }
         largest_sq_norm = std::max(largest_sq_norm, sq_norm);
         weights[i] = model.dual_coef[i] * std::exp(-theta / 2 * sq_norm);
@@ -217,9 +222,10 @@ inline void expand(artifact_writer::Model& model, std::size_t c) {
 }
 
 /// A certified or exact model whose sections say the truth about its support vectors; a third of their values are zero
-/// and all are multiples of 1/4. Many centers lie amid them.
+/// and all are multiples of 1/4. Many centers lie amid them; `varying` features make slices of the space.
 inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, std::size_t n_sv = 5,
-                                         std::uint64_t seed = 0, std::uint32_t degree = 2, std::size_t n_centers = 1) {
+                                         std::uint64_t seed = 0, std::uint32_t degree = 2, std::size_t n_centers = 1,
+                                         const std::vector<std::uint32_t>& varying = {}) {
     std::mt19937_64 random(seed);
     artifact_writer::Model model;
     model.mode = mode;
@@ -252,6 +258,7 @@ inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, 
     model.sum_moduli = sum_moduli * (1 + 1e-12);
     model.total_norm = 0;
     model.degree = degree;
+    model.varying = varying;
     model.expansions.resize(n_centers);
     if (mode == artifact_writer::certified) {
         model.total_norm = model.sum_moduli;

@@ -53,7 +53,8 @@ enum SectionNumber : std::uint32_t {
     support_vectors,
     exact_check_rows,
     heads,
-    input_map
+    input_map,
+    varying
 };
 
 /// What belongs to one center.
@@ -64,7 +65,7 @@ struct Expansion {
     double remainder = 1.0, contraction = 1.0, coefficient_error = 1.0, max_sv_norm = 1.5;
     double direction_scale = 1.0, direction_trace = 1.0, direction_error = 1.0;
     std::vector<float> linear;
-    std::vector<float> triangle;   // d x d by rows; only j >= i is used, off-diagonal entries already doubled
+    std::vector<float> triangle;   // v x v by rows; only j >= i is used, off-diagonal entries already doubled
     std::vector<float> direction;  // like `triangle`, or empty
     std::vector<float> higher;     // degree 3, then 4, ..., each in the order of monomials()
 };
@@ -83,6 +84,7 @@ struct Model {
     double max_sv_norm = 1.5, max_sv_norm_origin = 2.5, tolerance = std::numeric_limits<double>::infinity();
     std::vector<float> center;
     std::vector<Expansion> expansions = std::vector<Expansion>(1);
+    std::vector<std::uint32_t> varying;  // columns, or none where all of them vary
     Router router;
     Bytes labels;
     std::vector<double> check_rows;  // amplitude, value, tolerance
@@ -96,6 +98,11 @@ struct Model {
     std::vector<double> exact_check_rows;
 
     std::size_t n_features() const { return center.size(); }
+    std::vector<std::uint32_t> varying_columns() const {
+        std::vector<std::uint32_t> columns = varying;
+        for (std::uint32_t j = 0; varying.empty() && j < n_features(); ++j) columns.push_back(j);
+        return columns;
+    }
     std::size_t n_centers() const { return mode == exact ? 0 : expansions.size(); }
     const std::vector<float>& center_of(std::size_t c) const {
         return expansions.size() > 1 ? expansions[c].center : center;
@@ -296,7 +303,7 @@ inline Bytes bytes_of_router(const Router& router) {
 }
 
 inline std::vector<Section> sections_of(const Model& model) {
-    const std::size_t d = model.n_features();
+    const std::size_t d = model.n_features(), v = model.varying_columns().size();
     const bool expanded = model.mode != exact, has_vectors = model.mode != approximate;
     std::vector<Section> sections = {{center, bytes_of(model.center)}};
     sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli})});
@@ -308,10 +315,10 @@ inline std::vector<Section> sections_of(const Model& model) {
     if (many) add(centers, [](const Expansion& e) { return bytes_of(e.center); });
     if (expanded) add(linear, [](const Expansion& e) { return bytes_of(e.linear); });
     if (expanded && model.degree >= 2)
-        add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, d)); });
+        add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, v)); });
     if (expanded && model.degree > 2) add(higher, [](const Expansion& e) { return bytes_of(e.higher); });
     if (expanded && !model.expansions[0].direction.empty()) {
-        add(direction, [=](const Expansion& e) { return bytes_of(packed(e.direction, d)); });
+        add(direction, [=](const Expansion& e) { return bytes_of(packed(e.direction, v)); });
     }
     if (many) sections.push_back({router, bytes_of_router(model.router)});
     if (!model.labels.empty()) sections.push_back({labels, model.labels});
@@ -322,6 +329,7 @@ inline std::vector<Section> sections_of(const Model& model) {
     sections.push_back({dual_coef, bytes_of(model.dual_coef)});
     sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
     sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
+    if (!model.varying.empty()) sections.push_back({varying, bytes_of(model.varying)});
     return sections;
 }
 
@@ -394,12 +402,13 @@ struct Terms {
 
 template <class Real>
 Terms terms_of(const Model& model, const Real* row, std::size_t c = 0) {
-    const std::size_t d = model.n_features();
+    const std::vector<std::uint32_t> columns = model.varying_columns();
+    const std::size_t d = columns.size();
     const Expansion& expansion = model.expansions[c];
     std::vector<long double> u(d);
     long double sq_norm = 0;
     for (std::size_t j = 0; j < d; ++j) {
-        const long double z = row[j], from = model.center_of(c)[j], scale = model.input_scale;
+        const long double z = row[columns[j]], from = model.center_of(c)[columns[j]], scale = model.input_scale;
         u[j] = (z - from) * scale;
         sq_norm += u[j] * u[j];
     }

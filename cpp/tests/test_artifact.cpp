@@ -260,6 +260,44 @@ TEST(must_favourites) {
     }
 }
 
+TEST(must_varying) {
+    const artifact_writer::Model model = true_model(artifact_writer::certified, 4, 5, 0, 2, 3, {1, 3});
+    ModelView view;
+    CHECK_EQ(opened(written(model), view), Status::ok);
+    CHECK_EQ(view.n_varying, std::size_t{2});
+    const auto with_columns = [&](const std::vector<std::uint32_t>& columns) {
+        return with_sections(model, [&](Sections& sections) { sections.back().content = bytes_of(columns); });
+    };
+    for (const std::vector<std::uint32_t>& good : {std::vector<std::uint32_t>{0, 1}, {0, 3}, {2, 3}}) {
+        CHECK_EQ(with_columns(good), Status::ok);
+    }
+    for (const std::vector<std::uint32_t>& bad : {std::vector<std::uint32_t>{},
+                                                  {1},
+                                                  {3, 1},
+                                                  {1, 1},
+                                                  {1, 4},
+                                                  {1, ~0u},
+                                                  {0, 1, 2},
+                                                  {0, 1, 2, 3},
+                                                  {0, 1, 2, 3, 4}}) {
+        CHECK_EQ(with_columns(bad), Status::bad_section);
+    }
+    for (const std::size_t n_bytes : {1u, 7u, 9u}) {
+        CHECK_EQ(with_sections(model, [&](Sections& sections) { sections.back().content.resize(n_bytes); }),
+                 Status::bad_section);
+    }
+    // No slices about a single center, and none in other modes.
+    for (const artifact_writer::Model& other : {true_model(artifact_writer::certified, 4), approximate_model(4, 2, 3),
+                                                true_model(artifact_writer::exact, 4)}) {
+        CHECK_EQ(with_sections(other,
+                               [&](Sections& sections) {
+                                   const std::vector<std::uint32_t> columns = {1, 3};
+                                   sections.push_back({artifact_writer::varying, bytes_of(columns)});
+                               }),
+                 Status::bad_section);
+    }
+}
+
 // --- the header ---
 
 TEST(must_magic) {
@@ -280,7 +318,7 @@ TEST(must_version) {
 }
 
 TEST(must_n_sections) {
-    for (const std::uint32_t n : {21u, 22u, 0x10000u, ~0u}) CHECK_EQ(with(n_sections_at, n), Status::bad_header);
+    for (const std::uint32_t n : {22u, 23u, 0x10000u, ~0u}) CHECK_EQ(with(n_sections_at, n), Status::bad_header);
     for (const std::uint32_t mode : all_modes) {
         const Bytes bytes = written(small_model(mode));
         const std::uint32_t right = get<std::uint32_t>(bytes, n_sections_at);

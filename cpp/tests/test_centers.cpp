@@ -55,6 +55,13 @@ Rows rows_near_and_far(const artifact_writer::Model& model, std::size_t n, Rando
             if (i % 7 == 4) row[j] = model.support_vectors[i % model.support_vectors.size()][j];
             if (i % 5 == 3 && random() % 3 != 0) row[j] = 0;
         }
+        if (!model.varying.empty() && i % 4 != 3) {  // on the slice of that center, or nearly so
+            std::vector<double> on_slice(center.begin(), center.end());
+            for (const std::uint32_t j : model.varying) on_slice[j] = row[j];
+            const double off = i % 4 == 2 ? std::exp2(uniform(random, -60, 0)) : 0;
+            for (double& x : on_slice) x += off * uniform(random, -1, 1);
+            row = on_slice;
+        }
         rows.push_back(row);
     }
     return rows;
@@ -174,11 +181,54 @@ TEST(bounds_hold_for_every_degree_and_number_of_centers) {
     }
 }
 
+TEST(bounds_hold_on_slices_and_off_them) {
+    Random random(8);
+    const std::vector<std::vector<std::uint32_t>> columns = {{0}, {2, 3}, {0, 1, 4}, {0, 1, 2, 3}};
+    for (std::uint32_t degree = 1; degree <= 6; ++degree) {
+        for (const std::vector<std::uint32_t>& varying : columns) {
+            for (const std::size_t n_centers : std::vector<std::size_t>{2, 17}) {
+                const artifact_writer::Model model =
+                    true_model(artifact_writer::certified, 5, 12, degree, degree, n_centers, varying);
+                check_bounds(model, random, 131,
+                             "degree " + std::to_string(degree) + ", varying " + std::to_string(varying.size()));
+            }
+        }
+    }
+}
+
+TEST(rows_on_a_slice_need_no_engine) {
+    // Were the distance to the slice wrong, the bounds would hold, but nothing would be certified.
+    Random random(9);
+    const artifact_writer::Model model = true_model(artifact_writer::certified, 5, 12, 3, 6, 9, {1, 3});
+    const Bytes bytes = artifact_writer::written(model);
+    const ExactCopy memory(bytes);
+    Rows rows;
+    for (std::size_t i = 0; i < 90; ++i) {
+        const std::vector<float>& center = model.center_of(i % 9);
+        rows.emplace_back(center.begin(), center.end());
+        for (const std::size_t j : {1u, 3u}) rows.back()[j] += 0.05 * uniform(random, -1, 1);
+    }
+    const Matrix<double> all(rows, 90, layouts_of(90, 5)[0]), few(rows, 3, layouts_of(3, 5)[0]);
+    const auto sparse = sparse_rows<double, std::int32_t>(rows, false);
+    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
+        for (const Answers& answers :
+             {answered(predictor, all.view()), answered(predictor, few.view()), answered(predictor, view_of(sparse))}) {
+            const std::size_t n = answers.values.size();
+            const auto n_by_expansion =
+                std::count(answers.stages.begin(), answers.stages.end(), std::uint8_t{by_expansion});
+            expect(2 * static_cast<std::size_t>(n_by_expansion) > n, *kernels, "rows on a slice");
+        }
+    }
+}
+
 TEST(bounds_hold_wherever_the_router_sends_a_row) {
     Random random(2);
     for (const std::uint32_t degree : {1u, 2u, 3u}) {
         for (int turn = 0; turn < 4; ++turn) {
-            artifact_writer::Model model = true_model(artifact_writer::certified, 3, 12, degree, degree, 20);
+            const std::vector<std::uint32_t> varying =
+                turn == 1 ? std::vector<std::uint32_t>{0, 2} : std::vector<std::uint32_t>{};
+            artifact_writer::Model model = true_model(artifact_writer::certified, 3, 12, degree, degree, 20, varying);
             std::vector<std::vector<std::uint32_t>> lists(5);
             std::vector<std::uint32_t> heads;
             for (auto& list : lists) {
@@ -194,7 +244,7 @@ TEST(bounds_hold_wherever_the_router_sends_a_row) {
                                      : 0.0f;
             }
             check_bounds(model, random, 101, "routed at random, " + std::to_string(turn));
-            check_bounds(without_vectors(model), random, 101, "routed at random, approximate");
+            if (varying.empty()) check_bounds(without_vectors(model), random, 101, "routed at random, approximate");
         }
     }
 }
@@ -261,8 +311,10 @@ TEST(more_rows_than_are_routed_together) {
 
 TEST(odd_rows_among_many_centers) {
     Random random(6);
+    const std::vector<std::uint32_t> all, inside = {1, 2};
     for (const std::uint32_t degree : {2u, 3u}) {
-        const artifact_writer::Model model = true_model(artifact_writer::certified, 5, 12, 6, degree, 6);
+        const artifact_writer::Model model =
+            true_model(artifact_writer::certified, 5, 12, 6, degree, 6, degree == 3 ? inside : all);
         const Bytes bytes = artifact_writer::written(model);
         const ExactCopy memory(bytes);
         const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();

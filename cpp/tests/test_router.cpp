@@ -78,7 +78,7 @@ std::vector<std::size_t> slots_of(const Panels& panels, const std::vector<std::v
         std::copy(rows[r].begin(), rows[r].end(), y.get() + r * panels.d);
     }
     std::size_t slots[routed_rows];
-    nearest_slots(panels.memory.get(), panels.n_panels, panels.d, y.get(), panels.d, slots);
+    nearest_slots(panels.memory.get(), panels.n_panels, panels.d, y.get(), panels.d, routed_rows, slots);
     return {slots, slots + routed_rows};
 }
 
@@ -195,9 +195,9 @@ TEST(a_row_is_routed_alone_as_among_others) {
         std::vector<float> rows(routed_rows * model.d);
         for (float& y : rows) y = static_cast<float>(uniform(random, -3, 3));
         std::size_t groups[routed_rows], centers[routed_rows];
-        route_to_groups(model.view, rows.data(), model.d, groups);
+        route_to_groups(model.view, rows.data(), model.d, routed_rows, groups);
         for (std::size_t r = 0; r < routed_rows; ++r) {
-            route_in_group(model.view, groups[r], rows.data() + r * model.d, 0, centers);
+            route_in_group(model.view, groups[r], rows.data() + r * model.d, 0, 1, centers);
             CHECK_EQ(route(model.view, rows.data() + r * model.d), centers[0]);
         }
     }
@@ -217,10 +217,10 @@ TEST(any_row_gets_a_center_that_there_is) {
                     if (turn >= odd.size()) y = odd[random() % odd.size()];
                 }
                 std::size_t found[routed_rows];
-                route_to_groups(model.view, rows.data(), model.d, found);
+                route_to_groups(model.view, rows.data(), model.d, routed_rows, found);
                 for (const std::size_t group : found) expect(group < lists.size(), "no group " + std::to_string(group));
                 const std::size_t group = random() % lists.size();
-                route_in_group(model.view, group, rows.data(), model.d, found);
+                route_in_group(model.view, group, rows.data(), model.d, routed_rows, found);
                 for (const std::size_t center : found) {
                     expect(center < model.n_centers, "no center " + std::to_string(center));
                     const std::size_t slot = model.n_centers - 1 - center;

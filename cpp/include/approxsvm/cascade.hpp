@@ -212,7 +212,8 @@ class Cascade {
     // --- refining what the first bound leaves open
 
     double table_bound(std::size_t basis, float half_s) const {
-        return bound_of(prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_bound_terms, weights_);
+        const std::size_t cell = basis * n_cells + cell_of(half_s);
+        return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
     }
 
     // Whether all degrees together may certify a row: values change little by them, bounds do. Without them nothing is

@@ -126,7 +126,7 @@ struct Routing {
         std::size_t found[routed_rows];
         for (std::size_t k = 0; k < n; k += routed_rows) {
             const std::size_t m = load(model, source, first, k, n, y);
-            route_to_groups(model, y, stride, found);
+            route_to_groups(model, y, stride, m, found);
             for (std::size_t r = 0; r < m; ++r) center_of[k + r] = static_cast<std::uint32_t>(found[r]);
         }
         sort(n, model.router.n_groups);
@@ -134,7 +134,7 @@ struct Routing {
             const std::size_t end = starts[g + 1];
             for (std::size_t k = starts[g]; k < end; k += routed_rows) {
                 const std::size_t m = load(model, source, first, k, end, y);
-                route_in_group(model, g, y, stride, found);
+                route_in_group(model, g, y, stride, m, found);
                 for (std::size_t r = 0; r < m; ++r) center_of[order[k + r]] = static_cast<std::uint32_t>(found[r]);
             }
         }

@@ -36,6 +36,7 @@ struct PreparedModel {
     const ModelView* view;
     const float* basis;          // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
     const float* weights;        // (n_centers, n_decisions, n_bound_terms)
+    const double* bounds;        // (n_bases, n_cells): all there are about a single center; else null
     const float* zeros;          // (n_features,)
     const float* engine_center;  // (n_features,): the center, or zeros
     FoldedModel folded;
@@ -52,9 +53,6 @@ inline bool engine_at_origin(const ModelView& model) {
     return model.packed.compressed && model.max_sv_norm_origin <= 2.0 * model.max_sv_norm;
 }
 
-inline bool has_expansion(const ModelView& model) {
-    return model.mode != Mode::exact;
-}
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
@@ -100,7 +98,7 @@ class Carver {
 struct PreparedPieces {
     PreparedModel* model;
     float *basis, *weights, *zeros;
-    double *folded, *vector, *narrowing;
+    double *bounds, *folded, *vector, *narrowing;
     unsigned char *exact32, *exact64;
 
     PreparedPieces(const ModelView& view, Carver& carver) {
@@ -108,6 +106,7 @@ struct PreparedPieces {
         model = carver.take<PreparedModel>(1);
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
         weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
+        bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
         zeros = carver.take<float>(d + panel_rows);
         folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
@@ -287,6 +286,10 @@ inline const PreparedModel& prepare(const ModelView& view, void* memory) {
     for (std::size_t e = 0; e < view.n_centers * view.n_decisions; ++e) {
         fill_weights(view.expansions[e], view.decisions[e % view.n_decisions], pieces.weights + e * n_bound_terms);
     }
+    for (std::size_t cell = 0; has_folded_center(view) && cell < n_bases(view) * n_cells; ++cell) {
+        pieces.bounds[cell] = bound_of(pieces.basis + cell * n_bound_terms, pieces.weights);
+    }
+    model.bounds = has_folded_center(view) ? pieces.bounds : nullptr;
     model.basis = pieces.basis;
     model.weights = pieces.weights;
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);

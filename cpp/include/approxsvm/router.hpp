@@ -35,16 +35,20 @@ struct BestScores {
 template <int Panels>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
                                           const float* y, std::size_t stride, BestScores& best) {
+    constexpr int chains = Panels < routed_panels ? 2 : 1;  // of few sums each is two, for the latency of fmadd
     const std::size_t panel_floats = router_panel_floats(n_features);
     const float* x = panels + first * panel_floats;
-    f32v sum[Panels][routed_rows][router_registers];
+    f32v sum[Panels][routed_rows][router_registers], other[Panels][routed_rows][router_registers];
     APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
         APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
             const f32v half_sq_norm = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
-            APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) sum[p][r][v] = half_sq_norm;
+            APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+                sum[p][r][v] = half_sq_norm;
+                other[p][r][v] = zero();
+            }
         }
     }
-    for (std::size_t j = 0; j < n_features; ++j) {
+    const auto add = [&](std::size_t j, f32v(&to)[Panels][routed_rows][router_registers]) {
         x += router_width;
         f32v yj[routed_rows];
         APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) yj[r] =
@@ -52,37 +56,44 @@ APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first
         APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
             APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
                 const f32v xj = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
-                APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) sum[p][r][v] = fmadd(xj, yj[r], sum[p][r][v]);
+                APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) to[p][r][v] = fmadd(xj, yj[r], to[p][r][v]);
             }
         }
+    };
+    std::size_t j = 0;
+    for (; chains == 2 && j + 2 <= n_features; j += 2) {
+        add(j, sum);
+        add(j + 1, other);
     }
+    for (; j < n_features; ++j) add(j, sum);
     APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
         const std::uint32_t number = static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(p);
         APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
             APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
-                best.score[r][v] = min_or_nan(best.score[r][v], with_low_byte(sum[p][r][v], number));
+                const f32v score = chains == 2 ? fmadd(set1(1.0f), other[p][r][v], sum[p][r][v]) : sum[p][r][v];
+                best.score[r][v] = min_or_nan(best.score[r][v], with_low_byte(score, number));
             }
         }
     }
 }
 
-// The slot, router_width * panel + lane, of the best score; 0 where all are NaN.
+// The slot, router_width * panel + lane, of the best score, without a branch; any slot where some are NaN.
 APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std::size_t n_panels) {
     float score[router_width];
     APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) store(score + v * lanes, best[v]);
-    std::size_t lane = 0;
-    for (std::size_t i = 1; i < router_width; ++i) {
-        if (score[i] < score[lane] || score[lane] != score[lane]) lane = i;
-    }
+    float least = score[0];
+    for (std::size_t i = 1; i < router_width; ++i) least = least < score[i] ? least : score[i];
+    std::uint32_t lane = 0;
+    for (std::uint32_t i = router_width; i-- > 0;) lane = score[i] == least ? i : lane;
     std::uint32_t bits;
     std::memcpy(&bits, score + lane, sizeof bits);
     const std::size_t panel = bits & 0xFF;
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// For each of routed_rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
+// For each of the first n of routed_rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
-                          std::size_t stride, std::size_t* slots) {
+                          std::size_t stride, std::size_t n, std::size_t* slots) {
     BestScores best;
     APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
         APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) best.score[r][v] = set1(largest_float);
@@ -92,31 +103,32 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
         compare_with_panels<routed_panels>(panels, p, n_features, y, stride, best);
     }
     for (; p < n_panels; ++p) compare_with_panels<1>(panels, p, n_features, y, stride, best);
-    APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) slots[r] = best_slot(best.score[r], n_panels);
+    for (std::size_t r = 0; r < n; ++r) slots[r] = best_slot(best.score[r], n_panels);
 }
 
-// The groups of routed_rows rows whose coordinates are y = input_scale (z - model.center).
-inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t* groups) {
+// The groups of the first n of routed_rows rows whose coordinates are y = input_scale (z - model.center).
+inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
+                            std::size_t* groups) {
     const RouterView& router = model.router;
-    nearest_slots(router.groups, router_panels(router.n_groups), model.n_features, y, stride, groups);
-    for (int r = 0; r < routed_rows; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
+    nearest_slots(router.groups, router_panels(router.n_groups), model.n_features, y, stride, n, groups);
+    for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
 }
 
-// The centers of routed_rows rows of one group.
+// The centers of the first n_rows of routed_rows rows of one group.
 inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
-                           std::size_t* centers) {
+                           std::size_t n_rows, std::size_t* centers) {
     const RouterView& router = model.router;
     const std::size_t first = router.starts[group], n = router.starts[group + 1] - first;
     const float* panels = router.panels + first * router_panel_floats(model.n_features);
-    nearest_slots(panels, n, model.n_features, y, stride, centers);
-    for (int r = 0; r < routed_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
+    nearest_slots(panels, n, model.n_features, y, stride, n_rows, centers);
+    for (std::size_t r = 0; r < n_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
 }
 
 // The center of one row.
 inline std::size_t route(const ModelView& model, const float* y) {
     std::size_t found[routed_rows];
-    route_to_groups(model, y, 0, found);  // a stride of 0 repeats the row
-    route_in_group(model, found[0], y, 0, found);
+    route_to_groups(model, y, 0, 1, found);  // a stride of 0 repeats the row
+    route_in_group(model, found[0], y, 0, 1, found);
     return found[0];
 }
 
