@@ -182,8 +182,10 @@ class Candidate:
     @property
     def name(self) -> str:
         """For people."""
-        n = len(self.points.centers)
-        return f"{'one center' if n == 1 else f'{n:,} centers'} of degree {self.degree}"
+        n, n_features = self.points.centers.shape
+        n_varying = self.points.size.n_varying
+        part = f" in {n_varying} of {n_features} features" if n_varying < n_features else ""
+        return f"{'one center' if n == 1 else f'{n:,} centers'} of degree {self.degree}{part}"
 
 
 @dataclass(frozen=True, eq=False)

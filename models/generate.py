@@ -61,7 +61,8 @@ def main() -> None:
     generate("iris_centers", "-s 0 -t 2 -c 10 -g 2", X, y, slice(0, 30), n_centers=20)
     X, species = load_iris(return_X_y=True)  # wide for its species, of which there is a feature each
     X = np.hstack([X, np.eye(3)[species]])
-    wide = np.array([row[3] > np.median(X[species == kind, 3]) for row, kind in zip(X, species, strict=True)])
+    medians = np.array([np.median(X[species == kind, 3]) for kind in range(3)])
+    wide = X[:, 3] > medians[species]
     order = np.random.default_rng(0).permutation(len(X))
     y = np.where(wide[order], 1, -1)
     generate("iris_slices", "-s 0 -t 2 -c 10 -g 0.5", X[order], y, slice(0, 50), degree=3, n_centers=12)

@@ -33,6 +33,7 @@ def draw(seed: int) -> dict[str, Any]:
         "coefficients": str(rng.choice(COEFFICIENTS)),
         "degree": degree,
         "n_centers": int(rng.choice([1, 2, 5, 8, 20, 40])),
+        "n_categories": int(rng.choice([0, 0, 2, 3])),
         "balanced": bool(rng.random() < 0.5),
         "precise": bool(rng.random() < 0.5),
     }

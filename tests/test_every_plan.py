@@ -176,15 +176,20 @@ def worst_directions(model: KernelModel, center: Any) -> list[Any]:
     return [e[:, k] for e in vectors for k in {0, e.shape[1] - 1}] or [np.eye(model.n_features)[0]]
 
 
-def adversarial_rows(model: KernelModel, centers: Any, seed: int) -> Any:
+def adversarial_rows(model: KernelModel, artifact: Artifact, seed: int) -> Any:
     rng = np.random.default_rng([seed, 4])
-    d = model.n_features
+    d, centers, varying = model.n_features, artifact.centers(), artifact.numbers("varying")
     vectors = model.dense_support_vectors(0, model.n_sv)
     rows = [vectors[:8], vectors[:8] * (1 + 1e-7 * rng.normal(size=(min(8, model.n_sv), 1)))]
     for center in centers[rng.permutation(len(centers))[:3]].astype(float):
         directions = [*worst_directions(model, center)[:4], rng.normal(size=d) / np.sqrt(d)]
         radii = np.sqrt(np.array(TIGHT_S) / (2 * model.gamma))
         rows.append(np.array([center + sign * r * v for v in directions for r in radii for sign in (1, -1)]))
+        if len(varying):  # the same on the slice of the center, and a little off it
+            on_slice = np.tile(center, (len(rows[-1]), 1))
+            on_slice[:, varying] = rows[-1][:, varying]
+            off = 10.0 ** rng.uniform(-14, 0, (len(on_slice), 1)) / np.sqrt(2 * model.gamma)
+            rows += [on_slice, on_slice + off * rng.normal(size=on_slice.shape)]
     rows.append(np.outer(10.0 ** rng.uniform(-3, 6, 5), rng.normal(size=d)))
     rows.append(np.outer([1e30, -1e300, 1e-310, 3.4e38, 0.0], np.ones(d)))
     return np.concatenate(rows)
@@ -201,15 +206,28 @@ def random_attack(
     degree: int,
     n_centers: int,
     *,
+    n_categories: int = 0,
     balanced: bool,
     precise: bool,
 ) -> Tally:
-    """A model of every kind, and adversarial rows; `precise` asks for the last digits, so that late stages answer."""
+    """A model of every kind, and adversarial rows; `precise` asks for the last digits, so that late stages answer.
+
+    Categories add a feature each, and slices of the space with them.
+    """
     rng = np.random.default_rng(seed)
     coef = awkward_coefficients(rng, n_sv, coefficients)
     if balanced:  # the sums cancel, as those of a trained model do
         coef[n_sv // 2 :] = -coef[: n_sv - n_sv // 2]
     x = awkward_vectors(rng, n_sv, n_features, vectors) + offset
+    X = x[rng.integers(0, n_sv, 80 if n_categories else 60)]
+    X = X + rng.normal(size=X.shape)
+    if n_categories:
+        levels = rng.normal(size=(2, n_categories)) * 10.0 ** rng.uniform(-2, 1)
+        x, X = (
+            np.hstack([np.where(np.eye(n_categories)[rng.integers(0, n_categories, len(part))], *levels), part])
+            for part in (x, X)
+        )
+        n_features += n_categories
     model = random_model(
         0,
         n_sv=n_sv,
@@ -220,14 +238,13 @@ def random_attack(
         intercept=np.array([0.1 * rng.normal() * np.abs(coef).max()]),
         gamma=10.0**scaled_gamma / n_features,
     )
-    X = x[rng.integers(0, n_sv, 60)] + rng.normal(size=(60, n_features))
     tolerance = 10.0 ** rng.uniform(0, 7) * least_tolerance(model) if precise else None
     tally = Tally()
     for mode in ("approximate", "certified"):
         promise = {"tolerance": tolerance} if mode == "certified" else {}
         options: dict[str, Any] = {"mode": mode, "degree": degree, "n_centers": n_centers, **promise}
         artifact = approxsvm.compile(model, X, **options).artifact
-        rows = adversarial_rows(model, artifact.centers(), seed)
+        rows = adversarial_rows(model, artifact, seed)
         tally += judge_artifact(model, artifact, rows, seed)
         if artifact.n_centers > 1:
             tally += judge_artifact(model, routed_at_random(artifact, seed), rows, seed)
@@ -245,6 +262,7 @@ def random_attack(
     coefficients=st.sampled_from(COEFFICIENTS),
     degree=st.integers(1, 6),
     n_centers=st.integers(1, 8),
+    n_categories=st.sampled_from([0, 0, 2, 3]),
     balanced=st.booleans(),
     precise=st.booleans(),
 )

@@ -141,7 +141,14 @@ def test_missing_model_file_is_an_os_error(tmp_path):
         approxsvm.read_libsvm_model(tmp_path / "absent")
 
 
-GOLDEN_NAMES = ["breast_cancer", "breast_cancer_one_class", "diabetes_svr", "iris_centers", "iris_degree3"]
+GOLDEN_NAMES = [
+    "breast_cancer",
+    "breast_cancer_one_class",
+    "diabetes_svr",
+    "iris_centers",
+    "iris_degree3",
+    "iris_slices",
+]
 
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)
