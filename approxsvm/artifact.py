@@ -11,17 +11,18 @@ import sys
 import zlib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm import extras, packing
 from approxsvm.errors import ArtifactError
+from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.expansion.monomials import n_monomials
 from approxsvm.heads import Heads
 from approxsvm.kernel_model import Task
 
-LAST_DEGREE: Final = 8  # the highest with a norm of its own
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
 VERSION: Final = 3
 HEADER_BYTES: Final = 192
@@ -116,11 +117,6 @@ _MAX_LABEL_WIDTH: Final = 1 << 16  # characters of a label_dtype like <U9, unles
 assert HEADER.size == HEADER_BYTES
 
 
-def n_monomials(n_features: int, degree: int) -> int:
-    """C(n_features + degree - 1, degree): monomials of one degree."""
-    return math.comb(n_features + degree - 1, degree)
-
-
 def n_decisions_of(n_labels: int) -> int:
     """One decision function, or one for each pair of more than two classes."""
     return n_labels * (n_labels - 1) // 2 if n_labels > 2 else 1
@@ -136,7 +132,7 @@ def aligned(n: int) -> int:
     return -(-n // ALIGNMENT) * ALIGNMENT
 
 
-def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
+def _write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that `path` holds either all of it or what it held before."""
     path = Path(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
@@ -152,7 +148,35 @@ def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)  # gone already when all went well
 
 
-class Artifact:
+Sealed = TypeVar("Sealed", bound="SealedBytes")
+
+
+class SealedBytes:
+    """The content of a file that never changes: equal, hashed, pickled and written by its bytes alone."""
+
+    data: bytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.data,))
+
+    def __copy__(self: Sealed) -> Sealed:
+        return self
+
+    def __deepcopy__(self: Sealed, memo: dict[int, Any]) -> Sealed:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, SealedBytes) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the bytes so that `path` holds either all of them or what it held before."""
+        _write_whole(self.data, path)
+
+
+class Artifact(SealedBytes):
     """A compiled model as immutable bytes, with its header decoded.
 
     Parameters
@@ -181,21 +205,6 @@ class Artifact:
         )
         _check_numbers(self)
         _check_router(self.header, self._sections.get("router"))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Artifact, (self.data,))
-
-    def __copy__(self) -> Artifact:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Artifact:
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Artifact) and self.data == other.data
-
-    def __hash__(self) -> int:
-        return hash(self.data)
 
     def __repr__(self) -> str:
         return f"<Artifact: {self.task}, {self.n_features} features, {len(self.data):,} bytes>"
@@ -281,10 +290,6 @@ class Artifact:
             return np.empty((0, self.n_features))
         n_sv = self.dual_coef().shape[1]
         return packing.unpack(self._sections["support_vectors"], n_sv, self.n_features)
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the artifact so that `path` holds either all of it or what it held before."""
-        write_whole(self.data, path)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Artifact:

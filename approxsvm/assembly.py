@@ -38,11 +38,11 @@ from approxsvm.artifact import (
     Artifact,
     Mode,
     aligned,
-    n_monomials,
 )
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.centers import Router
 from approxsvm.expansion.certificate import Certificates
+from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.taylor import CenterChoice, Expansions
 from approxsvm.kernel_model import FloatArray, KernelModel
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm import container
-from approxsvm.artifact import Artifact, Mode, write_whole
+from approxsvm.artifact import Artifact, Mode, SealedBytes
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.kernel_model import Task
@@ -19,7 +18,7 @@ Member = Artifact | QuadraticArtifact
 _MAX_MEMBERS: Final = 1 << 10
 
 
-class EnsembleArtifact:
+class EnsembleArtifact(SealedBytes):
     """Compiled classifiers whose probabilities are averaged; has what estimators ask of an `Artifact`.
 
     Parameters
@@ -54,21 +53,6 @@ class EnsembleArtifact:
             "gamma": max(float(header["gamma"]) for header in headers),
             "max_sv_norm": max(float(header["max_sv_norm"]) for header in headers),
         }
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (EnsembleArtifact, (self.data,))
-
-    def __copy__(self) -> EnsembleArtifact:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> EnsembleArtifact:
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnsembleArtifact) and self.data == other.data
-
-    def __hash__(self) -> int:
-        return hash(self.data)
 
     def __repr__(self) -> str:
         return f"<EnsembleArtifact: {len(self.members)} members, {len(self.data):,} bytes>"
@@ -116,10 +100,6 @@ class EnsembleArtifact:
         """The members' plans."""
         plans = [member.plan for member in self.members]
         return plans[0] if len(set(plans)) == 1 else " | ".join(plans)
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the artifact so that `path` holds either all of it or what it held before."""
-        write_whole(self.data, path)
 
 
 def pack(members: list[Member], source: str) -> EnsembleArtifact:

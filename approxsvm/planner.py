@@ -30,11 +30,12 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native, assembly
-from approxsvm.artifact import MAX_DEGREE, Artifact, Mode, n_monomials
+from approxsvm.artifact import MAX_DEGREE, Artifact, Mode
 from approxsvm.assembly import Expanded, Frame
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.estimators import estimator_for
 from approxsvm.expansion.centers import Router, choose_centers, route, varying_features
+from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms

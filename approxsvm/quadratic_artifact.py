@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import container, extras, packing
-from approxsvm.artifact import MAX_FEATURES, MAX_LABELS, Mode, write_whole
+from approxsvm.artifact import MAX_FEATURES, MAX_LABELS, Mode, SealedBytes
 from approxsvm.errors import ApproxSVMError, ArtifactError, UnsupportedModelError
 from approxsvm.heads import Heads
 from approxsvm.input_map import InputMap
@@ -21,7 +20,7 @@ _PLAN: Final = "a kernel that is linear or quadratic is summed up without error,
 _LABEL_DTYPES: Final = r"[<>|][biuf]\d|[<>]U\d+|\|O"
 
 
-class QuadraticArtifact:
+class QuadraticArtifact(SealedBytes):
     """A compiled linear or quadratic model; has what estimators ask of an `Artifact`.
 
     Parameters
@@ -57,21 +56,6 @@ class QuadraticArtifact:
         self._intercept = np.array(arrays["intercept"]) if "intercept" in arrays else np.empty(0)
         if self._intercept.shape != self.model.constant.shape or not np.isfinite(self._intercept).all():
             raise ArtifactError(f"array intercept has shape {self._intercept.shape}, or holds NaN or infinity")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (QuadraticArtifact, (self.data,))
-
-    def __copy__(self) -> QuadraticArtifact:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> QuadraticArtifact:
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, QuadraticArtifact) and self.data == other.data
-
-    def __hash__(self) -> int:
-        return hash(self.data)
 
     def __repr__(self) -> str:
         return f"<QuadraticArtifact: {self.task}, {self.n_features} features, {len(self.data):,} bytes>"
@@ -134,10 +118,6 @@ class QuadraticArtifact:
     def decision_numbers(self) -> dict[str, npt.NDArray[np.float64]]:
         """The source's intercepts."""
         return {"intercept": self._intercept}
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the artifact so that `path` holds either all of it or what it held before."""
-        write_whole(self.data, path)
 
 
 def pack(model: QuadraticModel, mode: Mode) -> QuadraticArtifact:

@@ -51,6 +51,7 @@ class Problem:
     X: Rows
     y: npt.NDArray[Any]
     X_test: Rows
+    gamma: float | str = "scale"
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Source:
     test: str = ""
     positive: float | None = None  # the class that is set against the rest
     n_train: int | None = None
+    gamma: float | str = "scale"  # or a number, and then no scaler
 
 
 SOURCES = (
@@ -71,6 +73,7 @@ SOURCES = (
     Source("phishing", "phishing"),
     Source("w8a", "w8a"),
     Source("ijcnn1", "ijcnn1", "ijcnn1.t"),
+    Source("ijcnn1, gamma 2", "ijcnn1", "ijcnn1.t", gamma=2.0),
     Source("svmguide1", "svmguide1", "svmguide1.t"),
     Source("australian", "australian"),
     Source("german", "german.numer_scale"),
@@ -132,6 +135,9 @@ def problems(folder: Path, only: str, scalers: tuple[str, ...], n_test: int) -> 
         if source.positive is not None:
             y = np.where(y == source.positive, 1, -1)
         X_test = X_test[spread(len(X_test), n_test)]
+        if source.gamma != "scale":
+            yield "none", Problem(source.name, X, y, X_test, source.gamma)
+            continue
         for name in scalers:
             scaler = _SCALERS[name]().fit(X)
             yield name, Problem(source.name, scaler.transform(X), y, scaler.transform(X_test))
@@ -174,26 +180,27 @@ def _write_libsvm_model(model: approxsvm.KernelModel, svc: SVC, file: Any) -> No
         file.write(" ".join(f"{j}:{v:.9g}" for j, v in enumerate(x, 1) if v != 0.0) + "\n")
 
 
-def _check(fast: Any, svc: SVC, model: approxsvm.KernelModel, X: Rows) -> int:
-    """Labels that differ from a direct float64 evaluation (two classes) or from scikit-learn's (several)."""
+def _check(fast: Any, exact_engine: Any, svc: SVC, model: approxsvm.KernelModel, X: Rows) -> int:
+    """Labels that differ: all from the exact engine's, some from a direct float64 evaluation or scikit-learn's."""
+    wrong = int((fast.predict(X) != exact_engine.predict(X)).sum())
     rows = X[spread(len(X), _CHECKED_ROWS)]
     if model.n_decisions > 1:
-        return int((fast.predict(rows) != svc.predict(rows)).sum())
+        return wrong + int((fast.predict(rows) != svc.predict(rows)).sum())
     exact = exact_decision_values(model, rows).reshape(len(rows), -1)[:, 0]
     expected = np.where(exact > 0.0, *model.labels)
     clear = np.abs(exact) > NEAR_TIE * float(np.abs(model.coefficients(0)).sum())
-    return int(((fast.predict(rows) != expected) & clear).sum())
+    return wrong + int(((fast.predict(rows) != expected) & clear).sum())
 
 
 def measure(problem: Problem) -> tuple[str, ...]:
     """One row of the table."""
-    svc = SVC(cache_size=1000).fit(problem.X, problem.y)
+    svc = SVC(gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
     model = approxsvm.read_model(svc)
     start = perf_counter()
     fast = approxsvm.compile(svc, problem.X)
     seconds = perf_counter() - start
     exact = approxsvm.compile(svc, mode="exact")
-    wrong = _check(fast, svc, model, problem.X_test)
+    wrong = _check(fast, exact, svc, model, problem.X_test)
     if wrong:
         raise SystemExit(f"wrong answer, nothing is reported: {problem.name}: {wrong} labels differ")
     before = sum(fast.rows_per_stage.values())
@@ -204,7 +211,11 @@ def measure(problem: Problem) -> tuple[str, ...]:
     engine = _time(lambda: exact.predict(X), len(X))
     slow = X[spread(len(X), _SLOW_ROWS)]
     sklearn, libsvm = _time(lambda: svc.predict(slow), len(slow), 3), _libsvm_time(model, svc, slow)
-    plan = "exact" if fast.summary.mode == "exact" else f"{fast.summary.n_centers:,} x degree {fast.summary.degree}"
+    plan = (
+        "exact"
+        if fast.summary.mode == "exact"
+        else f"{fast.summary.n_centers:,} x degree {fast.summary.degree}" + _part(fast.artifact)
+    )
     return (
         f"{X.shape[1]}, {model.n_sv:,}",
         plan,
@@ -216,6 +227,11 @@ def measure(problem: Problem) -> tuple[str, ...]:
         f"{sklearn:.0f}, {sklearn / ours:,.0f}",
         "-" if libsvm is None else f"{libsvm:.0f}, {libsvm / ours:,.0f}",
     )
+
+
+def _part(artifact: approxsvm.Artifact) -> str:
+    """How many features vary, where not all do."""
+    return f" in {artifact.n_varying}" if artifact.n_varying < artifact.n_features else ""
 
 
 @click.command()

@@ -80,7 +80,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.expansion.gram import LAST_DEGREE as LAST_DEGREE
+from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
 from approxsvm.expansion.kernel_sums import sum_path as kernel_path
 from approxsvm.kernel_model import FloatArray, KernelModel
@@ -98,8 +98,6 @@ class Certificates:
     error of a center's expansion is at most, before `coefficient_errors` is added,
 
         sum_{degree < k <= m} norms[k] phi_k(s) + remainder exp((1 / theta - 1) s / 2) sqrt(gammainc(m + 1, s / theta)),
-
-    where the last term may be replaced by total sqrt(gammainc(m + 1, s)), and grows without limit if theta < 1.
 
     where the last term, which grows without limit if theta < 1, is never more than total sqrt(gammainc(m + 1, s)).
 
@@ -126,8 +124,6 @@ class Certificates:
         W, the norm of the whole decision function.
     sum_moduli : float
         A1 = sum |a_i|.
-    value_range : float
-        Largest less smallest decision value at the support vectors, for scale.
     """
 
     norms: FloatArray
@@ -140,7 +136,6 @@ class Certificates:
     direction_traces: FloatArray
     total: float
     sum_moduli: float
-    value_range: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +217,6 @@ def certificates(
                     _keep_direction(forms[c], sums.spectra[3] * unit * unit)
                     errors[c], traces[c] = _direction_numbers(forms[c], sums.spectra[3], slack, unit)
         remainders, thetas = _remainders(kernel, kept_sq, total, sum_moduli, d, radii_sq, typical_s)
-        value_range = float(np.ptp(kernel.values)) * unit if function.n_sv else 0.0
         rounding = [_kappa(degree, function.n_sv, d, radius_sq) * sum_moduli * unit for radius_sq in radii_sq]
         return Certificates(
             norms=norms * unit,
@@ -235,7 +229,6 @@ def certificates(
             direction_traces=traces,
             total=total * unit,
             sum_moduli=sum_moduli * unit,
-            value_range=value_range if math.isfinite(value_range) else 0.0,
         )
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.expansion.gram import LAST_DEGREE, InOrder
 from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
@@ -95,7 +95,7 @@ def expand_and_certify(
 
     with ThreadPoolExecutor(all_threads()) as pool:
 
-        def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> CenterSums:
+        def about(c: int, in_order: InOrder[Any], tell: Callable[[float], None]) -> CenterSums:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
                 here = local(c)
                 moments = taylor.moments_about(here.function, here.center, last or degree)
@@ -152,9 +152,6 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     return found if np.isfinite(found) else 0.0
 
 
-InOrder = Callable[[Callable[[int], Any], Sequence[int]], Iterable[tuple[int, Any]]]
-
-
 def _one_by_one(function: Callable[[int], Any], arguments: Sequence[int]) -> Iterable[tuple[int, Any]]:
     return ((argument, function(argument)) for argument in arguments)
 
@@ -194,7 +191,7 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
 def _from_gram(
     local: Local,
     degree: int,
-    in_order: InOrder,
+    in_order: InOrder[Any],
     progress: Callable[[float], None],
 ) -> CenterSums:
     function = local.function
