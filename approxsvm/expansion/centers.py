@@ -83,7 +83,7 @@ def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
         Ascending; None where slices would not save much.
     """
     some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
-    if d * int(some.shape[0]) > _SLICED_ELEMENTS:
+    if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:
         return None
     dense = _dense32(some)
     codes: dict[int, npt.NDArray[np.intp]] = {}
