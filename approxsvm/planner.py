@@ -340,13 +340,14 @@ class Planner:
         best = min(self._about_best(tried), key=lambda c: (c.points.size.n_centers, -c.certified))
         if self._is_forced:
             return Plan(best, f"{best.name}, as asked for")
-        share = best.cost / self.exact_cost
-        if self._is_free and share > _WORTHWHILE:
+        least = min(tried, key=lambda c: c.cost)
+        if self._is_free and least.cost > _WORTHWHILE * self.exact_cost:
             reason = (
-                f"the exact engine alone: the best expansion tried, {best.name}, certifies {best.certified:.1%} and "
-                f"would take {share:.0%} of its time, {self._judgement}"
+                f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
+                f"would take {least.cost / self.exact_cost:.0%} of its time, {self._judgement}"
             )
             return Plan(None, reason)
+        share = best.cost / self.exact_cost
         reason = (
             f"{best.name}{f', the fastest of {len(tried)} plans tried' if len(tried) > 1 else ''}: "
             f"certifies {best.certified:.1%} and should take {share:.1%} of the exact engine's time, {self._judgement}"
@@ -518,9 +519,15 @@ class Planner:
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
         if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
             return True
-        numbers = {len(c.points.centers) for c in tried}
-        if math.isfinite(self._tolerance) and len(numbers) > 1 and max(c.certified for c in tried) < _HOPELESS:
+        costs: dict[int, float] = {}  # the least for each number of centers so far
+        for candidate in tried:
+            n = len(candidate.points.centers)
+            costs[n] = min(candidate.cost, costs.get(n, math.inf))
+        if math.isfinite(self._tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
             return True  # values as close as this are not to be had from expansions
+        before, last = ([math.inf, *costs.values()])[-2:]
+        if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
+            return True  # more centers hardly help, and it is far to go
         return self._expansion_cost(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)
 
     def _tried(self, candidate: Candidate, before: Candidate | None) -> Candidate:
