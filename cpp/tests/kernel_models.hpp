@@ -14,6 +14,7 @@
 #include "artifact_writer.hpp"
 #include "check.hpp"
 #include "kernels.hpp"
+#include "predictor.hpp"
 
 // What kernels are tested with: models and rows of two kinds, and every form that rows may come in. One kind of numbers
 // leaves no rounding anywhere but in exp, so that the answer must be right to the last bit; the other is random, with a
@@ -216,6 +217,20 @@ constexpr std::size_t many_rows = 1000000;
 inline bool same_bits(const std::vector<double>& a, const double* b) {
     return a.empty() || std::memcmp(a.data(), b, a.size() * sizeof(double)) == 0;
 }
+
+/// What a predictor says of some rows.
+struct Answers {
+    std::vector<double> values, bounds;
+    std::vector<std::uint8_t> stages;
+    dispatch::StageCounts counts{};
+
+    explicit Answers(std::size_t n) : values(n, -1.0), bounds(n, -1.0), stages(n, 255) {}
+    Evaluation out() { return {values.data(), bounds.data(), stages.data()}; }
+    bool operator==(const Answers& other) const {
+        return same_bits(values, other.values.data()) && same_bits(bounds, other.bounds.data()) &&
+               stages == other.stages && counts == other.counts;
+    }
+};
 
 /// Rows around the center: the center itself, the origin, then a sixth of them beyond the reach of the Gaussian factor.
 inline Rows random_rows(const artifact_writer::Model& model, std::size_t n_rows, Random& random) {

@@ -21,19 +21,6 @@ using artifact_models::true_model;
 
 namespace {
 
-struct Answers {
-    std::vector<double> values, bounds;
-    std::vector<std::uint8_t> stages;
-    dispatch::StageCounts counts{};
-
-    explicit Answers(std::size_t n) : values(n, -1.0), bounds(n, -1.0), stages(n, 255) {}
-    Evaluation out() { return {values.data(), bounds.data(), stages.data()}; }
-    bool operator==(const Answers& other) const {
-        return same_bits(values, other.values.data()) && same_bits(bounds, other.bounds.data()) &&
-               stages == other.stages && counts == other.counts;
-    }
-};
-
 template <class Rows>
 Answers answered(const dispatch::Predictor& predictor, const Rows& rows, int n_threads = 1) {
     Answers answers(rows.n_rows);

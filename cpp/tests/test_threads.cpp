@@ -72,19 +72,6 @@ TEST(threads_do_not_change_a_bit) {
 namespace {
 
 /// What evaluate() says about each row.
-struct Answers {
-    std::vector<double> values, bounds;
-    std::vector<std::uint8_t> stages;
-    dispatch::StageCounts counts{};
-
-    explicit Answers(std::size_t n) : values(n, -1.0), bounds(n, -1.0), stages(n, 255) {}
-    Evaluation out() { return {values.data(), bounds.data(), stages.data()}; }
-    bool operator==(const Answers& other) const {
-        return same_bits(values, other.values.data()) && same_bits(bounds, other.bounds.data()) &&
-               stages == other.stages && counts == other.counts;
-    }
-};
-
 template <class Rows>
 void expect_same_answers(const dispatch::Predictor& predictor, const Rows& rows, const std::string& where) {
     Answers one_thread(rows.n_rows);

@@ -56,6 +56,25 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
 }
 
+// Calls visit(k, K(x_k, row)) for every support vector in turn, differences first. `memory` has room for two rows of
+// doubles.
+template <class Source, class Visit>
+inline void for_kernels_by_definition(const PreparedModel& prepared, const Source& source, std::size_t i, float* memory,
+                                      const Visit& visit) {
+    const ModelView& model = *prepared.view;
+    const std::size_t d = model.n_features;
+    double* z = reinterpret_cast<double*>(memory);
+    double* x = z + d;
+    const double unseen = source.load(i, prepared.zeros, 1.0, z, 1);
+    SupportVectorReader reader(model);
+    for (std::size_t k = 0; k < model.n_sv; ++k) {
+        reader.next(x);
+        double sq_distance = 0.0;
+        for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
+        visit(k, std::exp(-model.gamma * (sq_distance + unseen)));
+    }
+}
+
 // --- the cascade
 
 // What rows are beside the coordinates u: squared norms of the features unknown to the model, and of their scaled
@@ -378,20 +397,11 @@ class Cascade {
     // --- the definition
 
     void settle_by_definition(std::size_t i) {
-        const std::size_t d = view_.n_features;
-        double* z = reinterpret_cast<double*>(block_);
-        double* x = z + d;
-        const double unseen = source_.load(i, prepared_.zeros, 1.0, z, 1);
-        SupportVectorReader reader(view_);
         double sum = 0.0, moduli = 0.0;
-        for (std::size_t k = 0; k < view_.n_sv; ++k) {
-            reader.next(x);
-            double sq_distance = 0.0;
-            for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
-            const double kernel = std::exp(-view_.gamma * (sq_distance + unseen));
+        for_kernels_by_definition(prepared_, source_, i, block_, [&](std::size_t k, double kernel) {
             sum += view_.dual_coef[k] * kernel;
             moduli += std::fabs(view_.dual_coef[k]) * kernel;
-        }
+        });
         settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, view_.decisions[0], moduli) + row_slack_,
                by_definition);
     }

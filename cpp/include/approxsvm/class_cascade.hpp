@@ -266,23 +266,13 @@ class ClassCascade {
         });
     }
 
-    // Differences first, class after class.
     void settle_by_definition(std::size_t i) {
-        const std::size_t d = view_.n_features;
-        double* z = reinterpret_cast<double*>(block_);
-        double* x = z + d;
-        const double unseen = source_.load(i, prepared_.zeros, 1.0, z, 1);
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = 0.0;
-        SupportVectorReader reader(view_);
-        std::size_t k = 0;
-        for (std::size_t c = 0; c < n_classes_; ++c) {
-            for (std::uint32_t m = 0; m < view_.class_counts[c]; ++m, ++k) {
-                reader.next(x);
-                double sq_distance = 0.0;
-                for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
-                add_kernel(c, k, std::exp(-view_.gamma * (sq_distance + unseen)));
-            }
-        }
+        std::size_t c = 0, end = view_.class_counts[0];  // of the class that support vector k is of
+        for_kernels_by_definition(prepared_, source_, i, block_, [&](std::size_t k, double kernel) {
+            while (k == end) end += view_.class_counts[++c];
+            add_kernel(c, k, kernel);
+        });
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
             bound_[pair] = definition_bound(view_, view_.decisions[pair], bound_[pair]) +
                            row_slack(view_, view_.decisions[pair], row_error_);

@@ -20,12 +20,6 @@
 
 #include "rbf.hpp"
 
-#if defined(__GNUC__)
-#define APPROXSVM_NOINLINE __attribute__((noinline))
-#else
-#define APPROXSVM_NOINLINE
-#endif
-
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 

@@ -44,9 +44,11 @@
 
 #if defined(__GNUC__)
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
+#define APPROXSVM_NOINLINE __attribute__((noinline))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
 #define APPROXSVM_INLINE inline
+#define APPROXSVM_NOINLINE
 #define APPROXSVM_UNROLL
 #endif
 
