@@ -281,3 +281,67 @@ def test_a_trained_model_keeps_its_promises(degree: int, n_centers: int) -> None
     artifact = approxsvm.compile(model, X, degree=degree, n_centers=n_centers).artifact
     judge_artifact(model, artifact, X[80:], 5)
     judge_artifact(model, artifact, 3.0 * X[80:], 5)
+
+
+# --- several classes -------------------------------------------------------------------------------------------------
+
+
+def values_of_pairs(model: KernelModel, X: Any) -> Any:
+    """Exact decision values, shape (n_rows, n_decisions)."""
+    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
+    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).astype(Extended)
+    rows = np.asarray(X).astype(Extended)
+    with np.errstate(all="ignore"):
+        kernel = np.array([np.exp(-Extended(model.gamma) * ((vectors - z) ** 2).sum(axis=1)) for z in rows])
+    return kernel @ coef.T + model.intercept.astype(Extended)
+
+
+def class_by_votes(values: Any, n_classes: int) -> Any:
+    votes, k = np.zeros((len(values), n_classes), int), 0
+    for i in range(n_classes):
+        for j in range(i + 1, n_classes):
+            votes[:, i] += values[:, k] > 0
+            votes[:, j] += values[:, k] <= 0
+            k += 1
+    return votes.argmax(axis=1)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize(("n_centers", "n_categories"), [(1, 0), (6, 0), (8, 2)])
+def test_no_bound_of_several_classes_is_broken(degree: int, n_centers: int, n_categories: int) -> None:
+    rng = np.random.default_rng([degree, n_centers])
+    n_classes, d, counts = 4, 3 + n_categories, np.array([7, 5, 9, 6])
+
+    def rows(n: int) -> Any:
+        continuous = rng.normal(size=(n, 3))
+        return (
+            np.hstack([np.eye(n_categories)[rng.integers(0, n_categories, n)], continuous])
+            if n_categories
+            else continuous
+        )
+
+    model = KernelModel(
+        "classification",
+        support_vectors=rows(counts.sum()),
+        dual_coef=rng.normal(size=(n_classes - 1, counts.sum())),
+        intercept=0.2 * rng.normal(size=6),
+        gamma=0.3,
+        labels=np.arange(n_classes),
+        n_support=counts,
+    )
+    X = rows(300)
+    judged = np.concatenate([X, X + 0.4 * rng.normal(size=X.shape), 3.0 * X, np.zeros((1, d)), np.full((1, d), 1e30)])
+    exact = values_of_pairs(model, judged)
+    slack = 1e-15 * np.abs(model.dual_coef).sum()
+    assert (np.abs(exact) > 1e-9).all()  # no row is too close to call
+    for mode in ("approximate", "certified"):
+        artifact = approxsvm.compile(model, X, mode=mode, degree=degree, n_centers=n_centers).artifact
+        assert (artifact.n_varying < d) == (n_categories > 0 and mode == "certified")
+        for target in TARGETS:
+            predictor = _native.Predictor(artifact.data, target)
+            for some in (slice(None), slice(0, 3)):
+                values, bounds, _ = predictor.dense(judged[some], 1, True)
+                assert (np.abs(values - exact[some]) <= bounds + slack).all()
+                if mode == "certified":
+                    winners = predictor.dense(judged[some], 1, labels=True)
+                    np.testing.assert_array_equal(winners, class_by_votes(exact[some], n_classes))

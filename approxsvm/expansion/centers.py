@@ -204,7 +204,8 @@ def _on_slices(
         found = means(here, max(1, int(counts[c] * share)))
         found[:, fixed] = slices[c]
         points.append(found)
-        spread = max(spread, float(np.var(_dense32(here[:, varying]), axis=0, dtype=np.float64).sum()))
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows beyond float32, which have no center
+            spread = max(spread, float(np.var(_dense32(here[:, varying]), axis=0, dtype=np.float64).sum()))
     metric = np.ones(rows.shape[1])
     for j, column in zip(fixed, on_fixed.T, strict=True):
         gaps = np.diff(np.unique(column).astype(np.float64))

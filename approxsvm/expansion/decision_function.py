@@ -69,12 +69,13 @@ class DecisionFunction:
         """
         fixed = np.setdiff1d(np.arange(self.n_features), varying)
         half_sq_offset = np.empty(self.n_sv)
-        for first, block in self.blocks_about(center, _ROWS):
-            off = block[:, fixed]
-            half_sq_offset[first : first + len(block)] = self.gamma * np.einsum("ij,ij->i", off, off)
         found = copy(self)
         found._vectors = self._columns(varying)
-        found.coef = self.coef * np.exp(-half_sq_offset)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
+            for first, block in self.blocks_about(center, _ROWS):
+                off = block[:, fixed]
+                half_sq_offset[first : first + len(block)] = self.gamma * np.einsum("ij,ij->i", off, off)
+            found.coef = self.coef * np.exp(-half_sq_offset)
         found.n_features = len(varying)
         found.half_sq_offset = float(half_sq_offset.max(initial=0.0))
         return found

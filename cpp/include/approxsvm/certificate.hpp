@@ -183,13 +183,14 @@ APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
 }
 
 // What a row at that squared distance from the slice, in scaled coordinates, adds: f changes by at most W times the
-// distance of two points of the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. Squares that have
-// underflowed are no more than 2^-60 together.
+// distance of two points of the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares has
+// a path of norm_path() additions; what underflows in it makes less than 2^-50 of distance.
 inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
     if (!model.varying) return 0.0;
     const double theta = 2.0 * static_cast<double>(model.half_theta);
-    const double distance = std::sqrt(theta * static_cast<double>(off_sq)) + 0x1p-58;
-    return 1.001 * decision.total_norm * (distance < 1.415 ? distance : 1.415);
+    const double widen = 1.0 + (norm_path(model.n_features) + 8.0) * unit32;
+    const double distance = widen * std::sqrt(theta * static_cast<double>(off_sq)) + 0x1p-50;
+    return 1.0001 * decision.total_norm * (distance < 1.415 ? distance : 1.415);
 }
 
 // Another bound, for rows further from the center than any support vector: |f - intercept| is small there, and so is

@@ -47,12 +47,13 @@ class ClassCascade {
         std::uint32_t wins[stride] = {};
         bool is_prepared = false;
         const auto evaluate_pair = [&](std::size_t pair) {
-            float *form = scratch, *sq_norm = scratch + block_rows;
+            float* sq_norm = scratch + block_rows;
+            double inner[stride];
             const Expansion expansion = expansion_of(view_, center_, pair);
-            forms_block<Registers>(expansion, block, form, sq_norm);
+            evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
             if (!is_prepared) prepare_rows(sq_norm, beside, n, common);
             is_prepared = true;
-            note_values(expansion, pair, form, common);
+            note_values(expansion, pair, inner, common);
         };
         if (labels_only_) {
             for_pairs_of(favourite(), [&](std::size_t pair, Outcome won, std::size_t) {
@@ -141,12 +142,20 @@ class ClassCascade {
         bool finite = true;
     };
 
+    // Constant and forms of all degrees, which the table of bounds is for.
     template <int Registers>
-    void forms_block(const Expansion& expansion, const float* block, float* form, float* sq_norm) {
+    void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         if (expansion.quadratic) {
             quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_varying, block, form, sq_norm);
         } else {
             linear_block<Registers>(expansion.linear, view_.n_varying, block, form, sq_norm);
+        }
+        for (std::size_t r = 0; r < stride; ++r) inner[r] = expansion.numbers->constant + static_cast<double>(form[r]);
+        for (int k = 3; k <= view_.degree; ++k) {
+            part_block<Registers>(part_of_degree(expansion, view_.n_varying, k), k, prepared_.zeros, view_.n_varying,
+                                  block, form);
+            for (std::size_t r = 0; r < stride; ++r) inner[r] += static_cast<double>(form[r]);
         }
     }
 
@@ -175,7 +184,7 @@ class ClassCascade {
 
     // The same numbers as decision_value and bound_of give, row by row side by side.
     template <std::size_t Stride>
-    void note_values(const Expansion& expansion, std::size_t pair, const float* form,
+    void note_values(const Expansion& expansion, std::size_t pair, const double* inner,
                      const BlockOfRows<Stride>& common) {
         const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
         float sum[Stride] = {};
@@ -183,12 +192,11 @@ class ClassCascade {
             for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
         }
         double *values = values_of(pair), *bounds = bounds_of(pair);
-        const double constant = expansion.numbers->constant, scale = expansion.numbers->output_scale,
+        const double scale = expansion.numbers->output_scale,
                      slack = row_slack(view_, view_.decisions[pair], row_error_);
         for (std::size_t r = 0; r < Stride; ++r) {
             const double gaussian = scale * common.gaussian[r];
-            const double inner = gaussian * (constant + static_cast<double>(form[r]));
-            values[r] = expansion.intercept + (gaussian > 0.0 ? inner : 0.0);
+            values[r] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner[r] : 0.0);
             bounds[r] = finished_bound(sum[r]) + slack + slice_slack(view_, view_.decisions[pair], common.off_sq[r]);
         }
     }
@@ -197,6 +205,10 @@ class ClassCascade {
     bool evaluate_pair_of_row(std::size_t pair, const float* u, const Beside& beside) {
         const Expansion expansion = expansion_of(view_, center_, pair);
         Value value = evaluate_row(view_, expansion, u);
+        for (int k = 3; k <= view_.degree; ++k) {
+            const float* part = part_of_degree(expansion, view_.n_varying, k);
+            value.inner += static_cast<double>(part_row(part, k, prepared_.zeros, view_.n_varying, u));
+        }
         const bool finite = value.half_s <= largest_float;
         add_unseen(view_, expansion, *beside.unseen, value);
         const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
