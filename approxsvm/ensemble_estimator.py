@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 
 from approxsvm.ensemble_artifact import EnsembleArtifact
-from approxsvm.estimators import CompiledModel, CompiledSVC, estimator_for_one
+from approxsvm.estimators import CompiledClassifier, CompiledSVC, estimator_for_one
 from approxsvm.kernel_model import FloatArray
 from approxsvm.report import STAGES
 
 
-class CompiledEnsemble(ClassifierMixin, CompiledModel):  # type: ignore[misc]
+class CompiledEnsemble(CompiledClassifier):
     """Compiled CalibratedClassifierCV with ensemble=True: the mean of the members' probabilities.
 
     Like its source it has no decision function; its values, which `error_bound` bounds, are the probabilities.
@@ -33,16 +32,6 @@ class CompiledEnsemble(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     artifact: EnsembleArtifact
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = len(self.artifact.labels) > 2
-        return tags
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """Class labels, sorted."""
-        return np.sort(self.artifact.labels)
-
     @property
     def members(self) -> list[CompiledSVC]:
         """The compiled classifiers."""
@@ -50,10 +39,6 @@ class CompiledEnsemble(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     def _make_predictor(self) -> Any:
         return [estimator_for_one(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
-
-    @property
-    def _order(self) -> npt.NDArray[np.intp]:
-        return np.argsort(self.artifact.labels, kind="stable")
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class labels: those of the greatest mean probability, shape (n_rows,).

@@ -279,8 +279,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         self.artifact.write(path)
 
 
-class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled support vector classifier, one-vs-one where there are several classes; parameters as in CompiledModel.
+class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
+    """What all classifiers have; parameters as in CompiledModel.
 
     Attributes
     ----------
@@ -302,6 +302,16 @@ class CompiledSVC(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def _order(self) -> npt.NDArray[np.intp]:
         """Positions of the sorted labels among the model's own."""
         return np.argsort(self.artifact.labels, kind="stable")
+
+
+class CompiledSVC(CompiledClassifier):
+    """Compiled support vector classifier, one-vs-one where there are several classes; parameters as in CompiledModel.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted, with the dtype of the source model.
+    """
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values as the source gives them.

@@ -67,6 +67,8 @@ MAX_EXPANSION_BYTES: Final = 64 << 20
 _WORTHWHILE: Final = 0.6
 # Costs within this factor are about the same.
 _ABOUT: Final = 1.15
+# A higher degree must be that much cheaper, or leave half as many rows to the exact engine, for it takes many bytes.
+_WORTH_A_DEGREE: Final = 1.2
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
@@ -335,9 +337,19 @@ class Planner:
         least = min(candidate.cost for candidate in tried)
         return [candidate for candidate in tried if candidate.cost <= _ABOUT * least]
 
+    @staticmethod
+    def _best_degree(tried: list[Candidate]) -> Candidate:
+        """Of candidates with the same centers, from low degrees to high."""
+        best, *higher = tried
+        for candidate in higher:
+            halves = 1.0 - candidate.certified < 0.5 * (1.0 - best.certified)
+            if candidate.cost * _WORTH_A_DEGREE < best.cost or (halves and candidate.cost <= _ABOUT * best.cost):
+                best = candidate
+        return best
+
     def _best_certified(self, tried: list[Candidate]) -> Plan:
-        # The fewest centers; of their degrees the one that certifies most, for rows may be unlike the sample.
-        best = min(self._about_best(tried), key=lambda c: (c.points.size.n_centers, -c.certified))
+        fewest = min(c.points.size.n_centers for c in self._about_best(tried))
+        best = self._best_degree([c for c in tried if c.points.size.n_centers == fewest])
         if self._is_forced:
             return Plan(best, f"{best.name}, as asked for")
         least = min(tried, key=lambda c: c.cost)
@@ -525,7 +537,7 @@ class Planner:
             costs[n] = min(candidate.cost, costs.get(n, math.inf))
         if math.isfinite(self._tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
             return True  # values as close as this are not to be had from expansions
-        before, last = ([math.inf, *costs.values()])[-2:]
+        before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
         if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
             return True  # more centers hardly help, and it is far to go
         return self._expansion_cost(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)

@@ -18,6 +18,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from awkward import awkward_coefficients, awkward_vectors
 from conftest import random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,32 +199,6 @@ def adversarial_rows(model: KernelModel, seed: int, choice: str = "mean") -> Any
     between = center_of(model, choice) + 0.5 * (vectors[-10:] - center_of(model, choice))
     far = np.outer(10.0 ** rng.uniform(-3, 6, 6), rng.normal(size=model.n_features))
     return np.concatenate([rows_at(model, directions, TIGHT_S, choice), vectors[:10], near, between, far])
-
-
-def awkward_coefficients(rng: Any, n: int, kind: str) -> Any:
-    coef = rng.normal(size=n)
-    if kind == "ten decades":
-        return coef * 10.0 ** rng.uniform(-10, 0, n)
-    if kind == "300 decades":
-        return coef * 10.0 ** rng.uniform(-300, 0, n)
-    return np.sign(coef) if kind == "at the limit" else coef
-
-
-def awkward_vectors(rng: Any, n: int, d: int, kind: str) -> Any:
-    x = rng.normal(size=(n, d))
-    if kind == "sparse":
-        return x * (rng.random((n, d)) < 0.15)
-    if kind == "integers":
-        return np.round(2 * x)
-    if kind == "constant features":
-        x[:, ::2] = 3.7
-    if kind == "zeros":
-        x[::3] = 0.0
-    if kind == "duplicates":
-        x[n // 2 :] = x[: n - n // 2]
-    if kind == "pairs":
-        x[n // 2 :] = x[: n - n // 2] * (1 + 1e-9 * rng.normal(size=(n - n // 2, 1)))
-    return x
 
 
 # --- everything at random --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from artifact_changes import ROUTER, changed, content, section
+from awkward import awkward_coefficients, awkward_vectors
 from conftest import random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,32 +136,6 @@ def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
 
 
 # --- models and rows at random ---------------------------------------------------------------------------------------
-
-
-def awkward_coefficients(rng: Any, n: int, kind: str) -> Any:
-    coef = rng.normal(size=n)
-    if kind == "ten decades":
-        return coef * 10.0 ** rng.uniform(-10, 0, n)
-    if kind == "300 decades":
-        return coef * 10.0 ** rng.uniform(-300, 0, n)
-    if kind == "tiny":
-        return coef * 1e-250
-    return np.sign(coef) if kind == "at the limit" else coef
-
-
-def awkward_vectors(rng: Any, n: int, d: int, kind: str) -> Any:
-    x = rng.normal(size=(n, d))
-    if kind == "sparse":
-        return x * (rng.random((n, d)) < 0.15)
-    if kind == "integers":
-        return np.round(2 * x)
-    if kind == "zeros":
-        x[::3] = 0.0
-    if kind == "duplicates":
-        x[n // 2 :] = x[: n - n // 2]
-    if kind == "pairs":
-        x[n // 2 :] = x[: n - n // 2] * (1 + 1e-9 * rng.normal(size=(n - n // 2, 1)))
-    return x
 
 
 def worst_directions(model: KernelModel, center: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -149,6 +150,51 @@ def test_never_slower_than_the_exact_engine(
             assert plan.candidate.cost <= 0.75 * exact_cost
         assert fast.artifact.plan == plan.reason
     assert {fast.candidate is None for _, fast in plans} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("costs", "tried", "chosen"),
+    [
+        ({1: 0.65, 16: 0.8, 64: 0.4, 256: 0.2, 1024: 0.19}, [1, 16, 64, 256, 1024], 256),  # covtype, say
+        ({1: 0.95, 16: 0.9, 64: 0.88, 256: 0.1}, [1, 16, 64], None),  # usps
+        ({1: 0.9, 16: 0.3, 64: 0.29, 256: 0.4, 1024: 0.5}, [1, 16, 64, 256, 1024], 16),
+    ],
+)
+def test_more_centers_are_tried_while_they_may_help(
+    monkeypatch: pytest.MonkeyPatch, costs: dict[int, float], tried: list[int], chosen: int | None
+) -> None:
+    """Costs as shares of the exact engine's."""
+    seen: list[int] = []
+
+    def known(self: planner.Planner, candidate: planner.Candidate, before: Any) -> planner.Candidate:
+        seen.append(len(candidate.points.centers))
+        return dataclasses.replace(candidate, cost=costs[seen[-1]] * self.exact_cost, certified=0.5)
+
+    plans: list[planner.Plan] = []
+    original = planner.Planner.plan
+    monkeypatch.setattr(planner.Planner, "_tried", known)
+    monkeypatch.setattr(planner.Planner, "plan", lambda *a: plans.append(original(*a)) or plans[-1])
+    rows = np.random.default_rng(0).normal(size=(8000, 4))
+    approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
+    assert list(dict.fromkeys(seen)) == tried
+    candidate = plans[0].candidate
+    assert (candidate and len(candidate.points.centers)) == chosen
+
+
+def test_a_higher_degree_must_be_worth_its_bytes() -> None:
+    points = planner.Points(np.zeros((1, 3), np.float32), None, np.zeros(1))
+
+    def best(*of_degrees: tuple[float, float]) -> int:
+        tried = [planner.Candidate(k, points, cost, certified) for k, (cost, certified) in enumerate(of_degrees, 2)]
+        return planner.Planner._best_degree(tried).degree
+
+    assert best((1.0, 0.9)) == 2
+    assert best((1.0, 0.9), (0.9, 0.92)) == 2
+    assert best((1.0, 0.9), (0.8, 0.92)) == 3
+    assert best((1.0, 0.9), (1.1, 0.96)) == 3  # half of what was left
+    assert best((1.0, 0.9), (1.3, 0.96)) == 2
+    assert best((1.0, 1.0), (1.0, 1.0)) == 2
+    assert best((1.0, 0.9), (0.8, 0.92), (0.79, 0.97)) == 4
 
 
 def test_a_small_model_is_not_worth_an_expansion() -> None:

@@ -38,6 +38,10 @@ inline void report(const char* file, int line, const std::string& message) {
     std::cout << file << ':' << line << ": " << message << '\n';
 }
 
+inline void expect(bool holds, const std::string& what) {
+    if (!holds) report(__FILE__, __LINE__, what);
+}
+
 template <class T, class = void>
 struct IsPrintable : std::false_type {};
 template <class T>

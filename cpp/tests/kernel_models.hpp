@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "check.hpp"
 #include "kernels.hpp"
 #include "predictor.hpp"
+#include "row_forms.hpp"
 
 // What kernels are tested with: models and rows of two kinds, and every form that rows may come in. One kind of numbers
 // leaves no rounding anywhere but in exp, so that the answer must be right to the last bit; the other is random, with a
@@ -28,6 +28,8 @@ using artifact_writer::ExactCopy;
 using artifact_writer::Terms;
 using artifact_writer::terms_of;
 using dispatch::Kernels;
+using row_forms::Random;
+using row_forms::uniform;
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
@@ -45,12 +47,6 @@ inline void expect(bool holds, const Kernels& kernels, const std::string& what) 
 }
 
 // --- models ---
-
-using Random = std::mt19937_64;
-
-inline double uniform(Random& random, double low, double high) {
-    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
-}
 
 /// Coefficients anywhere in their ranges, rows at a distance where the Gaussian factor matters.
 inline artifact_writer::Model random_model(std::size_t d, Random& random, std::uint32_t degree = 2) {

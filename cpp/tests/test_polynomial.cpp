@@ -3,30 +3,23 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "artifact_writer.hpp"
 #include "check.hpp"
+#include "row_forms.hpp"
 #include "skip_target.hpp"
 
 // The parts of higher degree of an expansion against sums over all their monomials in long double: for blocks, single
 // and sparse rows. Compiled once per target.
 
 using namespace approxsvm;
+using check::expect;
+using row_forms::Random;
+using row_forms::uniform;
 
 namespace {
-
-using Random = std::mt19937_64;
-
-double uniform(Random& random, double low, double high) {
-    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
-}
-
-void expect(bool holds, const std::string& what) {
-    if (!holds) check::report(__FILE__, __LINE__, what);
-}
 
 /// One part, its coefficients in memory of their exact size.
 struct Part {

@@ -13,12 +13,17 @@
 #include <vector>
 
 #include "check.hpp"
+#include "row_forms.hpp"
 #include "skip_target.hpp"
 
 // The exact engine against sums in long double, within the rounding bound that the certificate uses. Compiled once per
 // target; a CPU that lacks the target's instructions skips the whole program.
 
 using namespace approxsvm;
+using check::expect;
+using row_forms::blocks_of;
+using row_forms::Rows;
+using row_forms::SparseRows;
 
 namespace {
 
@@ -34,10 +39,6 @@ std::uint64_t bits_of(double x) {
     std::uint64_t bits;
     std::memcpy(&bits, &x, sizeof bits);
     return bits;
-}
-
-void expect(bool holds, const std::string& what) {
-    if (!holds) check::report(__FILE__, __LINE__, what);
 }
 
 // --- models and rows ---
@@ -71,19 +72,14 @@ struct Sums {
     double sum, moduli;
 };
 
-template <class Real>
-using Rows = std::vector<std::vector<Real>>;
-
 /// Rows in blocks of Registers registers, the missing ones of the last block zero.
 template <int Registers, class Real>
 std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
     const std::size_t n_blocks = (rows.size() + width - 1) / width, d = model.n_features;
-    std::vector<Real> blocks(n_blocks * d * width), half_sq_norm(n_blocks * width);
+    const std::vector<Real> blocks = blocks_of(rows, d, width);
+    std::vector<Real> half_sq_norm(n_blocks * width);
     std::vector<double> sum(n_blocks * width), moduli(n_blocks * width);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-        for (std::size_t j = 0; j < d; ++j) blocks[(r / width * d + j) * width + r % width] = rows[r][j];
-    }
     for (std::size_t b = 0; b < n_blocks; ++b) {
         half_sq_norms_block<Registers>(model.expansion, blocks.data() + b * d * width, half_sq_norm.data() + b * width);
     }
@@ -104,22 +100,11 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 
 template <class Real>
 std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
-    std::vector<Real> values, half_sq_norm;
-    std::vector<std::int32_t> columns;
-    std::vector<std::size_t> starts = {0};
-    for (const std::vector<Real>& row : rows) {
-        for (std::size_t j = 0; j < row.size(); ++j) {
-            if (row[j] == Real{0}) continue;
-            values.push_back(row[j]);
-            columns.push_back(static_cast<std::int32_t>(j));
-        }
-        const std::size_t start = starts.back();
-        half_sq_norm.push_back(half_sq_norm_row(model.expansion, values.data() + start, values.size() - start));
-        starts.push_back(values.size());
-    }
+    const SparseRows<Real> sparse(
+        rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(model.expansion, values, n); });
     std::vector<double> sum(rows.size()), moduli(rows.size());
-    kernel_sums_sparse(model.expansion, values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(),
-                       sum.data(), moduli.data());
+    kernel_sums_sparse(model.expansion, sparse.values.data(), sparse.columns.data(), sparse.starts.data(), rows.size(),
+                       sparse.half_sq_norm.data(), sum.data(), moduli.data());
     std::vector<Sums> sums(rows.size());
     for (std::size_t r = 0; r < rows.size(); ++r) sums[r] = {sum[r], moduli[r]};
     return sums;

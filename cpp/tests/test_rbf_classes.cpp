@@ -11,21 +11,22 @@
 #include <vector>
 
 #include "check.hpp"
+#include "row_forms.hpp"
 #include "skip_target.hpp"
 
 // The sums of all one-vs-one functions against the double loop that LIBSVM writes, in long double, within the rounding
 // bound of the exact engine. Compiled once per target.
 
 using namespace approxsvm;
+using check::expect;
+using row_forms::blocks_of;
+using row_forms::Rows;
+using row_forms::SparseRows;
 
 namespace {
 
 using Generator = std::mt19937_64;
 using Counts = std::vector<std::uint32_t>;
-
-void expect(bool holds, const std::string& what) {
-    if (!holds) check::report(__FILE__, __LINE__, what);
-}
 
 std::size_t total(const Counts& counts) {
     std::size_t sum = 0;
@@ -72,19 +73,14 @@ struct Model {
 /// (n_classes, n_classes) numbers for a row, in memory of that size.
 using Sums = std::vector<double>;
 
-template <class Real>
-using Rows = std::vector<std::vector<Real>>;
-
 /// Rows in blocks of Registers registers, the missing ones of the last block zero.
 template <int Registers, class Real>
 std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
     const std::size_t n_blocks = (rows.size() + width - 1) / width, d = model.n_features;
-    std::vector<Real> blocks(n_blocks * d * width), half_sq_norm(n_blocks * width);
+    const std::vector<Real> blocks = blocks_of(rows, d, width);
+    std::vector<Real> half_sq_norm(n_blocks * width);
     std::vector<double> sums(n_blocks * model.n_sums() * width, 99.0);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-        for (std::size_t j = 0; j < d; ++j) blocks[(r / width * d + j) * width + r % width] = rows[r][j];
-    }
     for (std::size_t b = 0; b < n_blocks; ++b) {
         half_sq_norms_block<Registers>(model.expansion.kernels, blocks.data() + b * d * width,
                                        half_sq_norm.data() + b * width);
@@ -108,22 +104,11 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 
 template <class Real>
 std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
-    std::vector<Real> values, half_sq_norm;
-    std::vector<std::int32_t> columns;
-    std::vector<std::size_t> starts = {0};
-    for (const std::vector<Real>& row : rows) {
-        for (std::size_t j = 0; j < row.size(); ++j) {
-            if (row[j] == Real{0}) continue;
-            values.push_back(row[j]);
-            columns.push_back(static_cast<std::int32_t>(j));
-        }
-        const std::size_t start = starts.back();
-        half_sq_norm.push_back(half_sq_norm_row(model.expansion.kernels, values.data() + start, values.size() - start));
-        starts.push_back(values.size());
-    }
+    const SparseRows<Real> sparse(
+        rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(model.expansion.kernels, values, n); });
     std::vector<double> sums(rows.size() * model.n_sums(), 99.0);
-    class_sums_sparse(model.expansion, values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(),
-                      sums.data());
+    class_sums_sparse(model.expansion, sparse.values.data(), sparse.columns.data(), sparse.starts.data(), rows.size(),
+                      sparse.half_sq_norm.data(), sums.data());
     std::vector<Sums> result;
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const auto first = sums.begin() + static_cast<std::ptrdiff_t>(r * model.n_sums());

@@ -4,29 +4,22 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
+#include "row_forms.hpp"
 #include "skip_target.hpp"
 
 // The way to a near center: the nearest point up to what the lowest eight bits of a score may change, and a point that
 // there is for any row whatever. Compiled once per target.
 
 using namespace approxsvm;
+using check::expect;
+using row_forms::Random;
+using row_forms::uniform;
 
 namespace {
-
-using Random = std::mt19937_64;
-
-double uniform(Random& random, double low, double high) {
-    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
-}
-
-void expect(bool holds, const std::string& what) {
-    if (!holds) check::report(__FILE__, __LINE__, what);
-}
 
 using Points = std::vector<std::vector<double>>;
 

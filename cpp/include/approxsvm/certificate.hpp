@@ -103,6 +103,7 @@ constexpr std::size_t n_bound_terms = 16;  // one of them unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
 inline float rounded_up(double x) {
+    if (x == 0.0) return 0.0f;                                // not a number whose products are denormal, and slow
     return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
 }
 

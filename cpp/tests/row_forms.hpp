@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+// Numbers at random, and rows in the forms that engines take.
+
+namespace row_forms {
+
+using Random = std::mt19937_64;
+
+inline double uniform(Random& random, double low, double high) {
+    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
+}
+
+template <class Real>
+using Rows = std::vector<std::vector<Real>>;
+
+/// The non-zeros of rows in compressed form, and half the squared norm of each row in the engine's own arithmetic.
+template <class Real>
+struct SparseRows {
+    std::vector<Real> values, half_sq_norm;
+    std::vector<std::int32_t> columns;
+    std::vector<std::size_t> starts = {0};
+
+    template <class HalfSqNorm>
+    SparseRows(const Rows<Real>& rows, HalfSqNorm half_sq_norm_of) {
+        for (const std::vector<Real>& row : rows) {
+            for (std::size_t j = 0; j < row.size(); ++j) {
+                if (row[j] == Real{0}) continue;
+                values.push_back(row[j]);
+                columns.push_back(static_cast<std::int32_t>(j));
+            }
+            const std::size_t start = starts.back();
+            half_sq_norm.push_back(half_sq_norm_of(values.data() + start, values.size() - start));
+            starts.push_back(values.size());
+        }
+    }
+};
+
+/// Rows in blocks of so many, feature by feature, the missing ones of the last block zero.
+template <class Real>
+std::vector<Real> blocks_of(const Rows<Real>& rows, std::size_t n_features, std::size_t width) {
+    std::vector<Real> blocks((rows.size() + width - 1) / width * n_features * width);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t j = 0; j < n_features; ++j) {
+            blocks[(r / width * n_features + j) * width + r % width] = rows[r][j];
+        }
+    }
+    return blocks;
+}
+
+}  // namespace row_forms
