@@ -24,7 +24,7 @@ from approxsvm.heads import Heads
 from approxsvm.kernel_model import Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 3
+VERSION: Final = 4
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20

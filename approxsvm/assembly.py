@@ -315,7 +315,7 @@ def _scaled_parts(
 
 
 def _pack_directions(certificates: Certificates, n_features: int, records: npt.NDArray[np.void]) -> bytes:
-    """G_3 of every center as a packed triangle; scales, traces and errors go to the records."""
+    """G of every center as a packed triangle; scales, traces and errors go to the records."""
     assert certificates.directions is not None
     directions, errors = certificates.directions, certificates.direction_errors
     scales = np.array([_power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])

@@ -34,13 +34,13 @@ from threadpoolctl import threadpool_limits
 import approxsvm
 from approxsvm.audit import NEAR_TIE, exact_decision_values
 from approxsvm.report import EXPANSION_STAGES
-from benchmarks.timing import spread
+from benchmarks.timing import medians, spread, warm_seconds
 
 Rows = npt.NDArray[np.float64]
 _SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": MinMaxScaler}
 _SLOW_ROWS = 400  # that scikit-learn and LIBSVM predict
 _CHECKED_ROWS = 20_000  # whose labels are compared with a direct evaluation
-_ROUNDS = 5
+_TIMED_ROWS = 300_000  # in all rounds together, at least five
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,17 +143,7 @@ def problems(folder: Path, only: str, scalers: tuple[str, ...], n_test: int) -> 
             yield name, Problem(source.name, scaler.transform(X), y, scaler.transform(X_test))
 
 
-def _time(run: Callable[[], Any], n_rows: int, rounds: int = _ROUNDS) -> float:
-    """Median microseconds per row."""
-    seconds = []
-    for _ in range(rounds):
-        start = perf_counter()
-        run()
-        seconds.append(perf_counter() - start)
-    return float(np.median(seconds)) / n_rows * 1e6
-
-
-def _libsvm_time(model: approxsvm.KernelModel, svc: SVC, rows: Rows) -> float | None:
+def _libsvm(model: approxsvm.KernelModel, svc: SVC, rows: Rows) -> Callable[[], Any] | None:
     """LIBSVM's own predictions, through libsvm-official where it is installed."""
     try:
         from libsvm import svm, svmutil
@@ -165,8 +155,7 @@ def _libsvm_time(model: approxsvm.KernelModel, svc: SVC, rows: Rows) -> float | 
         theirs = svmutil.svm_load_model(file.name)
     problem = svm.svm_problem(np.zeros(len(rows)), csr_matrix(rows))
     nodes = [problem.x[i] for i in range(len(rows))]
-    with threadpool_limits(1):  # the build on PyPI uses OpenMP
-        return _time(lambda: [svm.libsvm.svm_predict(theirs, node) for node in nodes], len(rows), 3)
+    return lambda: [svm.libsvm.svm_predict(theirs, node) for node in nodes]
 
 
 def _write_libsvm_model(model: approxsvm.KernelModel, svc: SVC, file: Any) -> None:
@@ -178,6 +167,12 @@ def _write_libsvm_model(model: approxsvm.KernelModel, svc: SVC, file: Any) -> No
     for a, x in zip(model.dual_coef.T, model.dense_support_vectors(0, model.n_sv), strict=True):
         file.write(" ".join(f"{v:.17g}" for v in a) + " ")
         file.write(" ".join(f"{j}:{v:.9g}" for j, v in enumerate(x, 1) if v != 0.0) + "\n")
+
+
+def _microseconds(runs: list[Callable[[], Any]], n_rows: int, rounds: int) -> list[float]:
+    """Median time per row of each, taking turns; the second of two calls counts."""
+    found = medians({k: lambda run=run: warm_seconds(run) for k, run in enumerate(runs)}, rounds)
+    return [seconds / n_rows * 1e6 for seconds in found.values()]
 
 
 def _check(fast: Any, exact_engine: Any, svc: SVC, model: approxsvm.KernelModel, X: Rows) -> int:
@@ -200,17 +195,19 @@ def measure(problem: Problem) -> tuple[str, ...]:
     fast = approxsvm.compile(svc, problem.X)
     seconds = perf_counter() - start
     exact = approxsvm.compile(svc, mode="exact")
-    wrong = _check(fast, exact, svc, model, problem.X_test)
+    X = problem.X_test
+    fast.predict(X)
+    by_expansion = sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES)
+    certified = by_expansion / sum(fast.rows_per_stage.values()) if fast.summary.n_centers else None
+    wrong = _check(fast, exact, svc, model, X)
     if wrong:
         raise SystemExit(f"wrong answer, nothing is reported: {problem.name}: {wrong} labels differ")
-    before = sum(fast.rows_per_stage.values())
-    X = problem.X_test
-    ours = _time(lambda: fast.predict(X), len(X))
-    by_expansion = sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES)
-    certified = by_expansion / sum(fast.rows_per_stage.values()) if before and fast.summary.n_centers else None
-    engine = _time(lambda: exact.predict(X), len(X))
+    rounds = min(max(_TIMED_ROWS // len(X), 5), 101)
+    ours, engine = _microseconds([lambda: fast.predict(X), lambda: exact.predict(X)], len(X), rounds)
     slow = X[spread(len(X), _SLOW_ROWS)]
-    sklearn, libsvm = _time(lambda: svc.predict(slow), len(slow), 3), _libsvm_time(model, svc, slow)
+    theirs = _libsvm(model, svc, slow)
+    with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
+        sklearn, *libsvm = _microseconds([lambda: svc.predict(slow)] + ([theirs] if theirs else []), len(slow), 3)
     plan = (
         "exact"
         if fast.summary.mode == "exact"
@@ -225,7 +222,7 @@ def measure(problem: Problem) -> tuple[str, ...]:
         f"{ours:.3f}",
         f"{engine:.2f}, {engine / ours:.1f}",
         f"{sklearn:.0f}, {sklearn / ours:,.0f}",
-        "-" if libsvm is None else f"{libsvm:.0f}, {libsvm / ours:,.0f}",
+        *(f"{x:.0f}, {x / ours:,.0f}" for x in libsvm or ()),
     )
 
 

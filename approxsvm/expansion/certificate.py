@@ -15,8 +15,14 @@ N_k: with
 
 N_k may be replaced by the square root of the largest eigenvalue of G_k, and, better still, N_k sqrt(s) by the length of
 v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v): a bound that knows the direction of the row, for the price of
-one more quadratic form. The table of the predictor uses the eigenvalue; where the degree is 2, rows that it leaves open
-get the form, k = 3.
+one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G = sum_k 2^(3-k) G_k,
+Cauchy and Schwarz give
+
+    sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
+                   <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!),
+
+which is next to equality where the parts halve from degree to degree, as they do about where rows become open. The
+table of the predictor uses the eigenvalues; where the degree is 2, rows that it leaves open get the form.
 
 Far from the center the support vectors put their energy into parts of high degree, which hardly matter near it, but
 which T counts in full. For 0 < theta <= 1, Cauchy and Schwarz with weights theta^k in place of 1 gives
@@ -54,7 +60,8 @@ number of pairs of blocks.
   is the product of two such factors with an error of (n_features + 8) g u64, R^2 the sum of both largest squares.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, the double sum:
   kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
-  ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!.
+  ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G errs by what its parts do: one product and six sums more are in
+  the 60.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv, a weight and k factors, and squaring doubles
   its error: kappa with P = 2 n_sv + 2 times the same sum of moduli. The sum over the C moments adds C u64 N_k^2.
 * W^2: a kernel value comes from the cancelled distance; its argument errs by e = (n_features + 4) max(1, 4 gamma R^2)
@@ -80,7 +87,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
 from approxsvm.expansion.kernel_sums import sum_path as kernel_path
 from approxsvm.kernel_model import FloatArray, KernelModel
@@ -114,7 +121,7 @@ class Certificates:
     coefficient_errors : ndarray of shape (n_centers,)
         What float64 rounding of the coefficients can add to any decision value.
     directions : ndarray of shape (n_centers, n_features (n_features + 1) / 2), or None
-        G_3 as a quadratic form in sqrt(2 gamma) (z - center), its coefficients in the order of the monomials; None
+        G as a quadratic form in sqrt(2 gamma) (z - center), its coefficients in the order of the monomials; None
         unless the degree is 2 and it could be had.
     direction_errors : ndarray of shape (n_centers,)
         The norm of the rounding error in `directions`; infinite, with zeros there, for centers where nothing is known.
@@ -148,6 +155,8 @@ class CenterSums:
         N_k^2, as computed.
     spectra : dict
         G_k, as computed, for the degrees to be sharpened.
+    direction : ndarray of shape (n_features, n_features), or None
+        G = sum_k 2^(3-k) G_k, as computed, k from 3 to the last of `degree_sq`.
     path : int
         Longest path of additions of these sums.
     terms : ndarray of shape (first_remainder_degree,)
@@ -162,6 +171,7 @@ class CenterSums:
 
     degree_sq: FloatArray
     spectra: dict[int, FloatArray]
+    direction: FloatArray | None
     path: int
     terms: FloatArray
     moduli_sq: FloatArray
@@ -193,7 +203,7 @@ def certificates(
     n_varying : int
         Features that the expansions are in.
     directions : bool
-        Whether G_3 is kept.
+        Whether G is kept; every center has one.
     """
     # On a slice a coefficient has passed through exp once more: four operations, at most, beside the features'.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
@@ -206,6 +216,7 @@ def certificates(
     errors, traces = np.zeros(n_centers), np.zeros(n_centers)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for c, (sums, radius_sq) in enumerate(zip(centers, radii_sq, strict=True)):
+            direction_slack = 0.0
             for k in range(known):
                 slack = _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k] + sums.terms[k] * U64 * sums.degree_sq[k]
                 norm = _root(sums.degree_sq[k] + slack)
@@ -213,9 +224,10 @@ def certificates(
                 if k in sums.spectra and k > degree:
                     norm = min(norm, _root(_largest_eigenvalue(sums.spectra[k]) + slack))
                 norms[c, k] = min(norm, total)
-                if k == 3 and forms is not None:
-                    _keep_direction(forms[c], sums.spectra[3] * unit * unit)
-                    errors[c], traces[c] = _direction_numbers(forms[c], sums.spectra[3], slack, unit)
+                direction_slack += DIRECTION_CONTRACTION ** (k - 3) * slack if k >= 3 else 0.0
+            if forms is not None and sums.direction is not None:
+                _keep_direction(forms[c], sums.direction * unit * unit)
+                errors[c], traces[c] = _direction_numbers(forms[c], sums.direction, direction_slack, unit)
         remainders, thetas = _remainders(kernel, kept_sq, total, sum_moduli, d, radii_sq, typical_s)
         rounding = [_kappa(degree, function.n_sv, d, radius_sq) * sum_moduli * unit for radius_sq in radii_sq]
         return Certificates(

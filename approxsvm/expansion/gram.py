@@ -15,6 +15,8 @@ from approxsvm.kernel_model import FloatArray
 
 # Degrees up to this have norms of their own.
 LAST_DEGREE: Final = 8
+# In G, the sum of the G_k of degrees 3 and more, each degree counts this much of the one before.
+DIRECTION_CONTRACTION: Final = 0.5
 # Side of the square blocks of the Gram matrix: the passes over one stay in a cache.
 _BLOCK: Final = 512
 
@@ -32,16 +34,19 @@ def gram_norms(
     function: DecisionFunction,
     center: npt.NDArray[np.float32],
     sharpened: tuple[int, ...],
+    directed: bool,
     in_order: InOrder[_Pair],
     progress: Callable[[float], None],
-) -> tuple[FloatArray, dict[int, FloatArray]]:
-    """N_k^2 for k = 0 ... 8, and G_k for the degrees to be sharpened.
+) -> tuple[FloatArray, dict[int, FloatArray], FloatArray | None]:
+    """N_k^2 for k = 0 ... 8, G_k for the degrees to be sharpened, and G = sum_{k=3}^8 2^(3-k) G_k.
 
     Parameters
     ----------
     function : DecisionFunction
     center : ndarray of shape (n_features,), float32
     sharpened : tuple of int
+    directed : bool
+        Whether G is wanted; None takes its place otherwise.
     in_order : callable
         Maps a function over arguments, side by side or not, with results in order: the sums do not depend on it.
     progress : callable
@@ -50,6 +55,7 @@ def gram_norms(
     n_sv, d = function.n_sv, function.n_features
     degree_sq = np.zeros(LAST_DEGREE + 1)
     spectra = {k: np.zeros((d, d)) for k in sharpened}
+    direction = np.zeros((d, d)) if directed else None
     point = center.astype(np.float64)
 
     def block(first: int) -> _Block:
@@ -61,16 +67,19 @@ def gram_norms(
         left = block(first)
 
         def pair_with(second: int, left: _Block = left) -> _Pair:
-            return _pair(left, block(second), sharpened)
+            return _pair(left, block(second), sharpened, directed)
 
         for second, pair in in_order(pair_with, range(first, n_sv, _BLOCK)):
             twice = 1.0 if first == second else 2.0
             degree_sq += twice * pair.degree_sq
             for k, part in pair.spectra.items():
                 spectra[k] += twice * part
+            if direction is not None and pair.direction is not None:
+                direction += twice * pair.direction
         progress(1.0 - (1.0 - (step + 1) / len(starts)) ** 2)
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
-    return degree_sq / factorials, {k: (0.5 / factorials[k]) * (part + part.T) for k, part in spectra.items()}
+    spectra = {k: (0.5 / factorials[k]) * (part + part.T) for k, part in spectra.items()}
+    return degree_sq / factorials, spectra, None if direction is None else 0.5 * (direction + direction.T)
 
 
 @dataclass
@@ -89,9 +98,10 @@ class _Block:
 class _Pair:
     degree_sq: FloatArray
     spectra: dict[int, FloatArray]
+    direction: FloatArray | None
 
 
-def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...]) -> _Pair:
+def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...], directed: bool) -> _Pair:
     """What one block of the Gram matrix contributes."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         gram = left.rows @ right.rows.T
@@ -99,12 +109,17 @@ def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...]) -> _Pair:
         degree_sq[0] = left.weight.sum() * right.weight.sum()
         degree_sq[1] = left.weight @ gram @ right.weight
         spectra = {}
-        power = gram.copy()
+        power, powers = gram.copy(), np.zeros_like(gram) if directed else None
+
+        def in_features(of_gram: FloatArray) -> FloatArray:
+            weighted = right.rows * right.weight[:, np.newaxis]
+            return (left.rows * left.weight[:, np.newaxis]).T @ (of_gram @ weighted)
+
         for k in range(2, LAST_DEGREE + 1):
             if k in sharpened:
-                spectra[k] = (left.rows * left.weight[:, np.newaxis]).T @ (
-                    power @ (right.rows * right.weight[:, np.newaxis])
-                )
+                spectra[k] = in_features(power)
+            if powers is not None and k >= 3:
+                powers += DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) * power
             power *= gram
             degree_sq[k] = left.weight @ power @ right.weight
-        return _Pair(degree_sq, spectra)
+        return _Pair(degree_sq, spectra, None if powers is None else in_features(powers))

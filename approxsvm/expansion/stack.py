@@ -14,7 +14,7 @@ import numpy.typing as npt
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.expansion.gram import LAST_DEGREE, InOrder
+from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder
 from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
@@ -105,7 +105,7 @@ def expand_and_certify(
                     part[c] = coefficients
                 if last:
                     return _from_moments(here, degree, moments)
-                return _from_gram(here, degree, in_order, tell)
+                return _from_gram(here, degree, directions and degree == 2, in_order, tell)
 
         if n_centers == 1:  # the threads share the center
             sums = [about(0, lambda f, arguments: mapped_in_order(pool, f, arguments), lambda x: tell(0.3 + 0.7 * x))]
@@ -114,7 +114,7 @@ def expand_and_certify(
             for c, center_sums in mapped_in_order(pool, lambda c: about(c, _one_by_one, _ignore), range(n_centers)):
                 sums.append(center_sums)
                 tell(0.3 + 0.7 * (c + 1) / n_centers)
-    directions = directions and degree == 2 and all(3 in center.spectra for center in sums)
+    directions = directions and degree == 2 and all(center.direction is not None for center in sums)
     typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
@@ -172,7 +172,7 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
     def work(last: int) -> float:  # per center; measured: 5.5 of the Gram matrix's operations for each moment
         return 5.5 * n_sv * n_monomials(d, last)
 
-    gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree))) + 150)
+    gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree)) + (degree == 2)) + 150)
     highest = [
         last
         for last in range(degree + 1, min(degree + 2, LAST_DEGREE) + 1)
@@ -191,22 +191,29 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
 def _from_gram(
     local: Local,
     degree: int,
+    directed: bool,
     in_order: InOrder[Any],
     progress: Callable[[float], None],
 ) -> CenterSums:
     function = local.function
-    degree_sq, spectra = gram.gram_norms(function, local.center, _sharpened(function, degree), in_order, progress)
+    sharpened = _sharpened(function, degree)
+    directed = directed and len(sharpened) > 0
+    degree_sq, spectra, direction = gram.gram_norms(function, local.center, sharpened, directed, in_order, progress)
     moduli_sq, max_sv_norm = _moduli(local)
     path, terms = gram.sum_path(function.n_sv), np.zeros(len(degree_sq))
-    return CenterSums(degree_sq, spectra, path, terms, moduli_sq, max_sv_norm, function.half_sq_offset)
+    return CenterSums(degree_sq, spectra, direction, path, terms, moduli_sq, max_sv_norm, function.half_sq_offset)
 
 
 def _from_moments(local: Local, degree: int, moments: list[FloatArray]) -> CenterSums:
     function, d = local.function, local.function.n_features
     moduli_sq, max_sv_norm = _moduli(local)
+    spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)}
+    from_3 = range(3, len(moments))
+    known = len(from_3) > 0 and all(k in spectra for k in from_3)
     return CenterSums(
         degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),
-        spectra={k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)},
+        spectra=spectra,
+        direction=np.sum([DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in from_3], axis=0) if known else None,
         path=2 * function.n_sv + 2,
         terms=np.array([float(len(moment)) for moment in moments]),
         moduli_sq=moduli_sq,

@@ -149,7 +149,7 @@ inline double monomial_factor(const std::vector<std::size_t>& variables, double 
     return factor;
 }
 
-/// Coefficients about center number c, in the features that vary, and the matrix of the degree 3 for the direction.
+/// Coefficients about center number c, in the features that vary, and the matrix G for the direction.
 inline void expand(artifact_writer::Model& model, std::size_t c) {
     const std::vector<std::uint32_t> columns = model.varying_columns();
     const std::size_t d = columns.size(), n_sv = model.dual_coef.size();
@@ -207,7 +207,11 @@ inline void expand(artifact_writer::Model& model, std::size_t c) {
         for (std::size_t l = 0; l < n_sv; ++l) {
             double product = 0;
             for (std::size_t j = 0; j < d; ++j) product += u[i][j] * u[l][j];
-            const double factor = theta * theta * theta / 6 * weights[i] * weights[l] * product * product;
+            double factor = 0, part = theta * theta * theta / 6 * weights[i] * weights[l] * product * product;
+            for (std::uint32_t k = 4; k <= model.first_remainder_degree; ++k) {
+                factor += part;
+                part *= theta * product / (2.0 * k);
+            }
             for (std::size_t j = 0; j < d; ++j) {
                 for (std::size_t k = 0; k < d; ++k) direction[j * d + k] += factor * u[i][j] * u[l][k];
             }

@@ -27,8 +27,8 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
            0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
 }
 
-// exp(-s/2) times the degree-3 part is at most exp(-s/2) sqrt(v'G_3 v) s / sqrt(6), v = sqrt(2 gamma) (z - center),
-// ||v||^2 = s.
+// What the parts of degree 3 up to the remainder's are together, at most: exp(-s/2) sqrt(v'G v) times the square root
+// of sum_k 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
 inline double direction_bound(const ModelView& model, const ExpansionNumbers& numbers, float form, float half_s) {
     const double widen = s_error(model.n_features);
     const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);
@@ -37,7 +37,9 @@ inline double direction_bound(const ModelView& model, const ExpansionNumbers& nu
     const double rounding =
         1.01 * unit32 * (form_path(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
     const double gaussian = std::exp(-static_cast<double>(half_s) * (1.0 - widen));
-    return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) / 6.0);
+    double sum = 1.0;
+    for (int k = model.first_remainder_degree - 1; k > 3; --k) sum = 1.0 + sum * 2.0 * s / k;
+    return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) * sum / 6.0);
 }
 
 // What float64 rounding adds for a sparse row (certificate.md, 3 (ii)); infinite where s itself is too uncertain.
@@ -327,11 +329,13 @@ class Cascade {
         part_block<Registers>(coefficients, k, prepared_.zeros, view_.n_varying, block_, form);
     }
 
-    // The same values, the part of degree 3 bounded by the direction of the row.
+    // The same values, the parts of the next degrees bounded by the direction of the row.
     template <class Registers>
     void try_direction(const Open* rows, std::size_t n, bool* open, Registers registers) {
         float form[block_rows], rest[n_bound_terms];
-        for (std::size_t t = 0; t < n_bound_terms; ++t) rest[t] = t == term::norms + 3 ? 0.0f : weights_[t];
+        for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {
+            rest[t] = t >= term::norms + 3 && t < term::norms + view_.first_remainder_degree ? 0.0f : weights_[t];
+        }
         forms(expansion_.direction, 2, form, registers);
         for (std::size_t r = 0; r < n; ++r) {
             const float half_s = rows[r].value.half_s;

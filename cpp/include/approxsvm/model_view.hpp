@@ -49,9 +49,9 @@ struct ExpansionNumbers {
     double contraction;  // ... and theta in its bound
     double coefficient_error;
     double max_sv_norm;      // max ||x_i - center||
-    double direction_scale;  // direction times this is G_3 in the coordinates u
-    double direction_trace;  // of G_3
-    double direction_error;  // norm of what rounding did to G_3
+    double direction_scale;  // direction times this is G in the coordinates u
+    double direction_trace;  // of G
+    double direction_error;  // norm of what rounding did to G
 };
 
 // How a near center is found: points in panels of router_width, a lane each (router.hpp).
