@@ -53,8 +53,11 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # Rows looked at, at most; and the share of them that judges the candidates instead of placing the centers.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Centers of a candidate that are tried, at most, and rows that try them.
+# Centers of a candidate that are tried, at most, fewer where their Gram matrices would take more products than this, but
+# not fewer than the second number; and rows that try them.
 _PROBED_CENTERS: Final = 128
+_PROBE_WORK: Final = 6e10
+_LEAST_PROBED_CENTERS: Final = 32
 _PROBE_ROWS: Final = 4_000
 # Rows per center below which k-means would only find the rows again.
 _ROWS_PER_CENTER: Final = 4
@@ -340,10 +343,11 @@ class Planner:
     @staticmethod
     def _best_degree(tried: list[Candidate]) -> Candidate:
         """Of candidates with the same centers, from low degrees to high."""
-        best, *higher = tried
+        least = min(candidate.cost for candidate in tried)
+        best, *higher = (candidate for candidate in tried if candidate.cost <= _WORTH_A_DEGREE * least)
         for candidate in higher:
             halves = 1.0 - candidate.certified < 0.5 * (1.0 - best.certified)
-            if candidate.cost * _WORTH_A_DEGREE < best.cost or (halves and candidate.cost <= _ABOUT * best.cost):
+            if halves and candidate.cost <= _ABOUT * best.cost:
                 best = candidate
         return best
 
@@ -587,8 +591,11 @@ class Planner:
         if points.router is None:
             return rows[:_PROBE_ROWS], points
         nearest = route(points.router, centers, rows)
-        most = max(_PROBED_CENTERS // (1 + self._model.n_decisions // 8), 8)
-        probed: npt.NDArray[np.intp] = np.array(list(dict.fromkeys(nearest.tolist()))[:most], dtype=np.intp)
+        affordable = int(_PROBE_WORK / (self._model.n_sv**2 * points.size.n_varying + 1))
+        most = min(_PROBED_CENTERS, max(affordable, _LEAST_PROBED_CENTERS))
+        most = max(most // (1 + self._model.n_decisions // 8), 8)
+        # Each with the same chance: the rows of those chosen are like all rows.
+        probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
         chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
         everything = np.arange(len(probed), dtype=np.uint32)
         router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None

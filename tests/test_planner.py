@@ -195,6 +195,7 @@ def test_a_higher_degree_must_be_worth_its_bytes() -> None:
     assert best((1.0, 0.9), (1.3, 0.96)) == 2
     assert best((1.0, 1.0), (1.0, 1.0)) == 2
     assert best((1.0, 0.9), (0.8, 0.92), (0.79, 0.97)) == 4
+    assert best((0.031, 0.991), (0.027, 0.993), (0.0233, 0.9955)) == 3  # covtype
 
 
 def test_a_small_model_is_not_worth_an_expansion() -> None:
