@@ -53,11 +53,11 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # Rows looked at, at most; and the share of them that judges the candidates instead of placing the centers.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Centers of a candidate that are tried, at most, fewer where their Gram matrices would take more products than this, but
-# not fewer than the second number; and rows that try them.
+# Centers of a candidate that are tried, at most and at least, between them as many as have Gram matrices of so many
+# products together; and rows that try them.
 _PROBED_CENTERS: Final = 128
-_PROBE_WORK: Final = 6e10
 _LEAST_PROBED_CENTERS: Final = 32
+_PROBE_WORK: Final = 6e10
 _PROBE_ROWS: Final = 4_000
 # Rows per center below which k-means would only find the rows again.
 _ROWS_PER_CENTER: Final = 4
