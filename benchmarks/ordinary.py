@@ -222,7 +222,7 @@ def measure(problem: Problem) -> tuple[str, ...]:
         f"{ours:.3f}",
         f"{engine:.2f}, {engine / ours:.1f}",
         f"{sklearn:.0f}, {sklearn / ours:,.0f}",
-        *(f"{x:.0f}, {x / ours:,.0f}" for x in libsvm or ()),
+        *([f"{x:.0f}, {x / ours:,.0f}" for x in libsvm] or ["-"]),
     )
 
 

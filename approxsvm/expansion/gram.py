@@ -111,9 +111,10 @@ def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...], directed: boo
         spectra = {}
         power, powers = gram.copy(), np.zeros_like(gram) if directed else None
 
+        weighted = [side.rows * side.weight[:, np.newaxis] for side in (left, right)]
+
         def in_features(of_gram: FloatArray) -> FloatArray:
-            weighted = right.rows * right.weight[:, np.newaxis]
-            return (left.rows * left.weight[:, np.newaxis]).T @ (of_gram @ weighted)
+            return weighted[0].T @ (of_gram @ weighted[1])
 
         for k in range(2, LAST_DEGREE + 1):
             if k in sharpened:

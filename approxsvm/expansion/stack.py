@@ -76,6 +76,7 @@ def expand_and_certify(
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
+    directions = directions and degree == 2 and d <= MAX_FEATURES_SHARPENED
     function = DecisionFunction(model, decision)
     tell = progress or (lambda _: None)
 
@@ -104,8 +105,8 @@ def expand_and_certify(
                 ):
                     part[c] = coefficients
                 if last:
-                    return _from_moments(here, degree, moments)
-                return _from_gram(here, degree, directions and degree == 2, in_order, tell)
+                    return _from_moments(here, degree, directions, moments)
+                return _from_gram(here, degree, directions, in_order, tell)
 
         if n_centers == 1:  # the threads share the center
             sums = [about(0, lambda f, arguments: mapped_in_order(pool, f, arguments), lambda x: tell(0.3 + 0.7 * x))]
@@ -114,7 +115,7 @@ def expand_and_certify(
             for c, center_sums in mapped_in_order(pool, lambda c: about(c, _one_by_one, _ignore), range(n_centers)):
                 sums.append(center_sums)
                 tell(0.3 + 0.7 * (c + 1) / n_centers)
-    directions = directions and degree == 2 and all(center.direction is not None for center in sums)
+    directions = directions and all(center.direction is not None for center in sums)
     typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
@@ -197,23 +198,21 @@ def _from_gram(
 ) -> CenterSums:
     function = local.function
     sharpened = _sharpened(function, degree)
-    directed = directed and len(sharpened) > 0
     degree_sq, spectra, direction = gram.gram_norms(function, local.center, sharpened, directed, in_order, progress)
     moduli_sq, max_sv_norm = _moduli(local)
     path, terms = gram.sum_path(function.n_sv), np.zeros(len(degree_sq))
     return CenterSums(degree_sq, spectra, direction, path, terms, moduli_sq, max_sv_norm, function.half_sq_offset)
 
 
-def _from_moments(local: Local, degree: int, moments: list[FloatArray]) -> CenterSums:
+def _from_moments(local: Local, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
     function, d = local.function, local.function.n_features
     moduli_sq, max_sv_norm = _moduli(local)
     spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)}
-    from_3 = range(3, len(moments))
-    known = len(from_3) > 0 and all(k in spectra for k in from_3)
+    parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
     return CenterSums(
         degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),
         spectra=spectra,
-        direction=np.sum([DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in from_3], axis=0) if known else None,
+        direction=np.sum(parts, axis=0) if parts else None,
         path=2 * function.n_sv + 2,
         terms=np.array([float(len(moment)) for moment in moments]),
         moduli_sq=moduli_sq,
