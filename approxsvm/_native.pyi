@@ -41,7 +41,7 @@ class Predictor:
         bounds: bool = False,
         labels: bool = False,
         exact: bool = False,
-        row_error: float = 0.0,
+        row_errors: npt.NDArray[np.float64] | None = None,
     ) -> Any: ...
     def csr(
         self,
@@ -52,7 +52,7 @@ class Predictor:
         bounds: bool = False,
         labels: bool = False,
         exact: bool = False,
-        row_error: float = 0.0,
+        row_errors: npt.NDArray[np.float64] | None = None,
     ) -> Any: ...
     def one(self, row: npt.NDArray[Any]) -> float: ...
 

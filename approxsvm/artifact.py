@@ -24,7 +24,7 @@ from approxsvm.heads import Heads
 from approxsvm.kernel_model import Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 4
+VERSION: Final = 5
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
@@ -34,6 +34,8 @@ MAX_LABELS: Final = 1 << 10
 MAX_INPUT_SCALE: Final = 2.0**100
 MAX_OUTPUT_SCALE: Final = 2.0**1000
 MAX_CHECK_ROWS: Final = 16
+# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
+NEAR_TIE: Final = 1e-10
 ROUTER_WIDTH: Final = 16
 MAX_GROUP_PANELS: Final = 256
 
@@ -94,7 +96,9 @@ SECTIONS: Final[tuple[str, ...]] = (
     "varying",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
-DECISION_NUMBERS: Final = np.dtype([("intercept", "<f8"), ("total", "<f8"), ("sum_moduli", "<f8")])
+DECISION_NUMBERS: Final = np.dtype(
+    [("intercept", "<f8"), ("total", "<f8"), ("sum_moduli", "<f8"), ("value_error", "<f8")]
+)
 EXPANSION_NUMBERS: Final = np.dtype(
     [
         ("constant", "<f8"),
@@ -274,6 +278,18 @@ class Artifact(SealedBytes):
     def decision_numbers(self) -> npt.NDArray[np.void]:
         """Intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
+
+    def feels_error(self, mapped: npt.NDArray[np.float64], errors: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Which mapped rows are so far from what is meant that a label, or a value's tolerance, may depend on it.
+
+        A row that is off by e changes a value by at most A1 sqrt(2 gamma / exp(1)) e; labels are promised down to
+        NEAR_TIE A1.
+        """
+        slope = math.sqrt(2.0 * self.header["gamma"] / math.e)
+        largest = float(self.decision_numbers()["sum_moduli"].max())
+        return np.asarray(
+            (errors * slope > 0.2 * NEAR_TIE) | (errors * slope * largest > 0.2 * self.header["tolerance"])
+        )
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
         """What belongs to each expansion, shape (n_centers * n_decisions,) (models/FORMAT.md, "expansions")."""

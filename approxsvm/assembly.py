@@ -149,6 +149,7 @@ def build(
     header = _header(model, mode, frame, tolerance)
     decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
+    decisions["value_error"] = model.value_error
     with np.errstate(over="ignore"):  # infinity is refused below
         for k in range(model.n_decisions):
             decisions["sum_moduli"][k] = float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,22 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.artifact import NEAR_TIE
 from approxsvm.ensemble import Ensemble
 from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import InputError
-from approxsvm.estimators import CompiledModel, CompiledSVC, proven
-from approxsvm.heads import Heads, certified_class
+from approxsvm.estimators import CompiledModel, proven
+from approxsvm.heads import certified_class
 from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
+from approxsvm.readers.pipeline import sklearn_class
 from approxsvm.report import STAGES, shown
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 # Rows that the source's arithmetic is timed and judged on at a time.
 _BLOCK_ROWS = 512
 _BLOCK_VECTORS = 4096
-# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
-NEAR_TIE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -119,22 +121,23 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     values, bounds, stages = compiled._evaluate_checked(rows, bounds=True)
     ours = time.perf_counter() - start
     start = time.perf_counter()
-    exact = exact_decision_values(model, rows)
+    judged = judge(against, model, rows)
     theirs = time.perf_counter() - start
 
+    exact, slack = judged.values, judged.slack
     values, bounds = values.reshape(exact.shape), bounds.reshape(exact.shape)
-    scale = _scale(model)
-    slack = _slack(model, exact)
     known = np.isfinite(bounds)  # of several classes some pairs are never evaluated
     errors = np.abs(values - exact)
-    differ, near_ties = _labels_that_differ(compiled, rows, model.heads, exact, NEAR_TIE * scale)
+    differ = np.zeros(len(exact), bool)
+    if judged.labels is not None:
+        differ = (compiled.predict(rows) != judged.labels) & judged.certain
     counts = np.bincount(stages, minlength=len(STAGES))
     tolerance = float(compiled.artifact.header["tolerance"])
     excess = np.where(known, np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000), 0.0)
     return Verification(
         n_rows=len(values),
         label_differences=None if model.task == "regression" else int(differ.sum()),
-        near_ties=int(near_ties.sum()),
+        near_ties=int((~judged.certain).sum()),
         bound_violations=int((known & (errors > bounds + slack)).any(axis=1).sum()),
         tolerance=tolerance,
         tolerance_violations=int((errors > tolerance + slack).any(axis=1).sum()),
@@ -148,13 +151,15 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     )
 
 
-def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any) -> FloatArray:
+def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any, mapped: Any = None) -> FloatArray:
     """Decision values by the definition in float64: differences first, so that nothing cancels.
 
     Parameters
     ----------
     model : KernelModel or QuadraticModel
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+    mapped : ndarray or sparse array of shape (n_rows, n_features), optional
+        The same rows as the kernel sees them; made by the model's own input map when left out.
 
     Returns
     -------
@@ -165,17 +170,118 @@ def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any) -> Flo
     if isinstance(model, KernelModel):
         coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     for start in range(0, rows.shape[0], _BLOCK_ROWS):
-        part = rows[start : start + _BLOCK_ROWS]
+        block = slice(start, start + _BLOCK_ROWS)
+        part = rows[block] if mapped is None else mapped[block]
         dense = (part if isinstance(part, np.ndarray) else part.toarray()).astype(np.float64)
-        if model.input_map is not None:
+        if model.input_map is not None and mapped is None:
             dense = model.input_map.apply(dense)
-        block = slice(start, start + len(dense))
         if isinstance(model, QuadraticModel):
             values[block] = model.decision_function(dense)
         else:
             assert coefficients is not None
             values[block] = _kernel_sums(model, coefficients, dense) + model.intercept
     return values
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the source says of some rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_decisions)
+        Its decision values by the definition, at rows that its own transformers have made.
+    slack : ndarray of shape (n_rows, n_decisions)
+        What float64 may have changed in them.
+    labels : ndarray of shape (n_rows,), or None
+        By the source's own ``predict`` where it has one, else by the values; None for a regression.
+    certain : ndarray of shape (n_rows,), bool
+        Whether float64 can tell the label.
+    """
+
+    values: FloatArray
+    slack: FloatArray
+    labels: npt.NDArray[Any] | None
+    certain: npt.NDArray[np.bool_]
+
+
+def judge(against: Any, model: KernelModel | QuadraticModel, rows: Any) -> Judgement:
+    """Ask the source itself: its own transformers and its own labels, and the exact function of its parameters.
+
+    Parameters
+    ----------
+    against : fitted estimator, KernelModel, QuadraticModel, or path
+    model : KernelModel or QuadraticModel
+        What `against` was read as.
+    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+
+    Returns
+    -------
+    Judgement
+    """
+    rows = rows.astype(np.float64)
+    moved: FloatArray = np.zeros((rows.shape[0], 1))
+    mapped = None
+    if model.input_map is not None:
+        mapped = _own_rows(against, model, rows)
+        errors = model.input_map.source_rounding(rows)[:, np.newaxis]
+        moved = _moved(model, mapped, errors)
+    values = exact_decision_values(model, rows, mapped)
+    near = NEAR_TIE * _scale(model) + moved + np.zeros_like(values)
+    slack = _slack(model, values) + moved
+    if model.task == "regression":
+        return Judgement(values, slack, None, np.abs(values[:, 0]) > near[:, 0])
+    own = _own_predictions(against, rows)
+    if model.task == "one_class":
+        labels = np.where(values[:, 0] > 0, 1, -1) if own is None else own
+        return Judgement(values, slack, labels, np.abs(values[:, 0]) > near[:, 0])
+    classes, certain = certified_class(model.heads, values, near)
+    return Judgement(values, slack, model.labels[classes] if own is None else own, certain)
+
+
+def _own_predictions(against: Any, rows: Any) -> npt.NDArray[Any] | None:
+    """What the source predicts; None where it is numbers and not an estimator."""
+    if not hasattr(against, "predict"):
+        return None
+    return np.asarray(against.predict(_named(against, rows)))
+
+
+def _own_rows(source: Any, model: KernelModel | QuadraticModel, rows: Any) -> Any:
+    """Rows as the kernel of the source sees them, by its own transformers where it has some."""
+    for inner in ("best_estimator_", "regressor_"):
+        if hasattr(source, inner):
+            return _own_rows(getattr(source, inner), model, rows)
+    if hasattr(source, "calibrated_classifiers_"):
+        return _own_rows(source.calibrated_classifiers_[0].estimator, model, rows)
+    if sklearn_class(source) == "Pipeline":
+        n_last = 2 if len(source) > 1 and sklearn_class(source[-2]) == "Nystroem" else 1
+        front = source[:-n_last]
+        if len(front):
+            rows = np.asarray(front.transform(_named(front, rows)), dtype=np.float64)
+        return rows if n_last == 2 else _own_rows(source[-1], model, rows)
+    own = model if source is model or isinstance(source, (str, os.PathLike)) else read_any(source)
+    assert isinstance(own, (KernelModel, QuadraticModel))
+    return rows if own.input_map is None else own.input_map.apply(rows)
+
+
+def _named(estimator: Any, rows: Any) -> Any:
+    """Rows with the column names that an estimator was fitted with."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return rows
+    from pandas import DataFrame  # the estimator has seen a data frame
+
+    return DataFrame(rows if isinstance(rows, np.ndarray) else rows.toarray(), columns=names)
+
+
+def _moved(model: KernelModel | QuadraticModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+    """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
+    if isinstance(model, KernelModel):
+        return np.asarray(_scale(model) * math.sqrt(2.0 * model.gamma / math.e) * errors)
+    norms = np.linalg.norm(mapped if isinstance(mapped, np.ndarray) else mapped.toarray(), axis=1)[:, np.newaxis]
+    quadratic = 0.0 if model.quadratic is None else np.linalg.norm(model.quadratic, axis=(1, 2))
+    moved: FloatArray = errors * (np.linalg.norm(model.linear, axis=1) + quadratic * (2 * norms + errors))
+    return moved
 
 
 def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray) -> FloatArray:
@@ -207,29 +313,13 @@ def _scale(model: KernelModel | QuadraticModel) -> float:
 
 
 def _slack(model: KernelModel | QuadraticModel, exact: FloatArray) -> FloatArray:
-    """The exact values are computed too: allow them the rounding of a float64 sum, and of what maps raw rows."""
+    """The exact values are computed too: allow them the rounding of a float64 sum."""
     n_terms = model.n_sv if isinstance(model, KernelModel) else model.n_features
-    mapped = 0.0 if model.input_map is None else 2.0**-40 * float(np.abs(exact).max())
     moduli = np.full(exact.shape, _scale(model))
     if isinstance(model, QuadraticModel):
         moduli = moduli + np.abs(exact)
-    slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact) + mapped
+    slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
     return slack
-
-
-def _labels_that_differ(
-    compiled: Any, rows: Any, heads: Heads, exact: FloatArray, near: float
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Rows whose label is not the exact one, and rows of which float64 cannot tell it."""
-    if isinstance(compiled, CompiledSVC):
-        expected, certain = certified_class(heads, exact, np.full(exact.shape, near))
-        differ = np.asarray(compiled.predicted_classes(rows) != expected)
-    else:
-        certain = np.abs(exact[:, 0]) > near
-        differ = np.zeros(len(exact), bool)
-        if compiled.artifact.task == "one_class":
-            differ = np.asarray((compiled.predict(rows) > 0) != (exact[:, 0] > 0))
-    return np.asarray(differ & certain), ~certain
 
 
 def _proven(compiled: CompiledModel, values: FloatArray, bounds: FloatArray, stages: Any) -> npt.NDArray[np.bool_]:

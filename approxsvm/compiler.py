@@ -27,6 +27,8 @@ from approxsvm.readers import read_any
 Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
 DEFAULT_SHARE_OF_RANGE = 1e-3
+# Rows that show how well float64 can scale rows.
+_TYPICAL_ROWS = 256
 
 
 def compile(
@@ -137,9 +139,9 @@ def compile(
         if isinstance(one, QuadraticModel):
             return quadratic_artifact.pack(one, mode)
         assembly.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
-        mapped = rows if rows is None or one.input_map is None else one.input_map.apply(rows)
+        mapped, row_error = _mapped(one, rows)
         with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
-            return _build(one, mapped, mode, center, tolerance, limits, progress or _ignore)
+            return _build(one, mapped, mode, center, tolerance, limits, progress or _ignore, row_error)
 
     artifact: Any
     if isinstance(source, Ensemble):
@@ -197,10 +199,12 @@ def _build(
     tolerance: float | None,
     limits: planner.Limits,
     progress: Progress,
+    row_error: float,
 ) -> Artifact:
     center = taylor.choose_center(model, choice)
     frame = assembly.Frame(center, choice, *taylor.sv_norms(model, center))
-    promise = _promise(model, mode, tolerance)
+    least = least_tolerance(model, row_error)
+    promise = _promise(model, mode, tolerance, least)
     plan = planner.Plan(None, "")
     # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
     bare = replace(model, input_map=None, heads=Heads(), feature_names=None)
@@ -209,7 +213,7 @@ def _build(
     expanded = None
     if plan.candidate is None:
         mode = "exact"
-        promise = max(promise, least_tolerance(model))
+        promise = max(promise, least)
     else:
         expanded = planner.build_expanded(bare, plan.candidate, mode, partial(progress, "Expanding"))
     return assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
@@ -220,11 +224,27 @@ def _check_size(data: bytes, limits: planner.Limits) -> None:
         raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
 
 
-def _promise(model: KernelModel, mode: Mode, tolerance: float | None) -> float:
+def _mapped(model: KernelModel, rows: Any) -> tuple[Any, float]:
+    """Sample rows as the kernel sees them, and how far float64 may have them from what is meant.
+
+    Where there are no rows, those that are mapped to support vectors stand in for them.
+    """
+    if model.input_map is None:
+        return rows, 0.0
+    if rows is None:
+        typical = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
+        typical = typical[np.isfinite(typical).all(axis=1)]
+        return None, float(model.input_map.mapped_with_errors(typical, exactly=True)[1].max(initial=0.0))
+    some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
+    return model.input_map.apply(rows), float(
+        model.input_map.mapped_with_errors(some, exactly=True)[1].max(initial=0.0)
+    )
+
+
+def _promise(model: KernelModel, mode: Mode, tolerance: float | None, least: float) -> float:
     """What was asked for, else labels alone, or a share of the range of a regression's values."""
-    least = least_tolerance(model)
     if tolerance is not None:
-        _check_tolerance(tolerance, least)
+        _check_tolerance(tolerance, least, model.input_map is not None)
         return float(tolerance)
     if model.task != "regression" or mode == "approximate":
         return np.inf
@@ -268,9 +288,10 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _check_tolerance(tolerance: float, least: float) -> None:
+def _check_tolerance(tolerance: float, least: float, has_map: bool) -> None:
     if not tolerance >= least:
-        raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for this model")
+        what = "this model and the steps in front of it" if has_map else "this model"
+        raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for {what}")
 
 
 def _check_labels(model: KernelModel | QuadraticModel) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from approxsvm import _native
 from approxsvm.artifact import Artifact
-from approxsvm.errors import UnsortedIndicesError
+from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.expansion.validity import row_norms
 from approxsvm.heads import (
     Probability,
@@ -164,25 +164,50 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if self.artifact.input_map is None and rows.dtype in _NATIVE_DTYPES:
             return self._evaluate_rows(rows, options)
         pieces = chunks(rows.shape[0], max(self.n_features_in_, self.artifact.n_features))
-        parts = [self._evaluate_piece(rows[piece], options) for piece in pieces]
+        parts = [self._evaluate_piece(rows[piece], options, piece.start) for piece in pieces]
         if bounds:
             return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
         return np.concatenate(parts)
 
-    def _evaluate_piece(self, rows: Any, options: dict[str, Any]) -> Any:
+    def _evaluate_piece(self, rows: Any, options: dict[str, Any], first_row: int) -> Any:
         if rows.dtype not in _NATIVE_DTYPES:
             rows = rows.astype(np.float64)
         if self.artifact.input_map is None:
             return self._evaluate_rows(rows, options)
-        return self._evaluate_mapped(rows, options)
+        return self._evaluate_mapped(rows, options, first_row)
 
-    def _evaluate_mapped(self, rows: Any, options: dict[str, Any]) -> Any:
-        """Rows as the source takes them: mapped in float64, what that may cost in accuracy in every bound."""
-        assert self.artifact.input_map is not None
-        check_finite(rows)
-        mapped = self.artifact.input_map.apply(rows)
-        row_error = float(self.artifact.input_map.rounding(rows).max(initial=0.0))
-        return self._evaluate_rows(mapped, options | {"row_error": row_error})
+    def _evaluate_mapped(self, rows: Any, options: dict[str, Any], first_row: int) -> Any:
+        """Rows as the source takes them: mapped in float64, what that may cost in accuracy in every bound.
+
+        Where the error of a row's map could decide its label, or use up the tolerance, projections are summed again as
+        if in twice the precision. Should even that leave a value out of its tolerance, there is no right answer.
+        """
+        input_map, tolerance = self.artifact.input_map, float(self.artifact.header["tolerance"])
+        check_finite(rows, first_row)
+        mapped, errors = input_map.mapped_with_errors(rows, first_row=first_row)
+        if input_map.has_projection:
+            coarse = np.flatnonzero(self.artifact.feels_error(mapped, errors))
+            if len(coarse):
+                mapped[coarse], errors[coarse] = input_map.mapped_with_errors(rows[coarse], exactly=True)
+        result = self._evaluate_rows(mapped, options | {"row_errors": errors})
+        if np.isfinite(tolerance):
+            open_rows = np.flatnonzero(self.artifact.feels_error(mapped, errors))
+            if len(open_rows):
+                self._check_tolerance(mapped, errors, open_rows, tolerance, first_row)
+        return result
+
+    def _check_tolerance(
+        self, mapped: FloatArray, errors: FloatArray, open_rows: Any, tolerance: float, first_row: int
+    ) -> None:
+        options = {"bounds": True, "labels": False, "exact": True, "row_errors": errors[open_rows]}
+        bounds = self._evaluate_rows(mapped[open_rows], options)[1]
+        bounds = bounds if bounds.ndim == 1 else bounds.max(axis=1)
+        if (bounds > tolerance).any():
+            worst = int(np.argmax(bounds))
+            raise InputError(
+                f"row {first_row + int(open_rows[worst])}: float64 scales this row to within {errors[open_rows[worst]]:.3g} only, so "
+                f"its value is certain to {bounds[worst]:.3g} and not to the tolerance of {tolerance:.3g}"
+            )
 
     def _evaluate_rows(self, rows: Any, options: dict[str, Any]) -> Any:
         threads = n_threads(self.n_jobs)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
+import struct
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from approxsvm import heads as head_types
 from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.heads import Heads
-from approxsvm.input_map import InputMap
+from approxsvm.input_map import AFFINE_PARTS, Affine, InputMap, Projection
 
 _KINDS: Final = {
     kind.__name__: kind
@@ -85,16 +86,27 @@ def _restored(value: Any) -> Any:
     return kind(**arguments)
 
 
+# An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
+_HEADER: Final = struct.Struct("<IIQ")  # selected columns, stages, raw features
+_STAGE: Final = struct.Struct("<IIQ")  # kind, parts that are there, features that come out
+_AFFINE, _PROJECTION = 0, 1
+
+
 def pack_input_map(input_map: InputMap) -> bytes:
-    """As an uncompressed .npz archive, which NumPy writes the same every time."""
-    arrays = {
-        field.name: np.asarray(getattr(input_map, field.name))
-        for field in fields(input_map)
-        if field.name != "feature_names" and getattr(input_map, field.name) is not None
-    }
-    file = io.BytesIO()
-    np.savez(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
+    """As fixed-width numbers (models/FORMAT.md, "input_map")."""
+    columns = input_map.columns.astype("<u4").tobytes()
+    pieces = [_HEADER.pack(len(input_map.columns), len(input_map.stages), input_map.n_raw_features)]
+    pieces.append(columns + bytes(-len(columns) % 8))
+    for stage in input_map.stages:
+        if isinstance(stage, Affine):
+            arrays = [getattr(stage, name) for name in AFFINE_PARTS]
+            present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
+            pieces.append(_STAGE.pack(_AFFINE, present, stage.n_outputs))
+        else:
+            arrays = [stage.center, stage.matrix, stage.bias, stage.bias_error]
+            pieces.append(_STAGE.pack(_PROJECTION, 0, stage.n_outputs))
+        pieces += [values.astype("<f8").tobytes() for values in arrays if values is not None]
+    return b"".join(pieces)
 
 
 def unpack_input_map(content: bytes, n_raw_features: int | None, n_features: int) -> InputMap:
@@ -106,19 +118,61 @@ def unpack_input_map(content: bytes, n_raw_features: int | None, n_features: int
         The bytes are something else, or do not suit the model.
     """
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
-        arrays["n_raw_features"] = int(arrays["n_raw_features"])
-        found = InputMap(**arrays)
-        if n_raw_features is None:
-            n_raw_features = found.n_raw_features
-        if (found.n_raw_features, found.n_features) != (n_raw_features, n_features):
-            raise ValueError(
-                f"it maps {found.n_raw_features} to {found.n_features} features, "
-                f"but the model has {n_raw_features} and {n_features}"
-            )
-    except ApproxSVMError as error:
+        found = _InputMapReader(content).read()
+    except (ApproxSVMError, struct.error) as error:
         raise ArtifactError(f"section input_map cannot be read: {error}") from None
-    except Exception as error:  # zipfile and NumPy have many ways to say that bytes are broken
-        raise ArtifactError(f"section input_map cannot be read: {type(error).__name__}: {error}") from None
+    if n_raw_features is None:
+        n_raw_features = found.n_raw_features
+    if (found.n_raw_features, found.n_features) != (n_raw_features, n_features):
+        raise ArtifactError(
+            f"section input_map cannot be read: it maps {found.n_raw_features} to {found.n_features} features, "
+            f"but the model has {n_raw_features} and {n_features}"
+        )
     return found
+
+
+class _InputMapReader:
+    """Takes numbers off the front; nothing is allocated that the bytes do not hold."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def read(self) -> InputMap:
+        n_columns, n_stages, n_raw = self._take(_HEADER)
+        columns = np.frombuffer(self._bytes(4 * n_columns), "<u4").astype(np.intp)
+        if any(self._bytes(-4 * n_columns % 8)):
+            raise ArtifactError("the padding behind the columns is not zero")
+        if not 1 <= n_raw <= 1 << 20 or n_stages > len(self._content) // _STAGE.size:
+            raise ArtifactError(f"it says {n_raw} raw features and {n_stages} stages")
+        stages: list[Affine | Projection] = []
+        n = n_columns
+        for _ in range(n_stages):
+            stages.append(self._stage(n))
+            n = stages[-1].n_outputs
+        if self._at != len(self._content):
+            raise ArtifactError(f"it ends at byte {self._at} of {len(self._content)}")
+        return InputMap(n_raw, columns, tuple(stages))
+
+    def _stage(self, n: int) -> Affine | Projection:
+        kind, present, n_outputs = self._take(_STAGE)
+        if kind == _AFFINE and n_outputs == n and present < 1 << len(AFFINE_PARTS):
+            wanted = [name for k, name in enumerate(AFFINE_PARTS) if present >> k & 1]
+            return Affine(n, **{name: self._numbers(n) for name in wanted})
+        if kind == _PROJECTION and present == 0 and n_outputs <= 1 << 20:
+            center, matrix = self._numbers(n), self._numbers(n * n_outputs).reshape(n, n_outputs)
+            return Projection(center, matrix, self._numbers(n_outputs), self._numbers(n_outputs))
+        raise ArtifactError(f"a stage of kind {kind} with parts {present} turns {n} features into {n_outputs}")
+
+    def _take(self, numbers: struct.Struct) -> tuple[int, ...]:
+        return numbers.unpack(self._bytes(numbers.size))
+
+    def _numbers(self, n: int) -> npt.NDArray[np.float64]:
+        return np.frombuffer(self._bytes(8 * n), "<f8").astype(np.float64)
+
+    def _bytes(self, n: int) -> bytes:
+        piece = self._content[self._at : self._at + n]
+        if len(piece) < n:
+            raise ArtifactError(f"it has {len(self._content)} bytes, but needs {self._at + n}")
+        self._at += n
+        return piece

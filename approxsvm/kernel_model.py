@@ -58,6 +58,9 @@ class KernelModel:
         What the source makes of decision values: labels, scores, probabilities.
     input_map : InputMap, optional
         How raw rows become rows of `n_features` columns; they are the same without.
+    value_error : array of shape (n_decisions,), optional
+        How far, at any row, these decision functions may be from the source's over the real numbers: what its reader
+        rounded. Zero when left out; part of every bound.
 
     Raises
     ------
@@ -77,6 +80,7 @@ class KernelModel:
     first_index: int = 1
     heads: Heads = field(default_factory=Heads)
     input_map: InputMap | None = None
+    value_error: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         """Convert and check once, so that nobody has to check again."""
@@ -101,6 +105,8 @@ class KernelModel:
         n_decisions = n_classes * (n_classes - 1) // 2 if n_classes else 1
         if self.intercept.shape != (n_decisions,):
             raise ModelFormatError(f"intercept has shape {self.intercept.shape}, expected {(n_decisions,)}")
+        if self.value_error.shape != (n_decisions,) or not (self.value_error >= 0).all():
+            raise ModelFormatError(f"value_error is {self.value_error}, expected {n_decisions} numbers of at least 0")
         if not (np.isfinite(self.gamma) and self.gamma >= 0):
             raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number of at least 0")
         if self.input_map is not None and self.input_map.n_features != self.n_features:
@@ -112,7 +118,8 @@ class KernelModel:
         if self.first_index not in (0, 1):
             raise ModelFormatError(f"first_index is {self.first_index}, but must be 0 or 1")
         stored = self.support_vectors if isinstance(self.support_vectors, np.ndarray) else self.support_vectors.data
-        for name, values in (("support_vectors", stored), ("dual_coef", self.dual_coef), ("intercept", self.intercept)):
+        numbers = {"support_vectors": stored} | {k: getattr(self, k) for k in ("dual_coef", "intercept", "value_error")}
+        for name, values in numbers.items():
             if not np.isfinite(values).all():
                 raise ModelFormatError(f"{name} holds NaN or infinity")
         self.heads.check(self.task, n_classes)
@@ -124,9 +131,12 @@ class KernelModel:
             "dual_coef": np.atleast_2d(_float64(self.dual_coef, "dual_coef")),
             "intercept": np.atleast_1d(_float64(self.intercept, "intercept")),
             "gamma": float(self.gamma),
+            "value_error": np.atleast_1d(_float64(self.value_error, "value_error")),
             "labels": np.asarray(self.labels),
             "n_support": np.asarray(self.n_support, dtype=np.int64),
         }
+        if len(converted["value_error"]) == 0:
+            converted["value_error"] = np.zeros_like(converted["intercept"])
         for name, value in converted.items():
             object.__setattr__(self, name, value)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import container, extras, packing
-from approxsvm.artifact import MAX_FEATURES, MAX_LABELS, Mode, SealedBytes
+from approxsvm.artifact import MAX_FEATURES, MAX_LABELS, NEAR_TIE, Mode, SealedBytes
 from approxsvm.errors import ApproxSVMError, ArtifactError, UnsupportedModelError
 from approxsvm.heads import Heads
 from approxsvm.input_map import InputMap
@@ -114,6 +114,10 @@ class QuadraticArtifact(SealedBytes):
     def center(self) -> npt.NDArray[np.float32]:
         """The origin."""
         return np.zeros(self.n_features, np.float32)
+
+    def feels_error(self, mapped: npt.NDArray[np.float64], errors: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Which mapped rows are so far from what is meant, relative to their norm, that a label may depend on it."""
+        return np.asarray(errors > 0.1 * NEAR_TIE * np.linalg.norm(mapped, axis=1))
 
     def decision_numbers(self) -> dict[str, npt.NDArray[np.float64]]:
         """The source's intercepts."""

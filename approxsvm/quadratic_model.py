@@ -235,7 +235,9 @@ def from_support_vectors(machine: KernelModel, *, degree: int, gamma: float, coe
         linear=linear * powers[1],
         quadratic=quadratic,
         labels=machine.labels,
-        constant_error=path * (abs(powers[0]) * moduli[0] + np.abs(machine.intercept)) + 2.0**-1000,
+        constant_error=path * (abs(powers[0]) * moduli[0] + np.abs(machine.intercept))
+        + machine.value_error
+        + 2.0**-1000,
         linear_error=path * abs(powers[1]) * moduli[1] + 2.0**-1000,
         quadratic_error=path * abs(powers[2]) * moduli[2] + 2.0**-1000,
         source=machine.source,

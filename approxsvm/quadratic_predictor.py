@@ -46,10 +46,10 @@ class QuadraticPredictor:
         bounds: bool = False,
         labels: bool = False,
         exact: bool = False,
-        row_error: float = 0.0,
+        row_errors: FloatArray | None = None,
     ) -> Any:
         """As `_native.Predictor.dense`; BLAS has threads of its own, and `exact` is always."""
-        values, errors, stages = self._all_rows(rows, row_error)
+        values, errors, stages = self._all_rows(rows, row_errors)
         for stage, count in enumerate(np.bincount(stages, minlength=N_STAGES)):
             self.counts[stage] += int(count)
         if labels:
@@ -85,45 +85,50 @@ class QuadraticPredictor:
             raise InputError(f"the row is {row.dtype} of shape {row.shape}, expected float32 or float64 and ({d},)")
         return float(self.dense(row.reshape(1, d), 1, labels=self.model.n_decisions > 1)[0])
 
-    def _all_rows(self, rows: Any, row_error: float) -> tuple[FloatArray, FloatArray, npt.NDArray[np.uint8]]:
+    def _all_rows(
+        self, rows: Any, row_errors: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.uint8]]:
         n_rows, model = rows.shape[0], self.model
         values, bounds = np.empty((2, n_rows, model.n_decisions))
         stages = np.full(n_rows, _FORM, np.uint8)
+        moved = np.zeros(n_rows) if row_errors is None else row_errors
         for part in chunks(n_rows, model.n_features):
             block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
             check_finite(block)
             z = np.ascontiguousarray(block, dtype=np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
-                values[part], bounds[part] = model.decision_function(z), self._bounds(z, row_error)
-                stages[part] = self._settle(z, values[part], bounds[part], row_error)
+                values[part], bounds[part] = model.decision_function(z), self._bounds(z, moved[part])
+                stages[part] = self._settle(z, values[part], bounds[part], moved[part])
         bounds[np.isnan(bounds)] = np.inf
         return values, bounds, stages
 
-    def _bounds(self, z: FloatArray, row_error: float) -> FloatArray:
+    def _bounds(self, z: FloatArray, row_errors: FloatArray) -> FloatArray:
         model, d = self.model, self.model.n_features
         norms = np.sqrt(np.einsum("ij,ij->i", z, z))[:, np.newaxis] * (1 + (d + 4) * UNIT_ROUNDOFF)
         total = np.abs(model.constant) + self._linear_norms * norms + self._quadratic_norms * norms**2
         path = 1.01 * (2 * d + 8) * UNIT_ROUNDOFF
         terms = model.constant_error + model.linear_error * norms + model.quadratic_error * norms**2
-        result: FloatArray = (path * total + terms + self._moved(norms, row_error)) * (1 + 1e-9) + 2.0**-1000
+        result: FloatArray = (path * total + terms + self._moved(norms, row_errors[:, np.newaxis])) * (
+            1 + 1e-9
+        ) + 2.0**-1000
         return result
 
-    def _moved(self, norms: FloatArray, row_error: float) -> FloatArray:
-        """What the value changes when a row moves by `row_error`."""
-        result: FloatArray = row_error * (self._linear_norms + self._quadratic_norms * (2 * norms + row_error))
+    def _moved(self, norms: FloatArray, row_errors: FloatArray) -> FloatArray:
+        """What values change when rows move by `row_errors`; both of shape (n_rows, 1)."""
+        result: FloatArray = row_errors * (self._linear_norms + self._quadratic_norms * (2 * norms + row_errors))
         return result
 
-    def _settle(self, z: FloatArray, values: FloatArray, bounds: FloatArray, row_error: float) -> Any:
+    def _settle(self, z: FloatArray, values: FloatArray, bounds: FloatArray, row_errors: FloatArray) -> Any:
         """Evaluate the rows of open sign by the definition, in place; returns every row's stage."""
         stages = np.full(len(z), _FORM, np.uint8)
         if self.model.machine is None or self.model.task == "regression":
             return stages
         for row in np.flatnonzero(~(np.abs(values) > bounds).all(axis=1)):
             stages[row] = _DEFINITION
-            values[row], bounds[row] = self._by_definition(z[row], row_error)
+            values[row], bounds[row] = self._by_definition(z[row], row_errors[row : row + 1])
         return stages
 
-    def _by_definition(self, z: FloatArray, row_error: float) -> tuple[FloatArray, FloatArray]:
+    def _by_definition(self, z: FloatArray, row_error: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum_i a_i K(x_i, z) + intercept, term after term."""
         machine, kernel = self.model.machine, self.model.kernel
         assert machine is not None
@@ -132,7 +137,7 @@ class QuadraticPredictor:
         powers = (kernel.gamma * products + kernel.coef0) ** kernel.degree
         moduli = abs(kernel.gamma) * np.linalg.norm(vectors, axis=1) * np.linalg.norm(z) + abs(kernel.coef0)
         values, bounds = np.empty((2, machine.n_decisions))
-        moved = self._moved(np.array([[np.linalg.norm(z)]]), row_error)[0]
+        moved = self._moved(np.array([[np.linalg.norm(z)]]), row_error[:, np.newaxis])[0] + machine.value_error
         for k in range(machine.n_decisions):
             a = machine.coefficients(k)
             used = a != 0

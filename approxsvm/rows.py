@@ -30,8 +30,8 @@ def is_plain_matrix(X: Any, n_features: int) -> bool:
     )
 
 
-def check_finite(rows: Any) -> None:
-    """Refuse NaN and infinity, naming the first place.
+def check_finite(rows: Any, first_row: int = 0) -> None:
+    """Refuse NaN and infinity, naming the first place; rows are counted from `first_row`.
 
     Raises
     ------
@@ -43,4 +43,4 @@ def check_finite(rows: Any) -> None:
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         row, column = map(int, np.argwhere(~np.isfinite(dense))[0])
         what = "NaN" if np.isnan(dense[row, column]) else "infinity"
-        raise InputError(f"Input X contains {what}. (row {row}, column {column})")
+        raise InputError(f"Input X contains {what}. (row {first_row + row}, column {column})")

@@ -295,12 +295,17 @@ def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, uni
     return math.inf, math.inf
 
 
-def least_tolerance(model: KernelModel) -> float:
-    """The closest to the exact decision values that float64 arithmetic can be sure to come, with room for rounding."""
+def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
+    """The closest to the exact decision values that float64 arithmetic can be sure to come, with room for rounding.
+
+    `row_error` is how far, in Euclidean distance, rows may be from what is meant.
+    """
     with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
         sum_moduli = max(float(np.abs(model.coefficients(k)).sum()) for k in range(model.n_decisions))
     path = model.n_sv + model.n_features + 20
-    return 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max()) + 2.0**-1000
+    rounding = 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max())
+    moved = sum_moduli * math.sqrt(2.0 * model.gamma / math.e) * row_error
+    return rounding + 2.0 * (float(model.value_error.max()) + moved) + 2.0**-1000
 
 
 def _growth(radius_sq: float) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from approxsvm import compensated
+from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import FloatArray, KernelModel
@@ -19,6 +23,12 @@ from approxsvm.readers.support_vector_machines import (
     require_fitted,
     with_kernel,
 )
+
+# exp(-r^2 / 2) changes by at most 1 / sqrt(e) per unit of distance.
+KERNEL_SLOPE = 0.607
+# A factor rounded to float64, and a product with it.
+_ROUNDED = 3 * UNIT_ROUNDOFF
+_UP = 1.0 + 2.0**-30
 
 
 def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | QuadraticModel:
@@ -41,6 +51,8 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | QuadraticModel
 def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
     """Read the mean prediction of a fitted GaussianProcessRegressor.
 
+    The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) over the real numbers.
+
     Kernels built of ConstantKernel, RBF and WhiteKernel by sums and products with one RBF in all. Length scales per
     feature become an input map, and the support vectors are divided by them.
     """
@@ -50,33 +62,42 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
     if terms.length_scale is None:
         raise UnsupportedModelError(f"the kernel of this {name} is {estimator.kernel_}: there is no RBF in it")
     rows = np.asarray(estimator.X_train_, dtype=np.float64)
-    alpha = _one_target(estimator.alpha_, name)
-    deviation = float(np.ravel(estimator._y_train_std)[0])
-    mean = float(np.ravel(estimator._y_train_mean)[0])
+    alpha = [_fraction(a) for a in _one_target(estimator.alpha_, name)]
+    deviation, mean = (_fraction(np.ravel(v)[0]) for v in (estimator._y_train_std, estimator._y_train_mean))
+    exact_coef = [deviation * terms.rbf * a for a in alpha]
+    exact_intercept = mean + deviation * terms.constant * sum(alpha, Fraction(0))
+    dual_coef, intercept = np.array([float(a) for a in exact_coef]), float(exact_intercept)
+    rounded = sum((abs(a - Fraction(b)) for a, b in zip(exact_coef, dual_coef.tolist(), strict=True)), Fraction(0))
+    rounded += abs(exact_intercept - Fraction(intercept))
     lengths = np.ravel(np.asarray(terms.length_scale, dtype=np.float64))
     names = feature_names(estimator)
     input_map, gamma = None, 0.5
     if len(lengths) == 1:
         gamma = 0.5 / float(lengths[0]) ** 2
+        # Two roundings of gamma, and t exp(-t) <= 1/e.
+        kernel_errors = np.full(len(rows), 2.01 * UNIT_ROUNDOFF / math.e)
     else:
-        input_map = InputMap.identity(rows.shape[1], names).then_divide(0.0, lengths)
-        rows = input_map.apply(rows)
+        input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)
+        rows, moved = input_map.mapped_with_errors(rows)
+        kernel_errors = KERNEL_SLOPE * moved
     return KernelModel(
         task="regression",
         support_vectors=rows,
-        dual_coef=deviation * terms.rbf * alpha,
-        intercept=np.array([mean + deviation * terms.constant * float(alpha.sum())]),
+        dual_coef=dual_coef,
+        intercept=np.array([intercept]),
         gamma=gamma,
         source="sklearn GaussianProcess",
         feature_names=names,
         input_map=input_map,
+        value_error=np.array([float(rounded) + float(np.abs(dual_coef) @ kernel_errors)]) * _UP + 2.0**-1060,
     )
 
 
 def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
     """A Nystroem map with the RBF kernel and a linear model: a sum of RBF kernels at the landmarks.
 
-    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_.
+    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, summed as if in
+    twice the precision. The reference is that map times coef_ plus intercept_ over the real numbers.
     """
     require_fitted(nystroem, "Nystroem", "components_")
     if nystroem.kernel != "rbf":
@@ -89,45 +110,59 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
         raise ModelFormatError(
             f"this {final_name} has {len(parts.coef)} coefficients for {len(normalization)} Nystroem components"
         )
+    dual_coef, errors = compensated.matmul(parts.coef[np.newaxis], np.ascontiguousarray(normalization))
     return KernelModel(
         task=parts.task,
         support_vectors=landmarks,
-        dual_coef=normalization.T @ parts.coef,
+        dual_coef=dual_coef,
         intercept=np.array([parts.intercept]),
         gamma=_gamma(gamma, landmarks.shape[1]),
         labels=parts.labels,
         source=f"sklearn Nystroem + {final_name}",
         feature_names=feature_names(nystroem),
         heads=parts.heads,
+        value_error=errors.sum(axis=1) * _UP,
     )
 
 
-def restored(model: KernelModel | QuadraticModel, factor: float, shift: float) -> KernelModel | QuadraticModel:
-    """The same regression in other units: values times `factor`, plus `shift`."""
+def restored(model: KernelModel | QuadraticModel, factor: Fraction, shift: Fraction) -> KernelModel | QuadraticModel:
+    """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
     if isinstance(model, KernelModel):
-        return replace(model, dual_coef=model.dual_coef * factor, intercept=model.intercept * factor + shift)
-    machine = model.machine
-    if machine is not None:
-        machine = replace(machine, dual_coef=machine.dual_coef * factor, intercept=machine.intercept * factor + shift)
+        return restored_machine(model, factor, shift)
+    f = float(factor)
+    constant = np.array([float(_fraction(c) * factor + shift) for c in model.constant])
+    linear, quadratic = model.linear * f, None if model.quadratic is None else model.quadratic * f
+    quadratic_norms = 0.0 if quadratic is None else np.linalg.norm(quadratic, axis=(1, 2))
+    grown = {
+        name: getattr(model, name) * abs(f) * _UP for name in ("constant_error", "linear_error", "quadratic_error")
+    }
     return replace(
         model,
-        machine=machine,
-        constant=model.constant * factor + shift,
-        linear=model.linear * factor,
-        quadratic=None if model.quadratic is None else model.quadratic * factor,
-        constant_error=model.constant_error * abs(factor) + 2.0**-51 * (np.abs(model.constant * factor) + abs(shift)),
-        linear_error=model.linear_error * abs(factor) + 2.0**-52 * np.linalg.norm(model.linear * factor, axis=1),
-        quadratic_error=model.quadratic_error * abs(factor)
-        + (0.0 if model.quadratic is None else 2.0**-52 * np.linalg.norm(model.quadratic * factor, axis=(1, 2))),
+        machine=None if model.machine is None else restored_machine(model.machine, factor, shift),
+        constant=constant,
+        linear=linear,
+        quadratic=quadratic,
+        constant_error=grown["constant_error"] + _ROUNDED * np.abs(constant) + 2.0**-1060,
+        linear_error=grown["linear_error"] + _ROUNDED * np.linalg.norm(linear, axis=1) + 2.0**-1060,
+        quadratic_error=grown["quadratic_error"] + _ROUNDED * quadratic_norms + 2.0**-1060,
     )
+
+
+def restored_machine(model: KernelModel, factor: Fraction, shift: Fraction) -> KernelModel:
+    """As `restored`."""
+    f = float(factor)
+    dual_coef = model.dual_coef * f
+    intercept = np.array([float(_fraction(b) * factor + shift) for b in model.intercept])
+    error = model.value_error * abs(f) + _ROUNDED * (np.abs(dual_coef).sum() + np.abs(intercept)) + 2.0**-1060
+    return replace(model, dual_coef=dual_coef, intercept=intercept, value_error=error * _UP)
 
 
 @dataclass(frozen=True)
 class _Terms:
     """constant + rbf * exp(-||x - z||^2 / (2 length_scale^2)), between rows of different sets."""
 
-    constant: float = 0.0
-    rbf: float = 0.0
+    constant: Fraction = Fraction(0)
+    rbf: Fraction = Fraction(0)
     length_scale: Any = None
 
 
@@ -136,11 +171,11 @@ def _terms(kernel: Any) -> _Terms:
     for base in type(kernel).__mro__:
         kind = base.__name__ if base.__module__ == "sklearn.gaussian_process.kernels" else ""
         if kind == "ConstantKernel":
-            return _Terms(constant=float(kernel.constant_value))
+            return _Terms(constant=_fraction(kernel.constant_value))
         if kind == "WhiteKernel":
             return _Terms()  # noise of the training rows alone
         if kind == "RBF":
-            return _Terms(rbf=1.0, length_scale=kernel.length_scale)
+            return _Terms(rbf=Fraction(1), length_scale=kernel.length_scale)
         if kind in ("Sum", "Product"):
             first, second = _terms(kernel.k1), _terms(kernel.k2)
             if first.length_scale is not None and second.length_scale is not None:
@@ -164,6 +199,13 @@ def _one_target(coefficients: Any, name: str) -> FloatArray:
     if values.ndim > 1 and values.shape[1] != 1:
         raise UnsupportedModelError(f"this {name} has {values.shape[1]} targets, only one can be compiled")
     return values.ravel()
+
+
+def _fraction(number: Any) -> Fraction:
+    try:
+        return Fraction(float(number))
+    except (ValueError, OverflowError):
+        raise ModelFormatError(f"a parameter of the model is {number}") from None
 
 
 def _gamma(gamma: Any, n_features: int) -> float:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.input_map import InputMap
-from approxsvm.kernel_model import KernelModel
+from approxsvm.input_map import InputMap, Projection
+from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import kernel_machines, linear_models
 from approxsvm.readers.support_vector_machines import feature_names, host_array, require_fitted
@@ -72,7 +73,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
     Raises
     ------
     UnsupportedModelError
-        It is neither affine per feature, nor limits, nor a selection, nor a projection.
+        It is neither affine per feature, with or without limits, nor a selection, nor a projection.
     """
     if _is_nothing(step):
         return map_
@@ -140,39 +141,54 @@ def _check_width(map_: InputMap, step: Any, name: str) -> None:
 def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "StandardScaler", "scale_")
     mean = step.mean_ if step.with_mean else 0.0
-    return map_.then_divide(mean, step.scale_ if step.with_std else 1.0)
+    return map_.then_affine(subtract=mean, divide=step.scale_ if step.with_std else 1.0)
 
 
 def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MinMaxScaler", "scale_")
-    scaled = map_.then_affine(0.0, step.scale_, step.min_)
-    return scaled.then_clip(*step.feature_range) if step.clip else scaled
+    low, high = step.feature_range if step.clip else (-np.inf, np.inf)
+    return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
 
 
 def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MaxAbsScaler", "scale_")
-    scaled = map_.then_divide(0.0, step.scale_)
-    return scaled.then_clip(-1.0, 1.0) if getattr(step, "clip", False) else scaled
+    low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
+    return map_.then_affine(divide=step.scale_, low=low, high=high)
 
 
 def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
     center = step.center_ if step.with_centering else 0.0
-    return map_.then_divide(center, step.scale_ if step.with_scaling else 1.0)
+    return map_.then_affine(subtract=center, divide=step.scale_ if step.with_scaling else 1.0)
 
 
 def _pca(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "PCA", "components_")
-    divisor = None
-    if step.whiten:
-        variance = np.asarray(step.explained_variance_)
-        divisor = np.maximum(np.sqrt(variance), np.finfo(variance.dtype).eps)
-    return map_.then_project(step.mean_, host_array(step.components_).T, divisor)
+    mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
+    # scikit-learn subtracts this product, in the precision that it was fitted in.
+    shift = np.reshape(mean, (1, -1)) @ components.T
+    projected = map_.then_stage(Projection.about(mean, components.T, shift[0]))
+    if not step.whiten:
+        return projected
+    variance = np.asarray(host_array(step.explained_variance_))
+    least = np.finfo(variance.dtype).eps
+    roots = np.maximum(np.sqrt(variance), least).astype(np.float64)
+    return projected.then_affine(divide=roots, relative_error=_root_errors(roots, variance, least))
+
+
+def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
+    """|root - sqrt(square)| / sqrt(square) at most: square roots are taken in the precision of the fit."""
+    errors = np.zeros(len(roots))
+    for k, (root, square) in enumerate(zip(roots.tolist(), squares.tolist(), strict=True)):
+        if root > least:
+            exact = Fraction(square)
+            errors[k] = float(abs(Fraction(root) ** 2 - exact) / exact) * (1 + 2.0**-50)
+    return errors
 
 
 def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "TruncatedSVD", "components_")
-    return map_.then_project(0.0, host_array(step.components_).T)
+    return map_.then_stage(Projection.about(0.0, host_array(step.components_).T))
 
 
 def _function_transformer(map_: InputMap, step: Any) -> InputMap:
@@ -209,7 +225,7 @@ def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     for name, transformer, columns in parts:
         part = fold(map_.then_select(columns), transformer, name)
         weight = (weights or {}).get(name)
-        maps.append(part if weight is None else part.then_affine(0.0, float(weight)))
+        maps.append(part if weight is None else part.then_affine(multiply=float(weight)))
     if not maps:
         raise UnsupportedModelError("it keeps no column")
     return InputMap.concatenate(maps)

@@ -1,7 +1,8 @@
 """Scaling parameters saved by LIBSVM's svm-scale (option -s), as an input map.
 
-The exact function is svm-scale's formula over the real numbers; its output text has six digits, so rows that went
-through a file differ from it by about 1e-6 of their range.
+The reference is svm-scale's formula, lower + (upper - lower) * (x - least) / (greatest - least), in float64 and in this
+order; bounds hold for the real numbers as well. Its output text has six digits, so rows that went through a file differ
+from it by about 1e-6 of their range.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModel
 from approxsvm.heads import Heads, LaplaceNoise
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import KernelModel
+from approxsvm.readers.kernel_machines import restored_machine
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,19 @@ class ScaleRange:
             raise ModelFormatError(
                 f"the range file scales index {last}, but the last index is {n_features - 1 + first_index}"
             )
-        offset, scale, shift = ([Fraction(0)] * n_features for _ in range(3))
+        subtract, multiply, divide, add, error = np.zeros((5, n_features))
+        divide[:] = 1.0  # features that are not in the file become 0
+        width = Fraction(self.upper) - Fraction(self.lower)
         for index, (least, greatest) in self.features.items():
             column = index - first_index
-            offset[column] = Fraction(least)
-            scale[column] = (Fraction(self.upper) - Fraction(self.lower)) / (Fraction(greatest) - Fraction(least))
-            shift[column] = Fraction(self.lower)
-        return InputMap.identity(n_features).then_affine(offset, scale, shift)
+            subtract[column], add[column] = least, self.lower
+            multiply[column], divide[column] = self.upper - self.lower, greatest - least
+            exact = width / (Fraction(greatest) - Fraction(least))
+            given = Fraction(multiply[column]) / Fraction(divide[column])
+            error[column] = float(abs(given - exact) / given) * (1 + 2.0**-50)
+        return InputMap.identity(n_features).then_affine(
+            subtract=subtract, multiply=multiply, divide=divide, add=add, relative_error=error
+        )
 
 
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
@@ -158,12 +166,11 @@ def with_range_file(model: KernelModel, path: str | os.PathLike[str], *, restore
         if scaling.target is None or model.task != "regression":
             raise UnsupportedModelError(f"{os.fspath(path)}: no target to restore for a {model.task} model")
         y_lower, y_upper, y_min, y_max = scaling.target
-        factor = (y_max - y_min) / (y_upper - y_lower)
-        changes["dual_coef"] = model.dual_coef * factor
-        changes["intercept"] = (model.intercept - y_lower) * factor + y_min
+        exact = (Fraction(y_max) - Fraction(y_min)) / (Fraction(y_upper) - Fraction(y_lower))
+        model = restored_machine(model, exact, Fraction(y_min) - Fraction(y_lower) * exact)
         noise = model.heads.probability
         if isinstance(noise, LaplaceNoise):
-            changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * factor))
+            changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * float(exact)))
     return replace(model, **changes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -58,13 +59,13 @@ def read_transformed_target(estimator: Any, read: Read) -> KernelModel | Quadrat
         mean = transformer.mean_ if kind == "StandardScaler" else transformer.center_
         with_mean = transformer.with_mean if kind == "StandardScaler" else transformer.with_centering
         with_scale = transformer.with_std if kind == "StandardScaler" else transformer.with_scaling
-        factor = float(transformer.scale_[0]) if with_scale else 1.0
-        return restored(model, factor, float(mean[0]) if with_mean else 0.0)
+        factor = Fraction(float(transformer.scale_[0]) if with_scale else 1.0)
+        return restored(model, factor, Fraction(float(mean[0]) if with_mean else 0.0))
     if kind == "MaxAbsScaler":
-        return restored(model, float(transformer.scale_[0]), 0.0)
+        return restored(model, Fraction(float(transformer.scale_[0])), Fraction(0))
     if kind == "MinMaxScaler":
-        scale, least = float(transformer.scale_[0]), float(transformer.min_[0])
-        return restored(model, 1.0 / scale, -least / scale)
+        scale, least = Fraction(float(transformer.scale_[0])), Fraction(float(transformer.min_[0]))
+        return restored(model, 1 / scale, -least / scale)
     raise UnsupportedModelError(
         f"the target transformer ({type(transformer).__name__}) is not affine; "
         "compile regressor_ alone and apply transformer_.inverse_transform to its predictions"

@@ -76,6 +76,11 @@ Evaluation part_of(const Evaluation& out, std::size_t first, std::size_t n_decis
             out.winners ? out.winners + first : nullptr};
 }
 
+Request part_of(Request request, std::size_t first) {
+    if (request.row_errors) request.row_errors += first;
+    return request;
+}
+
 // Work of a dense row up to degree 2: its form and the way to its center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
@@ -108,15 +113,16 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
     request.n_rows_in_call = rows.n_rows;
     const void* prepared = predictor.prepared();
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
-    const Status status = for_chunks(predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
-                                     [&](std::size_t first, std::size_t n, void* workspace) {
-                                         StageCounts mine{};
-                                         const Evaluation part = part_of(out, first, predictor.model().n_decisions);
-                                         const Status result =
-                                             function(prepared, cut(first, n), request, part, mine.data(), workspace);
-                                         for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
-                                         return result;
-                                     });
+    const Status status =
+        for_chunks(predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
+                   [&](std::size_t first, std::size_t n, void* workspace) {
+                       StageCounts mine{};
+                       const Evaluation part = part_of(out, first, predictor.model().n_decisions);
+                       const Status result =
+                           function(prepared, cut(first, n), part_of(request, first), part, mine.data(), workspace);
+                       for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
+                       return result;
+                   });
     for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += total[k];
     return status;
 }

@@ -16,6 +16,7 @@ namespace approxsvm::python {
 namespace {
 
 using dispatch::Kernels;
+using RowErrors = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
 const Kernels& kernels_for(const std::optional<std::string>& target) {
     try {
@@ -57,11 +58,12 @@ class PyPredictor {
     std::string target() const { return predictor_->kernels().name; }
 
     // Values; with bounds also bounds and stages; with labels the positions of the labels of several classes instead.
-    // `exact` passes over the expansions; row_error is how far rows may be from what is meant.
-    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels, bool exact, double row_error) {
-        const Wanted wanted = wanted_of(bounds, labels, exact, row_error);
+    // `exact` passes over the expansions; row_errors says how far each row may be from what is meant.
+    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels, bool exact,
+                     const std::optional<RowErrors>& row_errors) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
+        const Wanted wanted = wanted_of(bounds, labels, exact, row_errors, rows.shape(0));
         check_n_features(rows.shape(1));
         if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads, wanted);
         if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads, wanted);
@@ -69,8 +71,8 @@ class PyPredictor {
     }
 
     py::object csr(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
-                   bool bounds, bool labels, bool exact, double row_error) {
-        const Wanted wanted = wanted_of(bounds, labels, exact, row_error);
+                   bool bounds, bool labels, bool exact, const std::optional<RowErrors>& row_errors) {
+        const Wanted wanted = wanted_of(bounds, labels, exact, row_errors, row_starts.size() - 1);
         const bool is_float = py::isinstance<py::array_t<float>>(values);
         if (!is_float && !py::isinstance<py::array_t<double>>(values))
             raise("InputError", "values must be float32 or float64");
@@ -120,12 +122,21 @@ class PyPredictor {
         Request request;
     };
 
-    Wanted wanted_of(bool bounds, bool labels, bool exact, double row_error) const {
+    Wanted wanted_of(bool bounds, bool labels, bool exact, const std::optional<RowErrors>& row_errors,
+                     py::ssize_t n_rows) const {
         if (labels && predictor_->model().n_decisions == 1) raise("InputError", "labels are for several classes");
         if (exact && predictor_->model().mode == Mode::approximate)
             raise("InputError", "an approximate model has no exact values");
-        if (!(row_error >= 0.0)) raise("InputError", "row_error must be at least 0");
-        return {labels ? What::winners : bounds ? What::bounds : What::values, {0, exact, row_error}};
+        Wanted wanted{labels ? What::winners : bounds ? What::bounds : What::values, {0, exact, nullptr}};
+        if (!row_errors) return wanted;
+        if (row_errors->ndim() != 1 || row_errors->size() != n_rows)
+            raise("InputError", "there are " + std::to_string(row_errors->size()) + " row errors for " +
+                                    std::to_string(n_rows) + " rows");
+        wanted.request.row_errors = row_errors->data();
+        for (py::ssize_t i = 0; i < n_rows; ++i) {
+            if (!(wanted.request.row_errors[i] >= 0.0)) raise("InputError", "row errors must be at least 0");
+        }
+        return wanted;
     }
 
     std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
@@ -272,9 +283,10 @@ void register_predictor(py::module_& module) {
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false,
-             py::arg("labels") = false, py::arg("exact") = false, py::arg("row_error") = 0.0)
+             py::arg("labels") = false, py::arg("exact") = false, py::arg("row_errors") = py::none())
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("bounds") = false, py::arg("labels") = false, py::arg("exact") = false, py::arg("row_error") = 0.0)
+             py::arg("bounds") = false, py::arg("labels") = false, py::arg("exact") = false,
+             py::arg("row_errors") = py::none())
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

@@ -80,7 +80,7 @@ struct Router {
 struct Model {
     std::uint32_t task = 0, mode = approximate, label_kind = 1, n_labels = 2, first_index = 1, center_kind = 1;
     std::uint32_t degree = 2, first_remainder_degree = 9;
-    double gamma = 0.5, input_scale = 1.0, intercept = 0.25, total_norm = 1.0, sum_moduli = 1.0;
+    double gamma = 0.5, input_scale = 1.0, intercept = 0.25, total_norm = 1.0, sum_moduli = 1.0, value_error = 0.0;
     double max_sv_norm = 1.5, max_sv_norm_origin = 2.5, tolerance = std::numeric_limits<double>::infinity();
     std::vector<float> center;
     std::vector<Expansion> expansions = std::vector<Expansion>(1);
@@ -306,7 +306,7 @@ inline std::vector<Section> sections_of(const Model& model) {
     const std::size_t d = model.n_features(), v = model.varying_columns().size();
     const bool expanded = model.mode != exact, has_vectors = model.mode != approximate;
     std::vector<Section> sections = {{center, bytes_of(model.center)}};
-    sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli})});
+    sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli, model.value_error})});
     const auto add = [&](std::uint32_t identifier, const auto& get_bytes) {
         sections.push_back({identifier, for_all_centers(model, get_bytes)});
     };

@@ -312,7 +312,7 @@ TEST(must_magic) {
 }
 
 TEST(must_version) {
-    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 5u, 0x04000000u, ~0u}) {
+    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 6u, 0x05000000u, ~0u}) {
         CHECK_EQ(with(version_at, version), Status::unsupported_version);
     }
 }

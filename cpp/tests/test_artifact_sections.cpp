@@ -130,11 +130,11 @@ TEST(must_center) {
 TEST(must_decisions) {
     expect_one_size(artifact_writer::decisions);
     for (const std::uint32_t mode : all_modes) {
-        expect_limits<double>(small_model(mode), artifact_writer::decisions, 3, {infinite, -infinite, nan64},
+        expect_limits<double>(small_model(mode), artifact_writer::decisions, 4, {infinite, -infinite, nan64},
                               {0.0, -0.0, 1e308});
         for (const double negative : {-1.0, -0x1p-1074}) {
             CHECK_EQ(with_number(small_model(mode), artifact_writer::decisions, 0, negative), Status::ok);
-            for (const std::size_t k : std::vector<std::size_t>{1, 2}) {
+            for (const std::size_t k : std::vector<std::size_t>{1, 2, 3}) {
                 CHECK_EQ(with_number(small_model(mode), artifact_writer::decisions, k, negative),
                          Status::bad_coefficient);
             }

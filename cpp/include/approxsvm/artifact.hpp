@@ -20,7 +20,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::uint32_t format_version = 4;
+constexpr std::uint32_t format_version = 5;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
 constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 21;
@@ -265,14 +265,15 @@ inline Status read_check_rows(const unsigned char* bytes, const Section& section
     return Status::ok;
 }
 
-// Intercept, W and A1 of each.
+// Intercept, W, A1 and what the reader of the source rounded, of each.
 inline Status read_decisions(const unsigned char* bytes, const Section& section, ModelView& model) {
     if (!has_size(section, true, model.n_decisions * sizeof(DecisionNumbers))) return Status::bad_section;
     model.decisions = reinterpret_cast<const DecisionNumbers*>(bytes + section.offset);
     for (std::size_t k = 0; k < model.n_decisions; ++k) {
         const DecisionNumbers& numbers = model.decisions[k];
         if (!is_finite(numbers.intercept) || !(numbers.total_norm >= 0.0) || !is_finite(numbers.total_norm) ||
-            !(numbers.sum_moduli >= 0.0) || !is_finite(numbers.sum_moduli))
+            !(numbers.sum_moduli >= 0.0) || !is_finite(numbers.sum_moduli) || !(numbers.value_error >= 0.0) ||
+            !is_finite(numbers.value_error))
             return Status::bad_coefficient;
     }
     return Status::ok;

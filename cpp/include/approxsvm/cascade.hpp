@@ -58,22 +58,32 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
 }
 
-// Calls visit(k, K(x_k, row)) for every support vector in turn, differences first. `memory` has room for two rows of
-// doubles.
+// Calls visit(k, K(x_k, row), moved) for every support vector in turn, differences first; `moved` bounds what a row
+// that is off by row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far
+// away. `memory` has room for two rows of doubles.
 template <class Source, class Visit>
-inline void for_kernels_by_definition(const PreparedModel& prepared, const Source& source, std::size_t i, float* memory,
-                                      const Visit& visit) {
+inline void for_kernels_by_definition(const PreparedModel& prepared, const Source& source, std::size_t i,
+                                      double row_error, float* memory, const Visit& visit) {
     const ModelView& model = *prepared.view;
     const std::size_t d = model.n_features;
     double* z = reinterpret_cast<double*>(memory);
     double* x = z + d;
     const double unseen = source.load(i, prepared.zeros, 1.0, z, 1);
+    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(d) + 8.0) * unit64;
     SupportVectorReader reader(model);
     for (std::size_t k = 0; k < model.n_sv; ++k) {
         reader.next(x);
         double sq_distance = 0.0;
         for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
-        visit(k, std::exp(-model.gamma * (sq_distance + unseen)));
+        sq_distance += unseen;
+        double moved = 0.0;
+        if (row_error > 0.0) {
+            const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
+            const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
+            const double slope = 2.0 * model.gamma * far * std::exp(-model.gamma * near * near) * (1.0 + 1e-12);
+            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest);
+        }
+        visit(k, std::exp(-model.gamma * sq_distance), moved);
     }
 }
 
@@ -143,7 +153,8 @@ class Cascade {
           counts_(counts),
           block_(memory.later_block),
           batch_(batch),
-          row_slack_(row_slack(view_, view_.decisions[0], request.row_error)),
+          request_(request),
+          slope_(kernel_slope(view_.gamma)),
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
           engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
           engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
@@ -187,7 +198,7 @@ class Cascade {
 
     // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
-        extra += row_slack_;
+        extra += slack_of(i);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
         if (view_.mode == Mode::approximate && view_.degree <= 2 && !out_.bounds)
             return settle(i, decision_value(expansion_, value), 0.0, by_expansion);
@@ -229,6 +240,8 @@ class Cascade {
         if (out_.stages) out_.stages[i] = stage;
         ++counts_[stage];
     }
+
+    double slack_of(std::size_t i) const { return row_slack(view_.decisions[0], slope_, row_error_of(request_, i)); }
 
     // --- refining what the first bound leaves open
 
@@ -392,7 +405,7 @@ class Cascade {
         const EngineSums sums{row.sums[row.stride], engine.typical_half_sq_norm, engine.narrowing_error};
         const double bound = engine_bound(engine.expansion, sums, view_.decisions[0],
                                           static_cast<double>(row.half_sq_norm), row.n_terms) +
-                             row_slack_;
+                             slack_of(i);
         if (!suffices(value, bound)) return false;
         settle(i, value, bound, stage);
         return true;
@@ -401,13 +414,16 @@ class Cascade {
     // --- the definition
 
     void settle_by_definition(std::size_t i) {
-        double sum = 0.0, moduli = 0.0;
-        for_kernels_by_definition(prepared_, source_, i, block_, [&](std::size_t k, double kernel) {
-            sum += view_.dual_coef[k] * kernel;
-            moduli += std::fabs(view_.dual_coef[k]) * kernel;
-        });
-        settle(i, sum + view_.decisions[0].intercept, definition_bound(view_, view_.decisions[0], moduli) + row_slack_,
-               by_definition);
+        const DecisionNumbers& decision = view_.decisions[0];
+        double sum = 0.0, moduli = 0.0, all_moved = 0.0;
+        for_kernels_by_definition(prepared_, source_, i, row_error_of(request_, i), block_,
+                                  [&](std::size_t k, double kernel, double moved) {
+                                      sum += view_.dual_coef[k] * kernel;
+                                      moduli += std::fabs(view_.dual_coef[k]) * kernel;
+                                      all_moved += std::fabs(view_.dual_coef[k]) * moved;
+                                  });
+        const double bound = definition_bound(view_, decision, moduli) + decision.value_error + all_moved;
+        settle(i, sum + decision.intercept, 1.0001 * bound, by_definition);
     }
 
     const PreparedModel& prepared_;
@@ -417,7 +433,8 @@ class Cascade {
     std::uint64_t* counts_;
     float* block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
-    const double row_slack_;
+    const Request request_;
+    const double slope_;      // of the kernel, at most
     const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;

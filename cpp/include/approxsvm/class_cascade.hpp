@@ -22,7 +22,8 @@ class ClassCascade {
           source_(source),
           out_(out),
           counts_(counts),
-          row_error_(request.row_error),
+          request_(request),
+          slope_(kernel_slope(view_.gamma)),
           n_classes_(view_.n_labels),
           n_decisions_(view_.n_decisions),
           labels_only_(!out.values && !out.bounds && view_.mode != Mode::approximate),
@@ -51,7 +52,7 @@ class ClassCascade {
             double inner[stride];
             const Expansion expansion = expansion_of(view_, center_, pair);
             evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
-            if (!is_prepared) prepare_rows(sq_norm, beside, n, common);
+            if (!is_prepared) prepare_rows(sq_norm, beside, rows, n, common);
             is_prepared = true;
             note_values(expansion, pair, inner, common);
         };
@@ -85,7 +86,7 @@ class ClassCascade {
     // One row near the center.
     Status take_row(std::size_t i, const float* u, const Beside& beside) {
         bool finite = true;
-        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(pair, u, beside); };
+        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(i, pair, u, beside); };
         if (labels_only_) {
             for_pairs_of(favourite(), [&](std::size_t pair, Outcome, std::size_t) { evaluate_pair(pair); });
         } else {
@@ -130,6 +131,10 @@ class ClassCascade {
         return Status::ok;
     }
 
+    double slack_of(std::size_t i, std::size_t pair) const {
+        return row_slack(view_.decisions[pair], slope_, row_error_of(request_, i));
+    }
+
     // --- expansions
 
     // What the rows of a block have in common for all pairs: Gaussian factors, 0 where float32 cannot hold them, and
@@ -139,6 +144,7 @@ class ClassCascade {
         double gaussian[Stride];
         float basis[n_bound_terms][Stride];
         float off_sq[Stride];
+        double row_error[Stride];
         bool finite = true;
     };
 
@@ -164,13 +170,15 @@ class ClassCascade {
     }
 
     template <std::size_t Stride>
-    void prepare_rows(const float* sq_norm, const Beside& beside, std::size_t n, BlockOfRows<Stride>& common) {
+    void prepare_rows(const float* sq_norm, const Beside& beside, const std::size_t* rows, std::size_t n,
+                      BlockOfRows<Stride>& common) {
         float half_s[Stride], factor[Stride];
         for (std::size_t r = 0; r < Stride; ++r) {
             half_s[r] = view_.half_theta * sq_norm[r];
             if (r < n) common.finite &= half_s[r] <= largest_float;
             if (r < n && beside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * beside.unseen[r]);
             common.off_sq[r] = r < n ? beside.off_sq[r] : 0.0f;
+            common.row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
         }
         for (std::size_t r = 0; r < Stride; r += lanes) {
             store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
@@ -192,17 +200,18 @@ class ClassCascade {
             for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
         }
         double *values = values_of(pair), *bounds = bounds_of(pair);
-        const double scale = expansion.numbers->output_scale,
-                     slack = row_slack(view_, view_.decisions[pair], row_error_);
+        const double scale = expansion.numbers->output_scale;
+        const DecisionNumbers& decision = view_.decisions[pair];
         for (std::size_t r = 0; r < Stride; ++r) {
             const double gaussian = scale * common.gaussian[r];
             values[r] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner[r] : 0.0);
-            bounds[r] = finished_bound(sum[r]) + slack + slice_slack(view_, view_.decisions[pair], common.off_sq[r]);
+            bounds[r] = finished_bound(sum[r]) + row_slack(decision, slope_, common.row_error[r]) +
+                        slice_slack(view_, decision, common.off_sq[r]);
         }
     }
 
     // False when the row's norm is not finite.
-    bool evaluate_pair_of_row(std::size_t pair, const float* u, const Beside& beside) {
+    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, const float* u, const Beside& beside) {
         const Expansion expansion = expansion_of(view_, center_, pair);
         Value value = evaluate_row(view_, expansion, u);
         for (int k = 3; k <= view_.degree; ++k) {
@@ -214,7 +223,7 @@ class ClassCascade {
         const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
         value_[pair] = decision_value(expansion, value);
         const DecisionNumbers& decision = view_.decisions[pair];
-        bound_[pair] = bound_of(basis_row(value.half_s), weights) + row_slack(view_, decision, row_error_) +
+        bound_[pair] = bound_of(basis_row(value.half_s), weights) + slack_of(i, pair) +
                        slice_slack(view_, decision, *beside.off_sq);
         return finite;
     }
@@ -241,7 +250,7 @@ class ClassCascade {
         bool wins_all = true;
         for_pairs_of(challenger, [&](std::size_t pair, Outcome won, std::size_t c) {
             if (!wins_all) return;
-            if (c != favourite()) evaluate_pair_of_row(pair, block_, {&unseen, &off_sq});
+            if (c != favourite()) evaluate_pair_of_row(i, pair, block_, {&unseen, &off_sq});
             wins_all = outcome_of(value_[pair], bound_[pair]) == won;
         });
         if (wins_all) return settle_label(i, challenger, by_expansion);
@@ -254,19 +263,19 @@ class ClassCascade {
 
     auto offer32() {
         return [this](std::size_t i, const RowSums<float>& sums) {
-            note_sums(prepared_.class32, sums);
+            note_sums(i, prepared_.class32, sums);
             judge(i, by_float32, [this](std::size_t row) { engine64_.send(row, offer64()); });
         };
     }
     auto offer64() {
         return [this](std::size_t i, const RowSums<double>& sums) {
-            note_sums(prepared_.class64, sums);
+            note_sums(i, prepared_.class64, sums);
             judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
         };
     }
 
     template <class Real>
-    void note_sums(const ClassEngine<Real>& engine, const RowSums<Real>& row) {
+    void note_sums(std::size_t row_number, const ClassEngine<Real>& engine, const RowSums<Real>& row) {
         for_each_pair(n_classes_, [&](std::size_t pair, std::size_t i, std::size_t j) {
             const DecisionNumbers& decision = view_.decisions[pair];
             const EngineSums sums{pair_moduli(row.sums, n_classes_, row.stride, i, j), engine.typical_half_sq_norm,
@@ -274,20 +283,19 @@ class ClassCascade {
             value_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
             bound_[pair] = engine_bound(engine.expansion.kernels, sums, decision, static_cast<double>(row.half_sq_norm),
                                         row.n_terms) +
-                           row_slack(view_, decision, row_error_);
+                           slack_of(row_number, pair);
         });
     }
 
     void settle_by_definition(std::size_t i) {
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = 0.0;
         std::size_t c = 0, end = view_.class_counts[0];  // of the class that support vector k is of
-        for_kernels_by_definition(prepared_, source_, i, block_, [&](std::size_t k, double kernel) {
+        for_kernels_by_definition(prepared_, source_, i, 0.0, block_, [&](std::size_t k, double kernel, double) {
             while (k == end) end += view_.class_counts[++c];
             add_kernel(c, k, kernel);
         });
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-            bound_[pair] = definition_bound(view_, view_.decisions[pair], bound_[pair]) +
-                           row_slack(view_, view_.decisions[pair], row_error_);
+            bound_[pair] = definition_bound(view_, view_.decisions[pair], bound_[pair]) + slack_of(i, pair);
             value_[pair] += view_.decisions[pair].intercept;
         }
         settle(i, by_definition);
@@ -348,7 +356,8 @@ class ClassCascade {
     const Source& source_;
     const Evaluation out_;
     std::uint64_t* const counts_;
-    const double row_error_;
+    const Request request_;
+    const double slope_;  // of the kernel, at most
     const std::size_t n_classes_, n_decisions_;
     const bool labels_only_;
     double *const block_values_, *const block_bounds_;

@@ -14,10 +14,14 @@ struct Batch {
     bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
     bool engines_alone;  // in the exact engines
 };
-// What a row that is off by row_error adds to any bound: |f(z) - f(z')| <= A1 sqrt(2 gamma / e) ||z - z'||.
-inline double row_slack(const ModelView& model, const DecisionNumbers& decision, double row_error) {
-    return row_error > 0.0 ? 1.01 * decision.sum_moduli * std::sqrt(2.0 * model.gamma / 2.718281828459045) * row_error
-                           : 0.0;
+// What every bound of a row holds beside rounding: what the source's function and this one differ by, and what a row
+// that is off by row_error adds: |f(z) - f(z')| <= A1 sqrt(2 gamma / e) ||z - z'||. `slope` is kernel_slope(gamma).
+APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
+    return row_error > 0.0 ? 1.0001 * (decision.value_error + decision.sum_moduli * slope * row_error)
+                           : decision.value_error;
+}
+inline double row_error_of(const Request& request, std::size_t row) {
+    return request.row_errors ? request.row_errors[row] : 0.0;
 }
 
 inline Batch batch_of(const ModelView& model, std::size_t n_rows) {

@@ -29,8 +29,9 @@ constexpr int max_degree = 6;
 // What belongs to one decision function, as stored.
 struct DecisionNumbers {
     double intercept;
-    double total_norm;  // W, the norm of the whole function
-    double sum_moduli;  // A1 = sum |a_i|
+    double total_norm;   // W, the norm of the whole function
+    double sum_moduli;   // A1 = sum |a_i|
+    double value_error;  // how far this function may be from the source's, anywhere
 };
 
 // A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order; every other model has
@@ -131,7 +132,8 @@ struct Request {
     std::size_t
         n_rows_in_call;         // of which the rows at hand may be a part: it decides whether rows are taken one by one
     bool engines_only = false;  // passes over the expansions and the engine in float32
-    double row_error = 0.0;     // how far, in Euclidean distance, each row may be from the one that is meant
+    const double* row_errors =
+        nullptr;  // (n_rows,): how far, in Euclidean distance, each row may be from what is meant
 };
 
 // How a row's value was found, cheapest first.

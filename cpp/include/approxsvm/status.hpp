@@ -32,7 +32,7 @@ constexpr const char* message(Status status) {
         case Status::bad_magic:
             return "not an approxsvm artifact: wrong magic bytes";
         case Status::unsupported_version:
-            return "the format version is not 3, the one that this library reads";
+            return "the format version is not 5, the one that this library reads";
         case Status::size_mismatch:
             return "file_bytes in the header is not the size of the file";
         case Status::checksum_mismatch:

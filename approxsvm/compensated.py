@@ -1,0 +1,69 @@
+"""Sums of products as if computed in twice the working precision (Ogita, Rump and Oishi 2005, algorithm Dot2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-53
+# Veltkamp's constant: splits 53 bits into two halves whose products are exact.
+_SPLITTER = 2.0**27 + 1.0
+# Halves of a number beyond this overflow.
+_LARGEST = 2.0**995
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The rounded sum and what rounding lost: s + lost == a + b (Knuth)."""
+    s = a + b
+    of_b = s - a
+    return s, (a - (s - of_b)) + (b - of_b)
+
+
+def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The rounded product and what rounding lost, exact unless something over- or underflows (Dekker)."""
+    p = a * b
+    a_high, a_low = _halves(a)
+    b_high, b_low = _halves(b)
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def matmul(a: FloatArray, b: FloatArray, a_low: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """(a + a_low) @ b, and what its error never exceeds.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n, m), float64
+    b : ndarray of shape (m, k), float64
+    a_low : ndarray of shape (n, m), float64, optional
+        What rounding lost of `a`: at most half a unit in its last place.
+
+    Returns
+    -------
+    product, error : ndarray of shape (n, k), float64
+        The error is infinite where halves of a number would overflow.
+    """
+    n_terms = a.shape[1]
+    total, lost, moduli = np.zeros((3, a.shape[0], b.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for j in range(n_terms):
+            column, row = a[:, j, np.newaxis], b[j]
+            product, rest = two_product(column, row)
+            total, carry = two_sum(total, product)
+            lost += rest + carry
+            if a_low is not None:
+                lost += a_low[:, j, np.newaxis] * row
+            moduli += np.abs(product)
+        result = total + lost
+        # |result - exact| <= u |result| + gamma_m^2 sum |a b|, once more for a_low; products may underflow.
+        path = (n_terms + 4) * UNIT_ROUNDOFF
+        error = 1.01 * (UNIT_ROUNDOFF * np.abs(result) + 2.0 * path**2 * moduli) + (n_terms + 1) * 2.0**-1070
+    known = np.isfinite(result) & (np.abs(a).max(initial=0.0) < _LARGEST) & (np.abs(b).max(initial=0.0) < _LARGEST)
+    return result, np.where(known, error, np.inf)
+
+
+def _halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    scaled = _SPLITTER * a
+    high = scaled - (scaled - a)
+    return high, a - high
