@@ -205,8 +205,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if (bounds > tolerance).any():
             worst = int(np.argmax(bounds))
             raise InputError(
-                f"row {first_row + int(open_rows[worst])}: float64 scales this row to within {errors[open_rows[worst]]:.3g} only, so "
-                f"its value is certain to {bounds[worst]:.3g} and not to the tolerance of {tolerance:.3g}"
+                f"row {first_row + int(open_rows[worst])}: float64 scales it to within {errors[open_rows[worst]]:.3g} "
+                f"only, so its value is certain to {bounds[worst]:.3g} and not to the tolerance of {tolerance:.3g}"
             )
 
     def _evaluate_rows(self, rows: Any, options: dict[str, Any]) -> Any:

@@ -2,8 +2,8 @@
 
 A stage works feature by feature, x -> clip((x - subtract) * multiply / divide + add, low, high), or projects,
 x -> (x - center) @ matrix + bias. Nothing is folded: stages that work feature by feature do in float64, in this order,
-what scikit-learn's transformers do to float64 rows, so that up to the first projection a mapped row is the source's own,
-bit for bit. A projection sums in an order of its own.
+what scikit-learn's transformers do to dense float64 rows, so that up to the first projection a mapped row is the
+source's own, bit for bit. A projection sums in an order of its own.
 
 Two functions bound what this leaves. `mapped_with_errors` bounds, row by row, the distance to the function of the same
 parameters over the real numbers; `source_rounding` bounds how far the source's own float64 arithmetic may be from it.
@@ -196,7 +196,7 @@ class Projection:
 
     @classmethod
     def about(cls, center: Any, matrix: Any, source_shift: Any = None) -> Projection:
-        """x -> (x - center) @ matrix, as a source has it that computes x @ matrix - source_shift.
+        """Map x to (x - center) @ matrix, as a source has it that computes x @ matrix - source_shift.
 
         `source_shift` is the source's own rounding of center @ matrix: the bias brings our values to it, and counts as
         an error against the real numbers.
@@ -458,7 +458,8 @@ class InputMap:
         first_row: int = 0,
         with_errors: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
-        shape = np.shape(rows)
+        rows = rows if hasattr(rows, "toarray") else np.asarray(rows)
+        shape = rows.shape
         if len(shape) != 2 or shape[1] != self.n_raw_features:
             raise InputError(f"rows have shape {shape}, expected (n_rows, {self.n_raw_features})")
         mapped, distances = np.empty((shape[0], self.n_features)), np.zeros(shape[0] if with_errors else 0)
@@ -470,7 +471,7 @@ class InputMap:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 for stage in self.stages:
                     x, errors = run(stage, x, errors)
-                if errors is not None:
+                if errors is not None and self.stages:
                     # 2^-500: squares that underflow.
                     distances[piece] = np.sqrt(np.einsum("ij,ij->i", errors, errors)) * _UP + 2.0**-500
             mapped[piece] = x
@@ -480,7 +481,7 @@ class InputMap:
 
     def _selected(self, rows: Any) -> FloatArray:
         """A copy of the selected columns as dense float64."""
-        dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _check_mapped(self, rows: Any, mapped: FloatArray, first_row: int) -> None:
@@ -489,10 +490,10 @@ class InputMap:
             return
         row, feature = map(int, np.argwhere(bad)[0])
         raw = rows[[row]]
-        largest = float(np.abs(raw.toarray() if hasattr(raw, "toarray") else np.asarray(raw, np.float64)).max())
+        largest = float(np.abs((raw.toarray() if hasattr(raw, "toarray") else raw).astype(np.float64)).max())
         raise InputError(
-            f"row {first_row + row}: scaling its values, the largest of which is {largest:.6g}, exceeds the range of float64 in "
-            f"feature {feature}"
+            f"row {first_row + row}: scaling its values, the largest of which is {largest:.6g}, exceeds the range of "
+            f"float64 in feature {feature}"
         )
 
 

@@ -135,10 +135,10 @@ class KernelModel:
             "labels": np.asarray(self.labels),
             "n_support": np.asarray(self.n_support, dtype=np.int64),
         }
-        if len(converted["value_error"]) == 0:
-            converted["value_error"] = np.zeros_like(converted["intercept"])
         for name, value in converted.items():
             object.__setattr__(self, name, value)
+        if len(self.value_error) == 0:
+            object.__setattr__(self, "value_error", np.zeros_like(self.intercept))
 
     @property
     def n_sv(self) -> int:
