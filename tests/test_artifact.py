@@ -77,6 +77,8 @@ from artifact_changes import (
 
 from approxsvm import Artifact, ArtifactError, _native
 from approxsvm.artifact import SECTIONS
+from approxsvm.extras import pack_input_map, unpack_input_map
+from approxsvm.input_map import InputMap, Projection
 
 REPOSITORY = Path(__file__).parent.parent
 # Sections that an artifact of each mode cannot do without, if it has one center and degree 2; labels apart.
@@ -178,7 +180,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     *(("decisions", number(DECISIONS, 0, "d", x), "intercept of section decisions") for x in (NAN, INF, -INF)),
     *(
         ("decisions", number(DECISIONS, k, "d", x), f"{name} in section decisions")
-        for k, name in ((1, "total"), (2, "sum_moduli"))
+        for k, name in ((1, "total"), (2, "sum_moduli"), (3, "value_error"))
         for x in (NAN, INF, -1.0, -5e-324)
     ),
     *(
@@ -488,11 +490,73 @@ def test_must_heads(wrong: bytes) -> None:
         Artifact(data)
 
 
-@pytest.mark.parametrize("wrong", [b"", b"PK\x03\x04", bytes(100)])
+def scaled_classes() -> Artifact:
+    """The golden model of several classes behind a map with a stage of either kind."""
+    plain = several_classes()
+    n = plain.n_features
+    whole = InputMap.selection(n, np.arange(n - 1)).then_affine(subtract=0.5, low=-3.0, high=4.0)
+    whole = whole.then_stage(Projection.about(0.25, np.ones((n - 1, n))))
+    return Artifact(changed(content({INPUT_MAP: pack_input_map(whole)}), plain))
+
+
+def map_changed(at: int, code: str, *values: float) -> bytes:
+    section = bytearray(scaled_classes()._sections["input_map"])
+    struct.pack_into("<" + code * len(values), section, at, *values)
+    return bytes(section)
+
+
+def wrong_maps() -> list[bytes]:
+    n = several_classes().n_features
+    columns = 16 + -(-4 * (n - 1) // 8) * 8
+    limits, projection = columns + 16 + 8 * (n - 1), columns + 16 + 3 * 8 * (n - 1)
+    whole = map_changed(0, "I", n - 1)
+    return [
+        b"",
+        b"PK\x03\x04",
+        bytes(100),
+        *(whole[:k] for k in range(0, len(whole), 7)),
+        whole + bytes(8),
+        map_changed(0, "I", n - 2),
+        map_changed(0, "I", 2**32 - 1),
+        map_changed(4, "I", 1),
+        map_changed(4, "I", 3),
+        map_changed(4, "I", 2**32 - 1),
+        map_changed(8, "Q", n + 1),
+        map_changed(8, "Q", 2**63),
+        map_changed(16, "I", n),  # a column
+        map_changed(columns - 4, "I", 1),  # padding
+        map_changed(columns, "I", 2),  # kind
+        map_changed(columns + 4, "I", 1 << 7),  # parts
+        map_changed(columns + 4, "I", 0b110011),
+        map_changed(columns + 8, "Q", n),  # an affine stage keeps its width
+        map_changed(columns + 16, "d", np.nan),
+        map_changed(limits, "d", np.nan),
+        map_changed(limits, "d", 5.0),  # above the upper limit
+        map_changed(projection + 4, "I", 1),
+        map_changed(projection + 8, "Q", n - 1),
+        map_changed(projection + 8, "Q", 2**40),
+        map_changed(projection + 16, "d", np.inf),
+        map_changed(len(whole) - 8, "d", -1.0),  # an error of the bias
+        map_changed(len(whole) - 8, "d", np.nan),
+    ]
+
+
+@pytest.mark.parametrize("wrong", wrong_maps(), ids=str)
 def test_must_input_map(wrong: bytes) -> None:
     data = changed(content({INPUT_MAP: wrong}), several_classes())
     with pytest.raises(ArtifactError, match="section input_map"):
         Artifact(data)
+
+
+def test_an_input_map_comes_back_as_it_was() -> None:
+    first, second = scaled_classes().input_map, InputMap.identity(4).then_affine(divide=[1.0, 2, 3, 4])
+    assert first is not None
+    for whole in (first, second):
+        packed = pack_input_map(whole)
+        assert pack_input_map(unpack_input_map(packed, None, whole.n_features)) == packed
+    rows = np.random.default_rng(0).normal(size=(5, first.n_raw_features))
+    again = unpack_input_map(pack_input_map(first), None, first.n_features)
+    np.testing.assert_array_equal(again.apply(rows), first.apply(rows))
 
 
 def refused_by_replay(data: bytes) -> None:
