@@ -1,0 +1,268 @@
+"""Attacks on the promise where models are more than kernels: steps with huge offsets, computed coefficients, outliers.
+
+Judges are the source's own predictions, and its function of its parameters in exact or 50-digit arithmetic.
+"""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR
+
+import approxsvm
+from approxsvm.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def data(offset, n=240, d=4):
+    rng = np.random.default_rng(0)
+    centered = rng.normal(size=(n, d))
+    return centered + offset, ((centered**2).sum(axis=1) > d).astype(int)
+
+
+def near_the_boundary(source, X, n=60):
+    """Rows on both sides of the source's boundary, as close as float64 halves them."""
+    rng = np.random.default_rng(1)
+    first = source.predict(X) == source.predict(X[:1])[0]
+    a, b = (rng.choice(X[side], size=n) for side in (first, ~first))
+    for _ in range(70):
+        middle = (a + b) / 2
+        on_first = (source.predict(middle) == source.predict(X[:1])[0])[:, np.newaxis]
+        a, b = np.where(on_first, middle, a), np.where(on_first, b, middle)
+    return np.vstack([a, b])
+
+
+def exact_kernel_sum(rows, vectors, coefficients, intercept, gamma):
+    """sum_i a_i exp(-gamma ||x_i - z||^2) + intercept, rows and vectors of mpf, in 50 digits."""
+    values = []
+    with mpmath.workdps(50):
+        for z in rows:
+            total = mpmath.mpf(intercept)
+            for x, a in zip(vectors, coefficients, strict=True):
+                total += a * mpmath.exp(-gamma * sum((p - q) ** 2 for p, q in zip(x, z, strict=True)))
+            values.append(total)
+    return values
+
+
+def numbers(array):
+    return [[mpmath.mpf(v) for v in row] for row in np.asarray(array, np.float64).tolist()]
+
+
+def column(array):
+    return [mpmath.mpf(v) for v in np.ravel(np.asarray(array, np.float64)).tolist()]
+
+
+OFFSET_STEPS = {
+    "robust, standard, 1.7e12": ([RobustScaler(), StandardScaler()], 1.7e12),
+    "robust, standard, 1e15": ([RobustScaler(), StandardScaler()], 1e15),
+    "range, 1e9": ([MinMaxScaler()], 1e9),
+    "range, clipped, 1e12": ([MinMaxScaler(clip=True)], 1e12),
+    "standard, 1e9": ([StandardScaler()], 1e9),
+    "largest, standard, 1e7": ([MaxAbsScaler(), StandardScaler()], 1e7),
+}
+
+
+@pytest.mark.parametrize("name", OFFSET_STEPS)
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+def test_labels_are_the_sources_own_whatever_the_offset(name, mode):
+    steps, offset = OFFSET_STEPS[name]
+    X, y = data(offset)
+    source = make_pipeline(*steps, SVC(C=10)).fit(X, y)
+    fast = approxsvm.compile(source, X, mode=mode)
+    rows = near_the_boundary(source, X)
+    np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
+    svc, mapped = source[-1], source[:-1].transform(rows)
+    exact = np.exp(-svc._gamma * ((mapped[:, None] - svc.support_vectors_) ** 2).sum(-1)) @ svc._dual_coef_[0]
+    exact += svc._intercept_[0]
+    assert (
+        np.abs(-fast.decision_function(rows) - exact) <= fast.error_bound(rows) + 1e-13 * np.abs(svc._dual_coef_).sum()
+    ).all()
+    assert approxsvm.verify(fast, source, np.vstack([X, rows])).kept
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("step", [StandardScaler(), MinMaxScaler(), RobustScaler()], ids=lambda s: type(s).__name__)
+def test_bounds_hold_for_the_real_numbers_behind_scalers(step, offset):
+    X, _ = data(offset, n=60)
+    target = np.sin((X - offset).sum(axis=1))
+    source = make_pipeline(step, SVR(C=3, epsilon=0.01)).fit(X, target)
+    fast = approxsvm.compile(source, X)
+    rows, svr = X[:12] + 0.3, source[-1]
+    with mpmath.workdps(50):
+        x = numbers(rows)
+        if isinstance(step, MinMaxScaler):
+            scale, shift = column(step.scale_), column(step.min_)
+            mapped = [[v * s + t for v, s, t in zip(row, scale, shift, strict=True)] for row in x]
+        else:
+            middle = column(step.mean_ if isinstance(step, StandardScaler) else step.center_)
+            scale = column(step.scale_)
+            mapped = [[(v - m) / s for v, m, s in zip(row, middle, scale, strict=True)] for row in x]
+    coefficients, gamma = column(svr._dual_coef_), mpmath.mpf(float(svr._gamma))
+    exact = exact_kernel_sum(mapped, numbers(svr.support_vectors_), coefficients, float(svr._intercept_[0]), gamma)
+    bounds = fast.error_bound(rows)
+    for value, bound, true in zip(fast.predict(rows), bounds, exact, strict=True):
+        assert abs(mpmath.mpf(float(value)) - true) <= bound
+    assert (bounds <= fast.summary.tolerance).all()
+
+
+def test_a_tolerance_that_scaling_cannot_keep_is_refused_when_compiling():
+    X, _ = data(1e9)
+    source = make_pipeline(MinMaxScaler(), SVR(C=10)).fit(X, np.sin((X - 1e9).sum(axis=1)))
+    for sample in (X, None):
+        for mode in ("certified", "exact"):
+            with pytest.raises(ValueError, match=r"cannot promise less than .* for this model and the steps in front"):
+                approxsvm.compile(source, sample, mode=mode, tolerance=2.1e-7)
+    fast = approxsvm.compile(source, X, tolerance=1e-3)
+    assert (np.abs(fast.predict(X) - source.predict(X)) <= 1e-3).all()
+    assert (fast.error_bound(X) <= 1e-3).all()
+
+
+def test_a_row_that_misses_its_tolerance_is_refused_by_its_number():
+    """The sample says nothing of a row whose scaling loses everything, and that yet falls among the support vectors."""
+    X, _ = data(0.0)
+    source = make_pipeline(PCA(3), SVR(C=10)).fit(X, np.sin(X.sum(axis=1)))
+    source[0].components_[:] = [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    source[-1].fit(source[0].transform(X), np.sin(X.sum(axis=1)))
+    source.steps.insert(0, ("scale", StandardScaler().fit(X)))
+    fast = approxsvm.compile(source, X, tolerance=1e-7)
+    lost = source[0].inverse_transform(np.array([[1e13, 1e13, 0.0, 0.0]]))
+    rows = np.vstack([X[:5], lost, X[5:9]])
+    with pytest.raises(InputError, match=r"row 5: float64 scales it to within .* not to the tolerance of 1e-07"):
+        fast.predict(rows)
+    far = np.full((1, X.shape[1]), 1e18) * [1.0, 1.0, 1.0, -1.0]
+    assert fast.error_bound(far)[0] <= 1e-7  # all kernels vanish there, however far it is exactly
+
+
+def test_verify_notices_what_the_source_would_not_say():
+    X, y = data(3.0)
+    source = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    fast = approxsvm.compile(source, X)
+    assert approxsvm.verify(fast, source, X).kept
+    other = make_pipeline(StandardScaler(), source[-1])
+    other[0].fit(X + 0.05)
+    broken = approxsvm.verify(fast, other, X)
+    assert broken.bound_violations > 0
+    assert not broken.kept
+    relabelled = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    relabelled[-1].predict = lambda rows: 1 - SVC.predict(relabelled[-1], rows)  # its own word counts
+    assert approxsvm.verify(fast, relabelled, X).label_differences == len(X)
+
+
+def gaussian_process_value(source, row):
+    """_y_train_mean + _y_train_std kernel_(row, X_train_) alpha_ over the real numbers."""
+    kernel = source.kernel_
+    scale, constant, rbf = mpmath.mpf(1), mpmath.mpf(0), kernel
+    if hasattr(kernel, "k1"):
+        scale = mpmath.mpf(float(kernel.k1.k1.constant_value))
+        rbf, constant = kernel.k1.k2, mpmath.mpf(float(getattr(kernel.k2, "constant_value", 0.0)))
+    with mpmath.workdps(50):
+        lengths = column(np.broadcast_to(rbf.length_scale, source.X_train_.shape[1]))
+        total = mpmath.mpf(0)
+        for x, a in zip(numbers(source.X_train_), column(source.alpha_), strict=True):
+            sq = sum(((p - q) / h) ** 2 for p, q, h in zip(x, column(row), lengths, strict=True))
+            total += a * (scale * mpmath.exp(-sq / 2) + constant)
+        return column(source._y_train_mean)[0] + column(source._y_train_std)[0] * total
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        1.7 * RBF(1.3) + ConstantKernel(5e3),
+        0.3 * RBF(0.9) + WhiteKernel(1e-3),
+        RBF([0.7, 1.1, 2.3, 0.9]),
+        2.0 * RBF([0.7, 1.1, 2.3, 0.9]) + ConstantKernel(10.0),
+    ],
+    ids=["constant", "noise", "anisotropic", "both"],
+)
+def test_bounds_of_gaussian_processes(kernel, normalize, offset):
+    X, _ = data(offset, n=50)
+    y = np.sin((X - offset).sum(axis=1)) + 0.1 * (X - offset)[:, 0]
+    source = GaussianProcessRegressor(kernel, alpha=1e-6, optimizer=None, normalize_y=normalize).fit(X, y)
+    for mode in ("certified", "exact"):
+        fast = approxsvm.compile(source, X, mode=mode)
+        rows = X[:8] + 0.07
+        bounds = fast.error_bound(rows)
+        assert (bounds <= fast.summary.tolerance).all()
+        for row, value, bound in zip(rows, fast.predict(rows), bounds, strict=True):
+            assert abs(mpmath.mpf(float(value)) - gaussian_process_value(source, row)) <= bound
+
+
+@pytest.mark.parametrize(
+    "final", [Ridge(alpha=1e-6), LogisticRegression(C=1e4, max_iter=2000)], ids=["ridge", "logistic"]
+)
+@pytest.mark.parametrize("n_components", [10, 60])
+def test_bounds_of_nystroem(final, n_components):
+    X, y = data(0.0, n=120)
+    source = make_pipeline(StandardScaler(), Nystroem(gamma=0.05, n_components=n_components, random_state=0), final)
+    source.fit(X, y)
+    map_, rows = source[1], X[:8] + 0.01
+    fast = approxsvm.compile(source, X, mode="exact")
+    with mpmath.workdps(50):
+        coefficients = column(final.coef_)
+        normalization = numbers(map_.normalization_)
+        dual = [sum(normalization[j][i] * c for j, c in enumerate(coefficients)) for i in range(n_components)]
+    mapped = [column(row) for row in source[0].transform(rows)]
+    exact = exact_kernel_sum(
+        mapped, numbers(map_.components_), dual, float(np.ravel(final.intercept_)[0]), mpmath.mpf(0.05)
+    )
+    given = fast.predict(rows) if isinstance(final, Ridge) else fast.decision_function(rows)
+    for value, bound, true in zip(given, fast.error_bound(rows), exact, strict=True):
+        assert abs(mpmath.mpf(float(value)) - true) <= bound
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((0, 1e-3)), MaxAbsScaler(), RobustScaler()])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_bounds_of_restored_targets(scaler, kernel):
+    X, _ = data(0.0, n=80)
+    y = 1e4 + 300 * np.sin(X.sum(axis=1))
+    regressor = KernelRidge(kernel=kernel, gamma=0.1, degree=2, alpha=1e-3)
+    source = TransformedTargetRegressor(regressor, transformer=scaler).fit(X, y)
+    fast = approxsvm.compile(source, X, mode="exact")
+    rows, inner, back = X[:6] + 0.1, source.regressor_, source.transformer_
+    for row, value, bound in zip(rows, fast.predict(rows), fast.error_bound(rows), strict=True):
+        with mpmath.workdps(50):
+            total, gamma = mpmath.mpf(0), mpmath.mpf(0.1)
+            for x, a in zip(numbers(inner.X_fit_), column(inner.dual_coef_), strict=True):
+                product = sum(p * q for p, q in zip(x, column(row), strict=True))
+                sq = sum((p - q) ** 2 for p, q in zip(x, column(row), strict=True))
+                kernels = {"rbf": mpmath.exp(-gamma * sq), "linear": product, "poly": (gamma * product + 1) ** 2}
+                total += a * kernels[kernel]
+            scale = mpmath.mpf(float(back.scale_[0]))
+            if isinstance(back, MinMaxScaler):
+                total = (total - mpmath.mpf(float(back.min_[0]))) / scale
+            else:
+                middle = {StandardScaler: "mean_", RobustScaler: "center_"}.get(type(back))
+                total = total * scale + (mpmath.mpf(float(getattr(back, middle)[0])) if middle else 0)
+            assert abs(mpmath.mpf(float(value)) - total) <= bound
+
+
+def test_one_row_does_not_change_the_bounds_of_others():
+    X, y = data(0.0)
+    source = make_pipeline(StandardScaler(), PCA(3), SVC()).fit(X, y)
+    fast = approxsvm.compile(source, X)
+    alone = fast.error_bound(X)
+    outlier = np.vstack([X, np.full((1, X.shape[1]), 1e18)])
+    np.testing.assert_array_equal(fast.error_bound(outlier)[: len(X)], alone)
+    np.testing.assert_array_equal(fast.certified(outlier)[: len(X)], fast.certified(X))
+    clipped = approxsvm.compile(make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, y), X)
+    assert clipped.error_bound(outlier)[-1] < 1.0
+
+
+def test_multi_target_regressors_are_refused_by_name():
+    X, _ = data(0.0, n=40)
+    with pytest.raises(approxsvm.UnsupportedModelError, match="MultiOutputRegressor"):
+        approxsvm.compile(MultiOutputRegressor(SVR()).fit(X, X[:, :2]))
