@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "certificate.hpp"
+#include "input_map.hpp"
 #include "model_view.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
@@ -460,7 +461,10 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     const Section& heads = sections[section::heads];
     model.labels_by_votes =
         heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
-    if (!model.has_input_map && model.n_raw_features != model.n_features) return Status::bad_header;
+    const Section& map = sections[section::input_map];
+    status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
+                            model.n_features, model.input_map);
+    if (status != Status::ok) return status;
     status = read_varying(bytes, sections[section::varying], model);
     if (status != Status::ok) return status;
     status = read_expansions(bytes, sections, model);

@@ -64,6 +64,16 @@ struct RouterView {
     const float* panels;           // of the members
 };
 
+// How raw rows become rows of the model (input_map.hpp).
+struct InputMapView {
+    std::size_t n_columns;         // raw columns that are used
+    const std::uint32_t* columns;  // (n_columns,)
+    std::size_t n_stages;
+    const unsigned char* stages;
+    std::size_t widest;  // the most features before, between and after stages
+    bool has_projection;
+};
+
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
 // of its centers,
 //
@@ -81,6 +91,7 @@ struct ModelView {
     std::size_t n_features;
     std::size_t n_raw_features;  // of rows before they are mapped ...
     bool has_input_map;          // ... which only Python does so far
+    InputMapView input_map;      // how, where has_input_map
     bool labels_by_votes;        // or else by scores or probabilities, which only Python knows how to do
     double gamma;
     double input_scale;   // a power of two

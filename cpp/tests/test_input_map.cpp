@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <approxsvm/input_map.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+
+// Input maps: every MUST of the section, rows against float64 operations written out here, and errors against long
+// double (where that is wider than double).
+
+using namespace approxsvm;
+
+namespace {
+
+using Generator = std::mt19937_64;
+using Bytes = std::vector<unsigned char>;
+using Numbers = std::vector<double>;
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+void append(Bytes& bytes, T value) {
+    const unsigned char* raw = reinterpret_cast<const unsigned char*>(&value);
+    bytes.insert(bytes.end(), raw, raw + sizeof value);
+}
+void append_all(Bytes& bytes, const Numbers& numbers) {
+    for (const double number : numbers) append(bytes, number);
+}
+
+Bytes map_head(std::size_t n_raw, const std::vector<std::uint32_t>& columns, std::uint32_t n_stages) {
+    Bytes bytes;
+    append(bytes, static_cast<std::uint32_t>(columns.size()));
+    append(bytes, n_stages);
+    append(bytes, static_cast<std::uint64_t>(n_raw));
+    for (const std::uint32_t column : columns) append(bytes, column);
+    while (bytes.size() % 8) bytes.push_back(0);
+    return bytes;
+}
+void append_stage(Bytes& bytes, std::uint32_t kind, std::uint32_t present, std::size_t n_outputs,
+                  const Numbers& numbers) {
+    append(bytes, kind);
+    append(bytes, present);
+    append(bytes, static_cast<std::uint64_t>(n_outputs));
+    append_all(bytes, numbers);
+}
+
+/// The bytes at an address that is a multiple of 8.
+struct Section {
+    std::vector<std::uint64_t> memory;
+    const unsigned char* bytes;
+    explicit Section(const Bytes& content)
+        : memory(content.size() / 8 + 1), bytes(reinterpret_cast<const unsigned char*>(memory.data())) {
+        if (!content.empty()) std::memcpy(memory.data(), content.data(), content.size());
+    }
+};
+
+Status status_of(const Bytes& content, std::size_t n_raw, std::size_t n_features) {
+    const Section section(content);
+    InputMapView map;
+    return read_input_map(section.bytes, content.size(), n_raw, n_features, map);
+}
+
+/// 4 raw columns, 3 of them used, shifted and clipped, then projected to 2.
+Bytes small_map() {
+    Bytes bytes = map_head(4, {2, 0, 3}, 2);
+    append_stage(bytes, 0, 0b0110001, 3, {1, 2, 3, -1, -1, -1, 4, 5, infinite});
+    append_stage(bytes, 1, 0, 2, {0.5, 0.5, 0.5, 1, 2, 3, 4, 5, 6, 0.25, -0.25, 0, 1e-3});
+    return bytes;
+}
+constexpr std::size_t stage_at = 32, numbers_at = stage_at + 16, second_at = numbers_at + 9 * 8;
+
+template <class T>
+Status with(std::size_t offset, T value) {
+    Bytes bytes = small_map();
+    std::copy_n(reinterpret_cast<const unsigned char*>(&value), sizeof value,
+                bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    return status_of(bytes, 4, 2);
+}
+
+}  // namespace
+
+TEST(must_input_map) {
+    CHECK_EQ(status_of(small_map(), 4, 2), Status::ok);
+    CHECK_EQ(status_of(small_map(), 5, 2), Status::bad_section);
+    CHECK_EQ(status_of(small_map(), 4, 3), Status::bad_section);
+    const Bytes whole = small_map();
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+        CHECK_EQ(status_of(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)), 4, 2),
+                 Status::bad_section);
+    }
+    Bytes longer = whole;
+    longer.resize(longer.size() + 8);
+    CHECK_EQ(status_of(longer, 4, 2), Status::bad_section);
+    for (const std::uint32_t n : {0u, 2u, 4u, ~0u}) CHECK_EQ(with(0, n), Status::bad_section);
+    for (const std::uint32_t n : {0u, 1u, 3u, ~0u}) CHECK_EQ(with(4, n), Status::bad_section);
+    for (const std::uint32_t column : {4u, ~0u}) CHECK_EQ(with(16, column), Status::bad_section);
+    CHECK_EQ(with(16, 3u), Status::ok);
+    CHECK_EQ(with(28, 1u), Status::bad_section);  // padding
+    for (const std::uint32_t kind : {1u, 2u, ~0u}) CHECK_EQ(with(stage_at, kind), Status::bad_section);
+    for (const std::uint32_t present : {0b10110001u, 0b1110001u, 0b0100001u, ~0u}) {
+        CHECK_EQ(with(stage_at + 4, present), Status::bad_section);
+    }
+    for (const std::uint64_t n : {std::uint64_t{2}, std::uint64_t{4}, ~std::uint64_t{0}}) {
+        CHECK_EQ(with(stage_at + 8, n), Status::bad_section);
+    }
+    for (const double number : {infinite, -infinite, not_a_number}) {
+        CHECK_EQ(with(numbers_at, number), Status::bad_section);
+        for (std::size_t k = 0; k < 13; ++k) CHECK_EQ(with(second_at + 16 + 8 * k, number), Status::bad_section);
+    }
+    CHECK_EQ(with(numbers_at + 24, -infinite), Status::ok);
+    CHECK_EQ(with(numbers_at + 24, not_a_number), Status::bad_section);
+    CHECK_EQ(with(numbers_at + 24, 4.5), Status::bad_section);      // above the upper limit
+    CHECK_EQ(with(stage_at + 4, 0b0010011u), Status::ok);           // other parts, as many
+    CHECK_EQ(with(stage_at + 4, 0b0000111u), Status::bad_section);  // a divisor would be infinite
+    CHECK_EQ(with(second_at + 4, 1u), Status::bad_section);
+    for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+        CHECK_EQ(with(second_at + 8, n), Status::bad_section);
+    }
+    CHECK_EQ(with(whole.size() - 8, -1.0), Status::bad_section);
+    InputMapView map;
+    CHECK_EQ(read_input_map(nullptr, 0, 3, 3, map), Status::ok);
+    CHECK_EQ(read_input_map(nullptr, 0, 3, 4, map), Status::bad_header);
+}
+
+TEST(must_input_map_divisors_and_errors) {
+    for (const double wrong : {0.0, -0.0}) {
+        Bytes bytes = map_head(1, {0}, 1);
+        append_stage(bytes, 0, 1u << part::divide, 1, {wrong});
+        CHECK_EQ(status_of(bytes, 1, 1), Status::bad_section);
+    }
+    for (const double error : {-0x1p-1074, infinite, not_a_number, 0.0, 0.5}) {
+        Bytes bytes = map_head(1, {0}, 1);
+        append_stage(bytes, 0, 1u << part::relative_error, 1, {error});
+        CHECK_EQ(status_of(bytes, 1, 1), error >= 0.0 && error < 1.0 ? Status::ok : Status::bad_section);
+    }
+}
+
+TEST(rows_are_the_sources_own_and_errors_hold) {
+    Generator generator(7);
+    std::normal_distribution<double> normal;
+    for (int round = 0; round < 400; ++round) {
+        const std::size_t n = 1 + generator() % 9, m = 1 + generator() % 5, n_raw = n + generator() % 3;
+        const double offset = round % 4 == 0 ? 1e9 : 0.0;
+        std::vector<std::uint32_t> columns(n);
+        for (std::uint32_t& column : columns) column = static_cast<std::uint32_t>(generator() % n_raw);
+        const auto numbers = [&](std::size_t count, double about) {
+            Numbers result(count);
+            for (double& x : result) x = about + normal(generator);
+            return result;
+        };
+        const Numbers subtract = numbers(n, offset), multiply = numbers(n, 0), divide = numbers(n, 3),
+                      add = numbers(n, 1), low = numbers(n, -2), center = numbers(n, 0), matrix = numbers(n * m, 0),
+                      bias = numbers(m, 0);
+        Numbers high = low;
+        for (double& x : high) x += std::fabs(normal(generator)) * 3;
+        const bool projects = round % 2 == 0;
+        Bytes bytes = map_head(n_raw, columns, projects ? 2 : 1);
+        Numbers parts;
+        for (const Numbers* part :
+             std::initializer_list<const Numbers*>{&subtract, &multiply, &divide, &add, &low, &high}) {
+            parts.insert(parts.end(), part->begin(), part->end());
+        }
+        append_stage(bytes, 0, 0b0111111, n, parts);
+        parts.clear();
+        const Numbers none(m);
+        for (const Numbers* part : {&center, &matrix, &bias, &none})
+            parts.insert(parts.end(), part->begin(), part->end());
+        if (projects) append_stage(bytes, 1, 0, m, parts);
+        const Section section(bytes);
+        InputMapView map;
+        const std::size_t n_features = projects ? m : n;
+        CHECK_EQ(read_input_map(section.bytes, bytes.size(), n_raw, n_features, map), Status::ok);
+        CHECK_EQ(map.has_projection, projects);
+
+        const Numbers raw = numbers(n_raw, offset);
+        Numbers memory(map_doubles(map));
+        const MappedRow row = map_row(map, [&](std::size_t column) { return raw[column]; }, memory.data());
+        CHECK(row.is_finite);
+        std::vector<long double> exact(n);
+        Numbers own(n);
+        for (std::size_t j = 0; j < n; ++j) {
+            const double z = raw[columns[j]];
+            volatile double x = z - subtract[j];  // each operation rounded by itself
+            x = x * multiply[j];
+            x = x / divide[j];
+            x = x + add[j];
+            own[j] = std::min(std::max(x + 0.0, low[j]), high[j]);
+            const long double t = (static_cast<long double>(z) - subtract[j]) * multiply[j] / divide[j] + add[j];
+            exact[j] = std::min(std::max(t, static_cast<long double>(low[j])), static_cast<long double>(high[j]));
+        }
+        long double sq_off = 0.0L;
+        for (std::size_t k = 0; k < n_features; ++k) {
+            long double wanted = projects ? static_cast<long double>(bias[k]) : exact[k];
+            for (std::size_t j = 0; projects && j < n; ++j) wanted += (exact[j] - center[j]) * matrix[j * m + k];
+            if (!projects) CHECK_EQ(row.values[k], own[k]);
+            sq_off += (row.values[k] - wanted) * (row.values[k] - wanted);
+        }
+        const long double slack = 1e-3L * row.error;  // of long double itself
+        if (sizeof(long double) > sizeof(double)) CHECK(std::sqrt(sq_off) <= row.error + slack);
+        CHECK(row.error < (offset > 0 ? 1e-12 : 1e-13) * 1e3);
+    }
+}
+
+TEST(limits_and_overflow) {
+    Bytes bytes = map_head(2, {0, 1}, 1);
+    append_stage(bytes, 0, 0b0110101, 2, {0.1, 0.1, 3, 3, -1, -1, 1, 1});
+    const Section section(bytes);
+    InputMapView map;
+    CHECK_EQ(read_input_map(section.bytes, bytes.size(), 2, 2, map), Status::ok);
+    double memory[8];
+    const double far[] = {1e18, -1e18}, near[] = {0.5, 1e18};
+    const MappedRow clipped = map_row(map, [&](std::size_t j) { return far[j]; }, memory);
+    CHECK_EQ(clipped.values[0], 1.0);
+    CHECK_EQ(clipped.values[1], -1.0);
+    CHECK(clipped.error <= 0x1p-490);
+    const MappedRow half = map_row(map, [&](std::size_t j) { return near[j]; }, memory);
+    CHECK(half.error > 0.0 && half.error < 1e-15);
+
+    Bytes grown = map_head(1, {0}, 1);
+    append_stage(grown, 0, 1u << part::multiply, 1, {10.0});
+    const Section growing(grown);
+    CHECK_EQ(read_input_map(growing.bytes, grown.size(), 1, 1, map), Status::ok);
+    CHECK(!map_row(map, [](std::size_t) { return 1e308; }, memory).is_finite);
+    CHECK(map_row(map, [](std::size_t) { return 1e307; }, memory).is_finite);
+}
