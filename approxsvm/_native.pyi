@@ -32,15 +32,19 @@ class Predictor:
     def target(self) -> str: ...
     @property
     def counts(self) -> list[int]: ...
+    # Rows that `values` sent straight to the engine in float64; `counts` has them, too.
+    @property
+    def exact_count(self) -> int: ...
     # The values; with bounds a tuple of values, bounds (float64) and stages (uint8); with labels the positions of the
-    # labels of several classes (uint32). `exact` passes over the expansions.
+    # predicted labels (uint32) by votes. `values`: "promised" (exact ones, unless the model has a tolerance), "settled"
+    # (of the cheapest stage that settles the label and the tolerance) or "exact".
     def dense(
         self,
         rows: npt.NDArray[Any],
         n_threads: int,
         bounds: bool = False,
         labels: bool = False,
-        exact: bool = False,
+        values: str = "promised",
         row_errors: npt.NDArray[np.float64] | None = None,
     ) -> Any: ...
     def csr(
@@ -51,9 +55,10 @@ class Predictor:
         n_threads: int,
         bounds: bool = False,
         labels: bool = False,
-        exact: bool = False,
+        values: str = "promised",
         row_errors: npt.NDArray[np.float64] | None = None,
     ) -> Any: ...
+    # The position of the label, or a regression's value.
     def one(self, row: npt.NDArray[Any]) -> float: ...
 
 def runnable_targets() -> list[str]: ...

@@ -118,7 +118,7 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
     start = time.perf_counter()
-    values, bounds, stages = compiled._evaluate_checked(rows, bounds=True)
+    values, bounds, stages = compiled._evaluate_checked(rows, bounds=True, values="settled")
     ours = time.perf_counter() - start
     start = time.perf_counter()
     judged = judge(against, model, rows)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.ensemble_artifact import EnsembleArtifact
-from approxsvm.estimators import CompiledClassifier, CompiledSVC, estimator_for_one
+from approxsvm.estimators import CompiledClassifier, CompiledSVC, Values, estimator_for_one
 from approxsvm.kernel_model import FloatArray
 from approxsvm.report import STAGES
 
@@ -46,13 +46,13 @@ class CompiledEnsemble(CompiledClassifier):
         Rows whose label the members' bounds leave open are evaluated exactly, but in mode "approximate".
         """
         rows, ensemble = self._rows(X), self.artifact.ensemble
-        values, bounds = self._values(rows)
+        values, bounds = self._values(rows, "settled")
         shares = ensemble.probabilities(values)
         classes = shares.argmax(axis=1)
         if self.artifact.mode != "approximate":
             open_rows = np.flatnonzero(~_certain(classes, *ensemble.probability_interval(values, bounds)))
             if len(open_rows):
-                exact, _ = self._values(rows[open_rows], exact=True)
+                exact, _ = self._values(rows[open_rows], "exact")
                 classes[open_rows] = ensemble.probabilities(exact).argmax(axis=1)
         return np.asarray(self.artifact.labels.take(classes))
 
@@ -65,7 +65,7 @@ class CompiledEnsemble(CompiledClassifier):
 
         They come from the exact decision values unless a tolerance was asked for, whose values then serve.
         """
-        values, _ = self._values(self._rows(X), exact=self._exact_probabilities)
+        values, _ = self._values(self._rows(X))
         return np.asarray(self.artifact.ensemble.probabilities(values)[:, self._order])
 
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -74,7 +74,7 @@ class CompiledEnsemble(CompiledClassifier):
 
     def probability_bound(self, X: Any) -> FloatArray:
         """What |probability - that of the exact decision values| never exceeds, shape (n_rows, n_classes)."""
-        values, bounds = self._values(self._rows(X), exact=self._exact_probabilities)
+        values, bounds = self._values(self._rows(X))
         given = self.artifact.ensemble.probabilities(values)
         lowest, highest = self.artifact.ensemble.probability_interval(values, bounds)
         return np.asarray(np.maximum(highest - given, given - lowest)[:, self._order])
@@ -85,7 +85,7 @@ class CompiledEnsemble(CompiledClassifier):
 
     def certified(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each label is proven by the members' values and bounds, without another evaluation."""
-        values, bounds = self._values(self._rows(X))
+        values, bounds = self._values(self._rows(X), "settled")
         ensemble = self.artifact.ensemble
         classes = ensemble.probabilities(values).argmax(axis=1)
         return _certain(classes, *ensemble.probability_interval(values, bounds))
@@ -100,19 +100,20 @@ class CompiledEnsemble(CompiledClassifier):
         return np.asarray(np.all([member.within_gamma_bound(X) for member in self.members], axis=0))
 
     @property
-    def _exact_probabilities(self) -> bool:
-        return self.artifact.mode != "approximate" and not np.isfinite(self.artifact.header["tolerance"])
+    def _exact_count(self) -> int:
+        return sum(member._exact_count for member in self.members)
 
-    def _values(self, rows: Any, *, exact: bool = False) -> tuple[list[FloatArray], list[FloatArray]]:
+    def _values(self, rows: Any, values: Values = "promised") -> tuple[list[FloatArray], list[FloatArray]]:
         """Decision values and bounds of every member, one column per pair."""
         found = []
         for member in self.members:
             member.n_jobs = self.n_jobs
             mode_has_engine = member.artifact.mode != "approximate"
-            found.append(member._evaluate_checked(rows, bounds=True, exact=exact and mode_has_engine))
-        values = [v if v.ndim == 2 else v[:, np.newaxis] for v, _, _ in found]
+            which: Values = "promised" if values == "exact" and not mode_has_engine else values
+            found.append(member._evaluate_checked(rows, bounds=True, values=which))
+        every = [v if v.ndim == 2 else v[:, np.newaxis] for v, _, _ in found]
         bounds = [b if b.ndim == 2 else b[:, np.newaxis] for _, b, _ in found]
-        return values, bounds
+        return every, bounds
 
 
 def _certain(classes: npt.NDArray[np.intp], lowest: FloatArray, highest: FloatArray) -> npt.NDArray[np.bool_]:

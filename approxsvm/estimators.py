@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
 AnyArtifact = Artifact | QuadraticArtifact
+# Which values and bounds are wanted (cpp/include/approxsvm/model_view.hpp): the exact ones, unless the model has a
+# tolerance; those of the cheapest stage that settles the label; or exact ones whatever the tolerance.
+Values = Literal["promised", "settled", "exact"]
 _NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -151,16 +154,18 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         return rows
 
-    def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, exact: bool = False) -> Any:
+    def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
         """Decision values in LIBSVM's orientation; with bounds also error bounds and stages.
 
-        With labels, the positions of the labels of several classes instead. `exact` passes over the expansions.
+        With labels, the positions of the predicted labels by votes instead.
         """
-        return self._evaluate_checked(self._rows(X), bounds=bounds, labels=labels, exact=exact)
+        return self._evaluate_checked(self._rows(X), bounds=bounds, labels=labels, values=values)
 
-    def _evaluate_checked(self, rows: Any, *, bounds: bool = False, labels: bool = False, exact: bool = False) -> Any:
+    def _evaluate_checked(
+        self, rows: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised"
+    ) -> Any:
         """As `_evaluate`, of rows that `_rows` has let pass."""
-        options = {"bounds": bounds, "labels": labels, "exact": exact}
+        options = {"bounds": bounds, "labels": labels, "values": values}
         if self.artifact.input_map is None and rows.dtype in _NATIVE_DTYPES:
             return self._evaluate_rows(rows, options)
         pieces = chunks(rows.shape[0], max(self.n_features_in_, self.artifact.n_features))
@@ -190,7 +195,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             if len(coarse):
                 mapped[coarse], errors[coarse] = input_map.mapped_with_errors(rows[coarse], exactly=True)
         result = self._evaluate_rows(mapped, options | {"row_errors": errors})
-        if np.isfinite(tolerance):
+        if np.isfinite(tolerance) and not options["labels"]:
             open_rows = np.flatnonzero(self.artifact.feels_error(mapped, errors))
             if len(open_rows):
                 self._check_tolerance(mapped, errors, open_rows, tolerance, first_row)
@@ -199,7 +204,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def _check_tolerance(
         self, mapped: FloatArray, errors: FloatArray, open_rows: Any, tolerance: float, first_row: int
     ) -> None:
-        options = {"bounds": True, "labels": False, "exact": True, "row_errors": errors[open_rows]}
+        options = {"bounds": True, "labels": False, "values": "exact", "row_errors": errors[open_rows]}
         bounds = self._evaluate_rows(mapped[open_rows], options)[1]
         bounds = bounds if bounds.ndim == 1 else bounds.max(axis=1)
         if (bounds > tolerance).any():
@@ -230,8 +235,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def error_bound(self, X: Any) -> FloatArray:
         """What |value - exact value| never exceeds, for each row: truncation and rounding together.
 
-        The exact value is that of the source model's decision function over the real numbers. A row that a later stage
-        answered has that stage's bound.
+        The value is that of `decision_function`, or the prediction of a regression; the exact value is that of the
+        source model's decision function over the real numbers.
 
         Parameters
         ----------
@@ -259,17 +264,24 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,), bool
         """
-        return proven(self.artifact, *self._evaluate(X, bounds=True))
+        return proven(self.artifact, *self._evaluate(X, bounds=True, values="settled"))
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
         """How many rows each stage has answered since this estimator was made: what the promise costs in use.
 
         "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "float32" and
-        "float64" (the exact engine), "definition" (term after term in LIBSVM's order). Single rows through
+        "float64" (the exact engine), "definition" (term after term in LIBSVM's order). Labels, and values within a
+        tolerance, come from the cheapest stage that proves them. Exact values are what "float64" and "definition" are
+        asked for at once: by ``decision_function`` without a tolerance and by probabilities. Single rows through
         ``predict_one`` are not counted.
         """
         return dict(zip(STAGES, self._predictor.counts, strict=True))
+
+    @property
+    def _exact_count(self) -> int:
+        """How many of these rows went to the exact engine because their exact values were asked for."""
+        return int(self._predictor.exact_count)
 
     def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
@@ -297,7 +309,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     @property
     def summary(self) -> Summary:
         """What was chosen and how large the result is; print it."""
-        return summarize(self.artifact, self.rows_per_stage)
+        return summarize(self.artifact, self.rows_per_stage, self._exact_count)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact to an .asvm file; `path` holds all of it or, should this fail, what it held before."""
@@ -341,8 +353,10 @@ class CompiledSVC(CompiledClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values as the source gives them.
 
-        In mode "certified" the sign of every value is the exact model's, and values are within the tolerance that was
-        asked for, if any; `error_bound` says how close each is.
+        They are the source's own, by the exact engine in float64, to rank, threshold and calibrate with; `predict` does
+        not need them and is faster. Where a tolerance was asked for at compilation, values are within it instead, and
+        their signs the exact model's. In mode "approximate" they are the expansion's. `error_bound` says how close each
+        is.
 
         Parameters
         ----------
@@ -382,21 +396,18 @@ class CompiledSVC(CompiledClassifier):
         heads = self.artifact.heads
         if heads.label_rule != "votes":
             return self._classes_by_scores(X)
-        if len(self.artifact.labels) > 2:
-            return np.asarray(self._evaluate(X, labels=True), dtype=np.intp)
-        # LIBSVM's rule: a positive value is the first label, zero the second.
-        return np.asarray(~(self._evaluate(X) > 0.0), dtype=np.intp)
+        return np.asarray(self._evaluate(X, labels=True), dtype=np.intp)
 
     def _classes_by_scores(self, X: Any) -> npt.NDArray[np.intp]:
         """By scores or probabilities; rows whose bounds leave their label open are evaluated exactly."""
         rows, heads = self._rows(X), self.artifact.heads
-        values, bounds, _ = self._evaluate_checked(rows, bounds=True)
+        values, bounds, _ = self._evaluate_checked(rows, bounds=True, values="settled")
         classes, certain = certified_class(heads, _columns(values), _columns(bounds))
         if self.artifact.mode == "approximate":
             return predicted_class(heads, _columns(values))
         open_rows = np.flatnonzero(~certain)
         if len(open_rows):
-            exact = self._evaluate_checked(rows[open_rows], exact=True)
+            exact = self._evaluate_checked(rows[open_rows], values="exact")
             classes[open_rows] = predicted_class(heads, _columns(exact))
         return classes
 
@@ -438,7 +449,7 @@ class CompiledSVC(CompiledClassifier):
         ndarray of shape (n_rows, n_classes), float64
             Columns as in ``classes_``.
         """
-        found = probabilities(self._probability_head, _columns(self._values_for_probabilities(X)))
+        found = probabilities(self._probability_head, _columns(self._evaluate(X)))
         return np.asarray(found[:, self._order])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -455,8 +466,7 @@ class CompiledSVC(CompiledClassifier):
         ndarray of shape (n_rows, n_classes), float64
             1 where several classes are coupled: only their decision values are bounded then.
         """
-        exact = self.artifact.mode != "approximate" and not np.isfinite(self.artifact.header["tolerance"])
-        values, bounds, _ = self._evaluate(X, bounds=True, exact=exact)
+        values, bounds, _ = self._evaluate(X, bounds=True)
         found = probability_bounds(self._probability_head, _columns(values), _columns(bounds))
         return np.asarray(found[:, self._order])
 
@@ -465,10 +475,6 @@ class CompiledSVC(CompiledClassifier):
         head: Probability | None = self.artifact.heads.probability
         assert head is not None
         return head
-
-    def _values_for_probabilities(self, X: Any) -> FloatArray:
-        exact = self.artifact.mode != "approximate" and not np.isfinite(self.artifact.header["tolerance"])
-        return np.asarray(self._evaluate(X, exact=exact))
 
     def predict_one(self, row: npt.NDArray[Any]) -> Any:
         """Class label of a single row, with as little overhead as Python allows.
@@ -489,10 +495,7 @@ class CompiledSVC(CompiledClassifier):
         """
         if self.artifact.input_map is not None or self.artifact.heads.label_rule != "votes":
             return self.predict(np.reshape(row, (1, -1)))[0]
-        found = self._predictor.one(row)
-        if len(self.artifact.labels) > 2:
-            return self.artifact.labels[int(found)]
-        return self.artifact.labels[0 if found > 0.0 else 1]
+        return self.artifact.labels[int(self._predictor.one(row))]
 
 
 def _columns(values: FloatArray) -> FloatArray:
@@ -552,7 +555,10 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         return -float(self.artifact.decision_numbers()["intercept"][0])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values, shape (n_rows,); positive means an inlier."""
+        """Decision values, shape (n_rows,); positive means an inlier.
+
+        They are the source's own unless a tolerance was asked for; see `CompiledSVC.decision_function`.
+        """
         return self._raw_decision_values(X)
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -561,13 +567,13 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """1 for inliers and -1 for outliers, shape (n_rows,)."""
-        return np.where(self._raw_decision_values(X) > 0.0, 1, -1)
+        return np.where(self._evaluate(X, labels=True) == 0, 1, -1)
 
     def predict_one(self, row: npt.NDArray[Any]) -> int:
         """1 or -1 for a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
         if self.artifact.input_map is not None:
             return int(self.predict(np.reshape(row, (1, -1)))[0])
-        return 1 if self._predictor.one(row) > 0.0 else -1
+        return 1 if self._predictor.one(row) == 0 else -1
 
 
 def estimator_for_one(artifact: AnyArtifact, *, n_jobs: int | None = None) -> Any:

@@ -559,7 +559,8 @@ class Planner:
             candidate = replace(candidate, expanded=expanded)
         artifact = assembly.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
         estimator = estimator_for(artifact)
-        answers = estimator.predict(rows)
+        values_count = math.isfinite(self._tolerance) and artifact.heads.label_rule == "votes"
+        answers = estimator._evaluate(rows) if values_count else estimator.predict(rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
         n_rows = rows.shape[0]

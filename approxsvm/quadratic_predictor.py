@@ -31,6 +31,8 @@ class QuadraticPredictor:
     model : QuadraticModel
     """
 
+    exact_count = 0  # no row skips a stage
+
     def __init__(self, model: QuadraticModel) -> None:
         self.model = model
         self.counts = [0] * N_STAGES
@@ -45,18 +47,18 @@ class QuadraticPredictor:
         n_threads: int,
         bounds: bool = False,
         labels: bool = False,
-        exact: bool = False,
+        values: str = "promised",
         row_errors: FloatArray | None = None,
     ) -> Any:
-        """As `_native.Predictor.dense`; BLAS has threads of its own, and `exact` is always."""
-        values, errors, stages = self._all_rows(rows, row_errors)
+        """As `_native.Predictor.dense`; BLAS has threads of its own, and values are exact whatever is asked for."""
+        found, errors, stages = self._all_rows(rows, row_errors)
         for stage, count in enumerate(np.bincount(stages, minlength=N_STAGES)):
             self.counts[stage] += int(count)
         if labels:
-            return winner(values).astype(np.uint32)
+            return winner(found).astype(np.uint32)
         if self.model.n_decisions == 1:
-            values, errors = values[:, 0], errors[:, 0]
-        return (values, errors, stages) if bounds else values
+            found, errors = found[:, 0], errors[:, 0]
+        return (found, errors, stages) if bounds else found
 
     def csr(
         self,
@@ -73,7 +75,7 @@ class QuadraticPredictor:
         return self.dense(rows, n_threads, **options)
 
     def one(self, row: npt.NDArray[Any]) -> float:
-        """Value of one row; of several classes the position of the label.
+        """The position of the label of one row, or a regression's value.
 
         Raises
         ------
@@ -83,7 +85,7 @@ class QuadraticPredictor:
         d = self.model.n_features
         if row.shape not in ((d,), (1, d)) or row.dtype not in (np.float32, np.float64):
             raise InputError(f"the row is {row.dtype} of shape {row.shape}, expected float32 or float64 and ({d},)")
-        return float(self.dense(row.reshape(1, d), 1, labels=self.model.n_decisions > 1)[0])
+        return float(self.dense(row.reshape(1, d), 1, labels=self.model.task != "regression")[0])
 
     def _all_rows(
         self, rows: Any, row_errors: FloatArray | None

@@ -41,8 +41,8 @@ class Summary:
     plan : str
         Why the compiler chose what it chose.
     certified_fraction : float or None
-        Share of the rows predicted so far that an expansion's own bound proved; None before any, and in other modes
-        than "certified", which do not settle rows by it.
+        Share of the rows predicted so far that an expansion's own bound proved, those aside whose exact values were
+        asked for; None before any, and in other modes than "certified", which do not settle rows by it.
     rows_per_stage : dict
         How many rows each stage has answered so far.
     """
@@ -72,10 +72,10 @@ class Summary:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in self.rows())
 
 
-def summarize(artifact: Artifact, rows_per_stage: dict[str, int]) -> Summary:
-    """Collect the summary of an artifact and of the predictions made with it."""
+def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
+    """Collect the summary of an artifact and of the predictions made with it, `exact_count` rows of exact values."""
     header = artifact.header
-    n_rows = sum(rows_per_stage.values())
+    n_rows = sum(rows_per_stage.values()) - exact_count
     proven = sum(rows_per_stage[name] for name in EXPANSION_STAGES)
     return Summary(
         source=artifact.source,

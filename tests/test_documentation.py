@@ -1,4 +1,4 @@
-"""Every example that the documentation shows is executed."""
+"""Every example that the documentation shows is executed; the C++ program in tests/test_cpp_programs.py."""
 
 from __future__ import annotations
 
@@ -52,21 +52,3 @@ def test_readme_shell(tmp_path):
             line, shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
         )
         assert result.returncode == 0, (line, result.stderr)
-
-
-def test_readme_cpp(tmp_path):
-    """The snippet compiles, warning-free, as the body of a program."""
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler here")
-    for block in blocks("cpp"):
-        (tmp_path / "snippet.cpp").write_text(block)
-        command = [compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/cpp/include"]
-        built = subprocess.run([*command, "-o", "snippet", "snippet.cpp"], cwd=tmp_path, capture_output=True, text=True)
-        assert built.returncode == 0, built.stderr
-        ran = subprocess.run(
-            [tmp_path / "snippet", REPOSITORY / "models" / "breast_cancer.asvm"], capture_output=True, text=True
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout.startswith("label ")
-    assert blocks("cpp")

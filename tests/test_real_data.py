@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from conftest import data_root
 from scipy.spatial.distance import cdist
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm import _native, reference
-from approxsvm.report import STAGES
+from approxsvm.report import EXPANSION_STAGES, STAGES
 
 
 def exact_values(model, X):
@@ -84,7 +86,10 @@ def test_no_label_differs_and_no_bound_is_exceeded(unpacked, name, data, n_featu
         artifact = approxsvm.compile(model, mode=mode, **forced).artifact
         for target in _native.runnable_targets():
             predictor = _native.Predictor(artifact.data, target)
-            for values, bounds, stages in (predictor.dense(dense, 2, True), csr_results(predictor, X)):
+            for values, bounds, stages in (
+                predictor.dense(dense, 2, True, values="settled"),
+                csr_results(predictor, X),
+            ):
                 np.testing.assert_array_equal(values > 0, exact > 0)
                 assert (np.abs(values - exact) <= bounds + allowed).all()
                 if artifact.mode == "certified":
@@ -92,7 +97,7 @@ def test_no_label_differs_and_no_bound_is_exceeded(unpacked, name, data, n_featu
 
 
 def csr_results(predictor, X):
-    return predictor.csr(X.indptr, X.indices, X.data, 2, True)
+    return predictor.csr(X.indptr, X.indices, X.data, 2, True, values="settled")
 
 
 def test_mnist(unpacked):
@@ -166,3 +171,45 @@ def test_regression_values_stay_within_the_tolerance(unpacked, name):
         assert np.abs(fast.predict(X) - exact).max() <= tolerance
         assert fast.error_bound(X).max() <= tolerance
     assert np.abs(approxsvm.compile(svr, mode="exact").predict(X) - exact).max() <= 1e-9 * np.abs(svr.dual_coef_).sum()
+
+
+# --- values to rank, threshold and calibrate with
+
+
+def check_ranking(fast, X, y, values, scale):
+    """The source's values, and what is made of them."""
+    ours = fast.decision_function(X)
+    error = np.abs(ours - values)
+    assert error.max() <= 1e-6 * np.ptp(values)
+    assert (error <= fast.error_bound(X) + 1e-11 * scale).all()
+    assert fast.error_bound(X).max() <= 1e-6 * np.ptp(values)
+    assert abs(roc_auc_score(y, ours) - roc_auc_score(y, values)) <= 1e-9
+    for threshold in np.quantile(values, [0.05, 0.5, 0.95]) + 1e-6:
+        np.testing.assert_array_equal(ours > threshold, values > threshold)
+    np.testing.assert_array_equal(fast.predict(X), np.where(ours > 0, *fast.classes_[::-1]))
+    assert (
+        sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES) > 0
+    )  # which predict did not need exact values for
+
+
+def test_ijcnn1_is_ranked_as_by_its_source(unpacked):
+    model = approxsvm.read_libsvm_model(unpacked("models/ijcnn1_g0.05.model.xz"), n_features=22)
+    X, y = approxsvm.read_libsvm_data(unpacked("data/ijcnn1.t.xz"), n_features=22)
+    X, y = X[:20_000], y[:20_000]
+    sign = 1.0 if model.labels[0] > model.labels[1] else -1.0
+    fast = approxsvm.compile(model, degree=2, n_centers=1)
+    check_ranking(fast, X, y, sign * exact_values(model, X.toarray()), np.abs(model.dual_coef).sum())
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_covtype_is_ranked_as_by_its_source(unpacked, in_pipeline):
+    unpacked("data/phishing.bz2")  # skips where there are no data
+    X, y = standardized_covtype()
+    if not in_pipeline:
+        X = StandardScaler().fit_transform(X)
+    estimator = make_pipeline(StandardScaler(), SVC(C=10.0)) if in_pipeline else SVC(C=10.0)
+    estimator.fit(X[:3000], y[:3000])
+    fast = approxsvm.compile(estimator, X[:3000], degree=2, n_centers=50)
+    svc = estimator[-1] if in_pipeline else estimator
+    scale = np.abs(svc.dual_coef_).sum()
+    check_ranking(fast, X[3000:9000], y[3000:9000], estimator.decision_function(X[3000:9000]), scale)

@@ -9,7 +9,7 @@
 
 namespace approxsvm::dispatch {
 
-// Values with bounds (approxsvm/evaluate.hpp). `prepared` is what Kernels::prepare returned.
+// approxsvm/evaluate.hpp: evaluate_source(). `prepared` is what Kernels::prepare returned.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);

@@ -70,10 +70,14 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
+template <class T>
+Span<T> from(const Span<T>& span, std::size_t first) {
+    return span ? Span<T>{span.data + first, span.size - first} : span;
+}
+
 Evaluation part_of(const Evaluation& out, std::size_t first, std::size_t n_decisions) {
-    return {out.values ? out.values + first * n_decisions : nullptr,
-            out.bounds ? out.bounds + first * n_decisions : nullptr, out.stages ? out.stages + first : nullptr,
-            out.winners ? out.winners + first : nullptr};
+    return {from(out.values, first * n_decisions), from(out.bounds, first * n_decisions), from(out.stages, first),
+            from(out.labels, first)};
 }
 
 Request part_of(Request request, std::size_t first) {
@@ -110,6 +114,8 @@ template <class Rows, class CutOff>
 Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double expansion_work, const Evaluation& out,
                            StageCounts& counts, int n_threads, Request request, EvaluateFunction<Rows> function,
                            const CutOff& cut) {
+    const Status allowed = check_request(predictor.model(), rows.n_rows, request, out);
+    if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = rows.n_rows;
     const void* prepared = predictor.prepared();
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
@@ -171,6 +177,10 @@ const void* Predictor::prepared() const {
     return prepared_;
 }
 
+bool Predictor::gives_exact_values(const Request& request, const Evaluation& out) const {
+    return wants_exact_values(model_, request, out);
+}
+
 Workspace Predictor::make_workspace() const {
     return Workspace(kernels_->evaluation_workspace_bytes(model_));
 }
@@ -206,12 +216,16 @@ template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
                       EvaluateFunction<DenseRows<Real>> function) {
     StageCounts counts{};
-    std::uint32_t winner = 0;
-    const bool classes = predictor.model().n_decisions > 1;
-    const Evaluation out{classes ? nullptr : &value, nullptr, nullptr, classes ? &winner : nullptr};
+    std::uint32_t label = 0;
+    Evaluation out;
+    if (predictor.model().task == Task::regression) {
+        out.values = {&value, 1};
+    } else {
+        out.labels = {&label, 1};
+    }
     const Status status =
         function(predictor.prepared(), {row, 1, 0, 1}, Request{1}, out, counts.data(), workspace.data());
-    if (classes) value = winner;
+    if (out.labels) value = label;
     return status;
 }
 

@@ -41,8 +41,8 @@ class Predictor {
     const Kernels& kernels() const { return *kernels_; }
     Workspace make_workspace() const;
 
-    // Values with bounds, by as many stages as the model's mode allows and its promise needs. Null pointers in `out`
-    // are not written; request.n_rows_in_call is found out here. The numbers do not depend on n_threads.
+    // What `out` has room for, by as many stages as the model's mode allows and its promise needs. Rows are mapped
+    // already where the artifact asks for that; labels are by votes. request.n_rows_in_call is found out here. The numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
@@ -56,8 +56,11 @@ class Predictor {
     Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
                     int n_threads, Request request = {0}) const;
 
-    // One row without allocation or threads: its value, or the position of its label where there are several classes;
-    // `workspace` comes from make_workspace().
+    // Whether these come from the engine in float64, no expansion being asked.
+    bool gives_exact_values(const Request& request, const Evaluation& out) const;
+
+    // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
+    // make_workspace().
     Status decide_one(const float* row, double& value, const Workspace& workspace) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace) const;
 

@@ -23,7 +23,7 @@ Status replay(const ModelView& model, void* memory) {
 }
 
 const void* prepare_model(const ModelView& model, void* memory) {
-    return &prepare(model, memory);
+    return &lay_out(model, memory);  // extras are by the caller
 }
 
 Status replay_exact(const void* prepared, void* memory) {
@@ -34,7 +34,7 @@ template <class Rows, class Source>
 Status evaluate_rows(const void* prepared, const Rows& rows, const Request& request, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
     const PreparedModel& model = *static_cast<const PreparedModel*>(prepared);
-    return evaluate(model, Source(rows, model.view->n_features), request, out, counts, workspace);
+    return evaluate_source(model, Source(rows, model.view->n_features), request, out, counts, workspace);
 }
 
 template <class Real>

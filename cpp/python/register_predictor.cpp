@@ -52,46 +52,47 @@ class PyPredictor {
           predictor_(open(kernels_for(target))),
           workspace_(predictor_->make_workspace()) {}
 
-    // Rows answered by each stage since the predictor was made.
+    // Rows answered by each stage since the predictor was made, and those of them that went straight to float64.
     dispatch::StageCounts counts() const { return counts_; }
+    std::uint64_t exact_count() const { return exact_count_; }
 
     std::string target() const { return predictor_->kernels().name; }
 
-    // Values; with bounds also bounds and stages; with labels the positions of the labels of several classes instead.
-    // `exact` passes over the expansions; row_errors says how far each row may be from what is meant.
-    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels, bool exact,
+    // Values; with bounds also bounds and stages; with labels the positions of labels instead. `values` is the name of
+    // one of Values; row_errors says how far each row may be from what is meant.
+    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels, const std::string& values,
                      const std::optional<RowErrors>& row_errors) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
-        const Wanted wanted = wanted_of(bounds, labels, exact, row_errors, rows.shape(0));
+        const Wanted wanted = wanted_of(bounds, labels, values, row_errors, rows.shape(0));
         check_n_features(rows.shape(1));
         if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads, wanted);
         if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads, wanted);
         raise("InputError", "rows must be float32 or float64");
     }
 
-    py::object csr(const py::array& row_starts, const py::array& columns, const py::array& values, int n_threads,
-                   bool bounds, bool labels, bool exact, const std::optional<RowErrors>& row_errors) {
-        const Wanted wanted = wanted_of(bounds, labels, exact, row_errors, row_starts.size() - 1);
-        const bool is_float = py::isinstance<py::array_t<float>>(values);
-        if (!is_float && !py::isinstance<py::array_t<double>>(values))
+    py::object csr(const py::array& row_starts, const py::array& columns, const py::array& data, int n_threads,
+                   bool bounds, bool labels, const std::string& values, const std::optional<RowErrors>& row_errors) {
+        const Wanted wanted = wanted_of(bounds, labels, values, row_errors, row_starts.size() - 1);
+        const bool is_float = py::isinstance<py::array_t<float>>(data);
+        if (!is_float && !py::isinstance<py::array_t<double>>(data))
             raise("InputError", "values must be float32 or float64");
         if (py::isinstance<py::array_t<std::int32_t>>(columns) &&
             py::isinstance<py::array_t<std::int32_t>>(row_starts)) {
-            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, values, n_threads, wanted)
-                            : csr_of<double, std::int32_t>(row_starts, columns, values, n_threads, wanted);
+            return is_float ? csr_of<float, std::int32_t>(row_starts, columns, data, n_threads, wanted)
+                            : csr_of<double, std::int32_t>(row_starts, columns, data, n_threads, wanted);
         }
         if (py::isinstance<py::array_t<std::int64_t>>(columns) &&
             py::isinstance<py::array_t<std::int64_t>>(row_starts)) {
-            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, values, n_threads, wanted)
-                            : csr_of<double, std::int64_t>(row_starts, columns, values, n_threads, wanted);
+            return is_float ? csr_of<float, std::int64_t>(row_starts, columns, data, n_threads, wanted)
+                            : csr_of<double, std::int64_t>(row_starts, columns, data, n_threads, wanted);
         }
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
 
     // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
     // time.
-    // The value, or the position of the label where there are several classes.
+    // The position of the label, or a regression's value.
     double one(const py::object& object) const {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -116,18 +117,22 @@ class PyPredictor {
     }
 
   private:
-    enum class What { values, bounds, winners };
+    enum class What { values, bounds, labels };
     struct Wanted {
         What what;
         Request request;
     };
 
-    Wanted wanted_of(bool bounds, bool labels, bool exact, const std::optional<RowErrors>& row_errors,
-                     py::ssize_t n_rows) const {
-        if (labels && predictor_->model().n_decisions == 1) raise("InputError", "labels are for several classes");
-        if (exact && predictor_->model().mode == Mode::approximate)
-            raise("InputError", "an approximate model has no exact values");
-        Wanted wanted{labels ? What::winners : bounds ? What::bounds : What::values, {0, exact, nullptr}};
+    static Values values_named(const std::string& name) {
+        if (name == "promised") return Values::promised;
+        if (name == "settled") return Values::settled;
+        if (name == "exact") return Values::exact;
+        raise("InputError", "values must be promised, settled or exact, not " + name);
+    }
+
+    static Wanted wanted_of(bool bounds, bool labels, const std::string& values,
+                            const std::optional<RowErrors>& row_errors, py::ssize_t n_rows) {
+        Wanted wanted{labels ? What::labels : bounds ? What::bounds : What::values, {0, values_named(values), nullptr}};
         if (!row_errors) return wanted;
         if (row_errors->ndim() != 1 || row_errors->size() != n_rows)
             raise("InputError", "there are " + std::to_string(row_errors->size()) + " row errors for " +
@@ -156,21 +161,20 @@ class PyPredictor {
         }
     }
 
-    // Arrays for the results of n rows: values, with bounds also bounds and stages, or, of several classes, labels
-    // alone.
+    // Arrays for the results of n rows: values, with bounds also bounds and stages, or labels alone.
     struct Results {
         const Wanted wanted;
         py::array_t<double> values, bounds;
         py::array_t<std::uint8_t> stages;
-        py::array_t<std::uint32_t> winners;
+        py::array_t<std::uint32_t> labels;
 
         Results(std::size_t n_rows, std::size_t n_decisions, Wanted wanted_) : wanted(wanted_) {
             const py::ssize_t n = static_cast<py::ssize_t>(n_rows);
             const std::vector<py::ssize_t> shape =
                 n_decisions == 1 ? std::vector<py::ssize_t>{n}
                                  : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(n_decisions)};
-            if (wanted.what == What::winners) {
-                winners = py::array_t<std::uint32_t>(n);
+            if (wanted.what == What::labels) {
+                labels = py::array_t<std::uint32_t>(n);
             } else {
                 values = py::array_t<double>(shape);
             }
@@ -180,14 +184,26 @@ class PyPredictor {
             }
         }
 
+        template <class T>
+        static Span<T> whole(py::array_t<T>& array) {
+            return {array.mutable_data(), static_cast<std::size_t>(array.size())};
+        }
         Evaluation evaluation() {
-            if (wanted.what == What::winners) return {nullptr, nullptr, nullptr, winners.mutable_data()};
-            if (wanted.what == What::values) return {values.mutable_data(), nullptr, nullptr};
-            return {values.mutable_data(), bounds.mutable_data(), stages.mutable_data()};
+            Evaluation out;
+            if (wanted.what == What::labels) {
+                out.labels = whole(labels);
+                return out;
+            }
+            out.values = whole(values);
+            if (wanted.what == What::bounds) {
+                out.bounds = whole(bounds);
+                out.stages = whole(stages);
+            }
+            return out;
         }
 
         py::object to_python() const {
-            return wanted.what == What::winners  ? py::object(winners)
+            return wanted.what == What::labels   ? py::object(labels)
                    : wanted.what == What::values ? py::object(values)
                                                  : py::object(py::make_tuple(values, bounds, stages));
         }
@@ -202,8 +218,10 @@ class PyPredictor {
             py::gil_scoped_release release;
             status = predictor_->evaluate(rows, out, counts, n_threads, results.wanted.request);
         }
+        if (status == Status::no_labels || status == Status::no_exact_values) raise("InputError", message(status));
         if (status == Status::ok) {
             for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
+            if (predictor_->gives_exact_values(results.wanted.request, out)) exact_count_ += rows.n_rows;
         }
         return status;
     }
@@ -265,6 +283,7 @@ class PyPredictor {
     std::unique_ptr<dispatch::Predictor> predictor_;
     dispatch::Workspace workspace_;
     dispatch::StageCounts counts_{};  // guarded by the GIL
+    std::uint64_t exact_count_ = 0;
 };
 
 py::list target_names() {
@@ -282,10 +301,11 @@ void register_predictor(py::module_& module) {
              py::arg("target") = py::none())
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
+        .def_property_readonly("exact_count", &PyPredictor::exact_count)
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false,
-             py::arg("labels") = false, py::arg("exact") = false, py::arg("row_errors") = py::none())
+             py::arg("labels") = false, py::arg("values") = "promised", py::arg("row_errors") = py::none())
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("bounds") = false, py::arg("labels") = false, py::arg("exact") = false,
+             py::arg("bounds") = false, py::arg("labels") = false, py::arg("values") = "promised",
              py::arg("row_errors") = py::none())
         .def("one", &PyPredictor::one, py::arg("row"));
 }

@@ -48,26 +48,46 @@ inline std::string complaint_about_answers(const ModelView& model, Status status
     return std::equal(counted, counted + n_stages, counts) ? "" : "rows were not counted as they were answered";
 }
 
+/// The same of labels alone, and of exact values with their labels.
+template <class Rows>
+std::string complaint_about_labels(const ModelView& model, const void* prepared,
+                                   dispatch::EvaluateFunction<Rows> function, const Rows& rows,
+                                   const OddMemory& workspace) {
+    std::vector<double> values(rows.n_rows * model.n_decisions);
+    std::vector<std::uint32_t> alone(rows.n_rows, ~0u), beside(rows.n_rows, ~0u);
+    Evaluation out;
+    out.labels = alone;
+    std::uint64_t counts[n_stages] = {};
+    const Status status = function(prepared, rows, Request{rows.n_rows}, out, counts, workspace.data());
+    if (model.task == Task::regression) return status == Status::no_labels ? "" : "a regression has labels";
+    if (status != Status::ok) return message(status);
+    out = {values, nullptr, nullptr, beside};
+    const Status exact = function(prepared, rows, {rows.n_rows, Values::exact}, out, counts, workspace.data());
+    if (model.mode == Mode::approximate) return exact == Status::no_exact_values ? "" : "approximate values are exact";
+    if (exact != Status::ok) return message(exact);
+    for (std::size_t i = 0; i < rows.n_rows; ++i) {
+        if (alone[i] >= n_labels_of(model) || beside[i] >= n_labels_of(model)) return "a label is none of the model's";
+        if (model.n_decisions == 1 && beside[i] != label_position(values[i])) return "a label is not that of the value";
+        char digits[label_digits];
+        if (text_of(label_at(model, alone[i]), digits).data() == nullptr) return "a label does not print";
+    }
+    out.values.size -= model.n_decisions;
+    return function(prepared, rows, Request{rows.n_rows}, out, counts, workspace.data()) == Status::buffer_too_small
+               ? ""
+               : "a small buffer is written";
+}
+
 template <class Rows>
 std::string evaluated(const ModelView& model, const void* prepared, dispatch::EvaluateFunction<Rows> function,
                       const Rows& rows, const OddMemory& workspace) {
     std::vector<double> values(rows.n_rows * model.n_decisions), bounds(values.size());
     std::vector<std::uint8_t> stages(rows.n_rows, 255);
-    std::vector<std::uint32_t> winners(rows.n_rows, ~0u), labels(rows.n_rows, ~0u);
     std::uint64_t counts[n_stages] = {};
-    const Request request{rows.n_rows};
-    const Status status =
-        function(prepared, rows, request, {values.data(), bounds.data(), stages.data(), winners.data()}, counts,
-                 workspace.data());
-    if (model.n_decisions > 1) {
-        if (status != Status::ok) return "rows of several classes";
-        std::uint64_t more_counts[n_stages] = {};
-        function(prepared, rows, request, {nullptr, nullptr, nullptr, labels.data()}, more_counts, workspace.data());
-        for (std::size_t i = 0; i < rows.n_rows; ++i) {
-            if (winners[i] >= model.n_labels || labels[i] >= model.n_labels) return "a winner is no class";
-        }
-        return "";
-    }
+    const Status status = function(prepared, rows, {rows.n_rows, Values::settled},
+                                   {values, bounds, stages, nullptr}, counts, workspace.data());
+    const std::string complaint = complaint_about_labels(model, prepared, function, rows, workspace);
+    if (!complaint.empty()) return complaint;
+    if (model.n_decisions > 1) return status == Status::ok ? "" : message(status);
     return complaint_about_answers(model, status, values, bounds, stages, counts);
 }
 
@@ -109,6 +129,7 @@ inline std::string complaint_about_expansion(const ModelView& model, const dispa
     kernels.replay_check_rows(model, replay.data());
     const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
     std::vector<double> decided(7 * model.n_decisions);
+    const Span<unsigned char> scratch{static_cast<unsigned char*>(memory.data()), decision_function_bytes(d)};
     for (std::size_t c = 0; c < model.n_centers; c += 1 + model.n_centers / 4) {
         const DenseRows<float> there{model.centers + c * d, 7, 0, 1};
         if (decision_function_about(model, c, model.n_decisions - 1, there, decided.data(), memory.data()) !=
@@ -117,13 +138,14 @@ inline std::string complaint_about_expansion(const ModelView& model, const dispa
         if (std::isnan(decided[0])) return "a center has no value";
     }
     const auto decide = [&](const std::vector<float>& row, std::size_t n) {
-        return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided.data(), memory.data());
+        return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided, scratch, Extras::by_caller);
     };
     if (decide(near, 1) != Status::ok) return "one row";
     if (std::isnan(decided[0])) return "a row has no value";
     if (decide(near, 7) != Status::ok) return "seven rows";
     if (decided.front() != decided[6 * model.n_decisions]) return "equal rows differ";
     if (decide(far, 1) != Status::ok) return "a far row";
+    if (decide(near, 8) != Status::buffer_too_small) return "eight rows in room for seven";
     return "";
 }
 
@@ -133,10 +155,6 @@ inline std::string complaint_about(const ModelView& model) {
         std::string complaint = model.mode == Mode::exact ? "" : complaint_about_expansion(model, *kernels);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
-    }
-    if (model.n_labels == 2 && model.label_kind == LabelKind::int64 &&
-        integer_label(model, 1.0) == integer_label(model, 0.0)) {
-        return "the labels are the same";
     }
     return "";
 }

@@ -199,7 +199,7 @@ class Prepared {
     Status evaluate(dispatch::EvaluateFunction<Rows> function, const Rows& rows, std::size_t n_rows_in_call,
                     const Evaluation& out) const {
         std::uint64_t counts[n_stages] = {};
-        return function(prepared_, rows, Request{n_rows_in_call}, out, counts, workspace_.get() + 1);
+        return function(prepared_, rows, Request{n_rows_in_call, Values::settled}, out, counts, workspace_.get() + 1);
     }
 
   private:
@@ -214,6 +214,9 @@ inline bool same_bits(const std::vector<double>& a, const double* b) {
     return a.empty() || std::memcmp(a.data(), b, a.size() * sizeof(double)) == 0;
 }
 
+/// Values of whichever stage settles a row: tests of the stages look at those.
+constexpr Request settled{0, Values::settled};
+
 /// What a predictor says of some rows.
 struct Answers {
     std::vector<double> values, bounds;
@@ -221,7 +224,7 @@ struct Answers {
     dispatch::StageCounts counts{};
 
     explicit Answers(std::size_t n) : values(n, -1.0), bounds(n, -1.0), stages(n, 255) {}
-    Evaluation out() { return {values.data(), bounds.data(), stages.data()}; }
+    Evaluation out() { return {values, bounds, stages, nullptr}; }
     bool operator==(const Answers& other) const {
         return same_bits(values, other.values.data()) && same_bits(bounds, other.bounds.data()) &&
                stages == other.stages && counts == other.counts;

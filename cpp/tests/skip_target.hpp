@@ -7,7 +7,7 @@
 // For test programs that are compiled once per target: a CPU that lacks the target's instructions skips the whole
 // program, with exit status 77.
 
-#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2) || defined(__FMA__)
 namespace {
 
 // Before any static constructor of ours, which the compiler may have vectorized.

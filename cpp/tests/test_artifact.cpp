@@ -2,10 +2,13 @@
 #include <approxsvm/approxsvm.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -112,9 +115,54 @@ TEST(fields_arrive_where_they_belong) {
     CHECK(model.centers == model.center);
     CHECK(model.higher == nullptr);
     CHECK(model.direction == nullptr);
-    CHECK_EQ(integer_label(model, 0.1), 3);
-    CHECK_EQ(integer_label(model, 0.0), -4);
-    CHECK_EQ(integer_label(model, -0.1), -4);
+    CHECK_EQ(label_at(model, label_position(0.1)).integer, 3);
+    CHECK_EQ(label_at(model, label_position(0.0)).integer, -4);
+    CHECK_EQ(label_at(model, label_position(-0.1)).integer, -4);
+}
+
+namespace {
+
+std::string printed(const Label& label) {
+    std::ostringstream stream;
+    stream << label;
+    return stream.str();
+}
+
+}  // namespace
+
+TEST(labels_print_as_what_they_are) {
+    ModelView model{};
+    model.task = Task::classification;
+    model.n_labels = 2;
+    model.label_kind = LabelKind::int64;
+    alignas(8) unsigned char bytes[16];
+    const std::int64_t integers[] = {-7, std::numeric_limits<std::int64_t>::max()};
+    std::memcpy(bytes, integers, sizeof bytes);
+    model.labels = bytes;
+    CHECK_EQ(printed(label_at(model, 0)), "-7");
+    CHECK_EQ(printed(label_at(model, 1)), "9223372036854775807");
+    CHECK(label_at(model, 2).kind == LabelKind::none);
+
+    model.label_kind = LabelKind::float64;
+    const double numbers[] = {0.1, -1.5e300};
+    std::memcpy(bytes, numbers, sizeof bytes);
+    CHECK_EQ(printed(label_at(model, 0)), "0.1");
+    CHECK_EQ(printed(label_at(model, 1)), "-1.5e+300");
+
+    model.label_kind = LabelKind::text;
+    const std::uint32_t lengths[] = {2, 4};
+    std::memcpy(bytes, lengths, 8);
+    std::memcpy(bytes + 8, "nokept", 6);
+    CHECK_EQ(printed(label_at(model, 0)), "no");
+    CHECK_EQ(printed(label_at(model, 1)), "kept");
+
+    model.task = Task::one_class;
+    model.label_kind = LabelKind::none;
+    model.n_labels = 0;
+    CHECK_EQ(printed(label_at(model, 0)), "1");
+    CHECK_EQ(printed(label_at(model, 1)), "-1");
+    model.task = Task::regression;
+    CHECK_EQ(printed(label_at(model, 0)), "");
 }
 
 TEST(fields_of_the_exact_model_arrive_where_they_belong) {
@@ -307,6 +355,8 @@ TEST(must_magic) {
     }
     CHECK_EQ(opened({}), Status::bad_magic);
     CHECK_EQ(open_artifact(nullptr, 0, *std::make_unique<ModelView>()), Status::bad_magic);
+    CHECK_EQ(with(4, std::uint8_t{'Q'}), Status::quadratic_artifact);
+    CHECK_EQ(with(4, std::uint8_t{'E'}), Status::ensemble_artifact);
     const std::string text = "svm_type c_svc\nkernel_type rbf\n";
     CHECK_EQ(opened(Bytes(text.begin(), text.end())), Status::bad_magic);
 }

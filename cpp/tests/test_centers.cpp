@@ -24,7 +24,7 @@ namespace {
 template <class Rows>
 Answers answered(const dispatch::Predictor& predictor, const Rows& rows, int n_threads = 1) {
     Answers answers(rows.n_rows);
-    CHECK_EQ(predictor.evaluate(rows, answers.out(), answers.counts, n_threads), Status::ok);
+    CHECK_EQ(predictor.evaluate(rows, answers.out(), answers.counts, n_threads, settled), Status::ok);
     return answers;
 }
 
@@ -344,9 +344,9 @@ TEST(odd_rows_among_many_centers) {
                     const Status expected = std::isfinite(odd) ? Status::ok : Status::not_finite;
                     const Matrix<double> matrix(rows, n, layouts_of(n, 5)[0]);
                     Answers dense(n), csr(n);
-                    CHECK_EQ(predictor.evaluate(matrix.view(), dense.out(), dense.counts, 2), expected);
+                    CHECK_EQ(predictor.evaluate(matrix.view(), dense.out(), dense.counts, 2, settled), expected);
                     const auto sparse = sparse_rows<double, std::int32_t>(rows, true);
-                    CHECK_EQ(predictor.evaluate(view_of(sparse), csr.out(), csr.counts, 2), expected);
+                    CHECK_EQ(predictor.evaluate(view_of(sparse), csr.out(), csr.counts, 2, settled), expected);
                     if (expected == Status::ok) {
                         expect_within_bounds(predictor, exact_values(model, rows), dense, "an odd row");
                     }
@@ -377,7 +377,7 @@ TEST(the_expansion_alone_goes_to_the_same_centers) {
             const Answers answers = answered(predictor, matrix.view());
             std::vector<unsigned char> scratch(decision_function_bytes(5));
             std::vector<double> values(n);
-            CHECK_EQ(decision_function(predictor.model(), matrix.view(), values.data(), scratch.data()), Status::ok);
+            CHECK_EQ(decision_function(predictor.model(), matrix.view(), values, scratch), Status::ok);
             for (std::size_t i = 0; i < n; ++i) {  // a tie may send it elsewhere, where the bound is about the same
                 const double error = static_cast<double>(std::fabs(values[i] - exact[i]));
                 expect(error <= 1.5 * answers.bounds[i] + 1e-5, *kernels, "alone, row " + std::to_string(i));

@@ -76,7 +76,7 @@ Status decide(const Kernels& kernels, const ModelView& model, const Sparse<Real,
     const CsrRows<Real, Index> view{values.get(), columns.get(), starts.get(), n};
     const Status status =
         Prepared(kernels, model)
-            .evaluate(csr_function<Real, Index>(kernels), view, many_rows, {decided.get(), nullptr, nullptr});
+            .evaluate(csr_function<Real, Index>(kernels), view, many_rows, {{decided.get(), n}, nullptr, nullptr, nullptr});
     result.assign(decided.get(), decided.get() + n);
     return status;
 }

@@ -29,9 +29,9 @@ Sparse<Real, Index> every_few_columns(const Rows& rows, std::size_t n, std::size
 
 // Values alone, without bounds.
 template <class Rows>
-Status decide(const dispatch::Predictor& predictor, const Rows& rows, double* values, int n_threads) {
+Status decide(const dispatch::Predictor& predictor, const Rows& rows, std::vector<double>& values, int n_threads) {
     dispatch::StageCounts counts{};
-    return predictor.evaluate(rows, {values, nullptr, nullptr}, counts, n_threads);
+    return predictor.evaluate(rows, {values, nullptr, nullptr, nullptr}, counts, n_threads);
 }
 
 TEST(threads_do_not_change_a_bit) {
@@ -60,9 +60,9 @@ TEST(threads_do_not_change_a_bit) {
                                std::to_string(n_threads) + " threads, " + std::to_string(n) + " rows");
                         std::fill(again.begin(), again.end(), -1.0);
                     };
-                    same(first[0], decide(predictor, narrow_rows, again.data(), n_threads));
-                    same(first[1], decide(predictor, wide_rows, again.data(), n_threads));
-                    same(first[2], decide(predictor, csr, again.data(), n_threads));
+                    same(first[0], decide(predictor, narrow_rows, again, n_threads));
+                    same(first[1], decide(predictor, wide_rows, again, n_threads));
+                    same(first[2], decide(predictor, csr, again, n_threads));
                 }
             }
         }
@@ -75,17 +75,17 @@ namespace {
 template <class Rows>
 void expect_same_answers(const dispatch::Predictor& predictor, const Rows& rows, const std::string& where) {
     Answers one_thread(rows.n_rows);
-    CHECK_EQ(predictor.evaluate(rows, one_thread.out(), one_thread.counts, 1), Status::ok);
+    CHECK_EQ(predictor.evaluate(rows, one_thread.out(), one_thread.counts, 1, settled), Status::ok);
     std::uint64_t n_answered = 0;
     for (const std::uint64_t count : one_thread.counts) n_answered += count;
     expect(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
     for (const int n_threads : {2, 3, 0, -1, 1000}) {
         Answers again(rows.n_rows);
-        CHECK_EQ(predictor.evaluate(rows, again.out(), again.counts, n_threads), Status::ok);
+        CHECK_EQ(predictor.evaluate(rows, again.out(), again.counts, n_threads, settled), Status::ok);
         expect(again == one_thread, predictor.kernels(), where + ", " + std::to_string(n_threads) + " threads");
     }
     dispatch::StageCounts counts{};  // nothing is written where nothing is wanted
-    CHECK_EQ(predictor.evaluate(rows, {nullptr, nullptr, nullptr}, counts, 3), Status::ok);
+    CHECK_EQ(predictor.evaluate(rows, {}, counts, 3, settled), Status::ok);
     expect(counts == one_thread.counts, predictor.kernels(), where + ", without output");
 }
 
@@ -136,18 +136,119 @@ TEST(bounds_hold_in_every_mode_that_knows_the_exact_value) {
             const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), d)[0]);
             for (const Kernels* kernels : dispatch::runnable_targets()) {
                 const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
-                Answers answers(rows.size());
-                CHECK_EQ(predictor.evaluate(matrix.view(), answers.out(), answers.counts, 1), Status::ok);
-                for (std::size_t i = 0; i < rows.size(); ++i) {
-                    const long double exact = artifact_writer::exact_value(model, rows[i].data());
-                    const double error = static_cast<double>(std::fabs(answers.values[i] - exact));
-                    expect(error <= answers.bounds[i], *kernels,
-                           "mode " + std::to_string(mode) + ", row " + std::to_string(i) + " is off by " +
-                               check::show(error) + ", bound " + check::show(answers.bounds[i]));
+                for (const Values values : {Values::promised, Values::settled}) {
+                    Answers answers(rows.size());
+                    CHECK_EQ(predictor.evaluate(matrix.view(), answers.out(), answers.counts, 1, {0, values}),
+                             Status::ok);
+                    for (std::size_t i = 0; i < rows.size(); ++i) {
+                        const long double exact = artifact_writer::exact_value(model, rows[i].data());
+                        const double error = static_cast<double>(std::fabs(answers.values[i] - exact));
+                        expect(error <= answers.bounds[i], *kernels,
+                               "mode " + std::to_string(mode) + ", row " + std::to_string(i) + " is off by " +
+                                   check::show(error) + ", bound " + check::show(answers.bounds[i]));
+                        if (values == Values::settled) continue;
+                        expect(answers.stages[i] >= by_float64, *kernels, "a value was not asked of float64");
+                        expect(answers.bounds[i] <= 1e-10 * model.sum_moduli, *kernels,
+                               "an exact value is loose");
+                    }
                 }
             }
         }
     }
+}
+
+// --- what is asked for decides what is computed
+
+TEST(labels_alone_come_from_the_cheapest_stage_and_equal_those_of_exact_values) {
+    Random random(16);
+    for (const std::uint32_t mode : {artifact_writer::certified, artifact_writer::exact}) {
+        artifact_writer::Model model = artifact_models::true_model(mode, 5, 12, 5);
+        const Bytes bytes = artifact_writer::written(model);
+        const ExactCopy memory(bytes);
+        const Rows rows = random_rows(model, 301, random);
+        const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), 5)[0]);
+        for (const Kernels* kernels : dispatch::runnable_targets()) {
+            const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
+            std::vector<std::uint32_t> alone(rows.size()), beside(rows.size());
+            Answers as_settled(rows.size());
+            Evaluation out = as_settled.out();
+            CHECK_EQ(predictor.evaluate(matrix.view(), out, as_settled.counts, 1, settled), Status::ok);
+            dispatch::StageCounts counts{}, exact_counts{};
+            Evaluation labels;
+            labels.labels = alone;
+            CHECK_EQ(predictor.evaluate(matrix.view(), labels, counts, 1), Status::ok);
+            CHECK(counts == as_settled.counts);
+            std::vector<double> values(rows.size());
+            CHECK_EQ(predictor.evaluate(matrix.view(), {values, nullptr, nullptr, beside}, exact_counts, 1),
+                     Status::ok);
+            CHECK_EQ(exact_counts[by_float64] + exact_counts[by_definition], rows.size());
+            CHECK(alone == beside);
+            for (std::size_t i = 0; i < rows.size(); ++i) CHECK_EQ(beside[i], values[i] > 0.0 ? 0u : 1u);
+        }
+    }
+}
+
+TEST(a_buffer_that_is_too_small_is_not_written) {
+    Random random(17);
+    artifact_writer::Model model = artifact_models::true_model(artifact_writer::certified, 3, 12, 5);
+    const Bytes bytes = artifact_writer::written(model);
+    const ExactCopy memory(bytes);
+    ModelView view;
+    CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
+    std::vector<unsigned char> prepared_memory(prepared_bytes(view)), workspace(evaluation_workspace_bytes(view));
+    const PreparedModel* prepared = nullptr;
+    CHECK_EQ(prepare(view, {prepared_memory.data(), prepared_memory.size() - 1}, prepared), Status::buffer_too_small);
+    CHECK(prepared == nullptr);
+    CHECK_EQ(prepare(view, prepared_memory, prepared), Status::ok);
+
+    const std::vector<float> rows(3 * 4, 0.25f);
+    std::vector<double> values(4, -1.0);
+    std::vector<std::uint32_t> labels(4, 9u);
+    const auto untouched = [&] {
+        return values == std::vector<double>(4, -1.0) && labels == std::vector<std::uint32_t>(4, 9u);
+    };
+    const Span<double> three{values.data(), 3};
+    CHECK_EQ(evaluate(*prepared, rows, {three, nullptr, nullptr, labels}, workspace), Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, rows, {nullptr, three, nullptr, labels}, workspace), Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, {labels.data(), 3}}, workspace),
+             Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, {workspace.data(), workspace.size() - 1}),
+             Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, {rows.data(), 11}, {values, nullptr, nullptr, labels}, workspace),
+             Status::wrong_row_size);
+    std::vector<unsigned char> scratch(decision_function_bytes(view.n_features));
+    CHECK_EQ(decision_function(view, rows, three, scratch), Status::buffer_too_small);
+    CHECK_EQ(decision_function(view, rows, values, {scratch.data(), scratch.size() - 1}), Status::buffer_too_small);
+    CHECK_EQ(decision_function(view, {rows.data(), 11}, values, scratch), Status::wrong_row_size);
+    CHECK(untouched());
+    CHECK_EQ(decision_function(view, rows, values, scratch), Status::ok);
+    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, workspace), Status::ok);
+    CHECK(!untouched());
+}
+
+TEST(what_the_core_does_not_do_is_refused_unless_the_caller_does_it) {
+    artifact_writer::Model model = artifact_models::true_model(artifact_writer::certified, 3, 12, 5);
+    const Bytes bytes = artifact_writer::written(model);
+    const ExactCopy memory(bytes);
+    ModelView view;
+    CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
+    std::vector<unsigned char> room(prepared_bytes(view)), scratch(decision_function_bytes(view.n_features));
+    std::vector<double> value(1);
+    const std::vector<float> row(3, 0.25f);
+    const auto prepared_with = [&](Extras extras) {
+        const PreparedModel* prepared = nullptr;
+        const Status status = prepare(view, room, prepared, extras);
+        CHECK_EQ(prepared == nullptr, status != Status::ok);
+        CHECK_EQ(decision_function(view, row, value, scratch, extras), status);
+        return status;
+    };
+    view.has_input_map = true;
+    CHECK_EQ(prepared_with(Extras::refused), Status::needs_input_map);
+    CHECK_EQ(prepared_with(Extras::by_caller), Status::ok);
+    view.has_input_map = false;
+    view.labels_by_votes = false;
+    CHECK_EQ(prepared_with(Extras::refused), Status::needs_label_rule);
+    CHECK_EQ(prepared_with(Extras::by_caller), Status::ok);
 }
 
 TEST(threads_report_a_bad_row) {
@@ -161,9 +262,9 @@ TEST(threads_report_a_bad_row) {
             rows[bad][256] = std::numeric_limits<double>::quiet_NaN();
             const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), 257)[0]);
             std::vector<double> values(rows.size());
-            CHECK_EQ(decide(predictor, matrix.view(), values.data(), 3), Status::not_finite);
+            CHECK_EQ(decide(predictor, matrix.view(), values, 3), Status::not_finite);
             dispatch::StageCounts counts{};
-            CHECK_EQ(predictor.evaluate(matrix.view(), {values.data(), nullptr, nullptr}, counts, 3),
+            CHECK_EQ(predictor.evaluate(matrix.view(), {values, nullptr, nullptr, nullptr}, counts, 3),
                      Status::not_finite);
         }
     }

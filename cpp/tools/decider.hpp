@@ -18,7 +18,7 @@ namespace approxsvm::tools {
 /// What is said of the rows of a chunk. A row's answer depends on that row alone.
 struct Decisions {
     /// Positions of labels: classification and one-class models (0 is an inlier).
-    std::vector<std::uint32_t> winners;
+    std::vector<std::uint32_t> labels;
     /// Regression.
     std::vector<double> values;
     /// With -b 1, of each class (one-class: inlier and outlier), (n_rows, n_probabilities).
@@ -31,7 +31,6 @@ class Decider {
         : predictor_(model.predictor()),
           task_(model.view().task),
           n_classes_(model.n_answers()),
-          n_decisions_(model.view().n_decisions),
           libsvm_(model.exact() ? &model.exact()->libsvm() : nullptr),
           with_probabilities_(model.gives_probabilities()) {
         if (predictor_) workspace_.emplace(predictor_->make_workspace());
@@ -49,11 +48,11 @@ class Decider {
             sums_->decide(rows, open_, [&](std::size_t i, const double* values) { out.values[i] = *values; });
             return;
         }
-        out.winners.resize(rows.n_rows);
+        out.labels.resize(rows.n_rows);
         if (!with_probabilities_) return settle_by_votes(rows, out);
         out.probabilities.resize(rows.n_rows * n_classes_);
         sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
-            out.winners[i] =
+            out.labels[i] =
                 static_cast<std::uint32_t>(find_probabilities(values, out.probabilities.data() + i * n_classes_));
         });
     }
@@ -67,19 +66,16 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         stages_.resize(rows.n_rows);
-        if (n_decisions_ > 1) {
-            out.winners.resize(rows.n_rows);
-            evaluate(rows, {nullptr, nullptr, stages_.data(), out.winners.data()});
-        } else if (task_ == Task::regression) {
+        Evaluation wanted;
+        wanted.stages = stages_;
+        if (task_ == Task::regression) {
             out.values.resize(rows.n_rows);
-            evaluate(rows, {out.values.data(), nullptr, nullptr});
+            wanted.values = out.values;
         } else {
-            values_.resize(rows.n_rows);
-            evaluate(rows, {values_.data(), nullptr, stages_.data()});
-            out.winners.resize(rows.n_rows);
-            std::transform(values_.begin(), values_.end(), out.winners.begin(),
-                           [](double value) { return static_cast<std::uint32_t>(label_position(value)); });
+            out.labels.resize(rows.n_rows);
+            wanted.labels = out.labels;
         }
+        evaluate(rows, wanted);
         if (sums_) settle_ties(rows, out);
     }
 
@@ -101,11 +97,11 @@ class Decider {
 
     // --- LIBSVM's sums
 
-    /// Winners of the rows that are open.
+    /// Labels of the rows that are open.
     void settle_by_votes(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         votes_.resize(n_classes_);
         sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
-            out.winners[i] = static_cast<std::uint32_t>(vote_winner(n_classes_, values, votes_.data()));
+            out.labels[i] = static_cast<std::uint32_t>(vote_winner(n_classes_, values, votes_.data()));
         });
     }
 
@@ -123,14 +119,14 @@ class Decider {
 
     const dispatch::Predictor* const predictor_;
     const Task task_;
-    const std::size_t n_classes_, n_decisions_;
+    const std::size_t n_classes_;
     const text::LibsvmModel* const libsvm_;
     const bool with_probabilities_;
     std::optional<dispatch::Workspace> workspace_;
     std::optional<LibsvmSums> sums_;
     std::vector<std::uint8_t> stages_;
     std::vector<std::size_t> open_;
-    std::vector<double> values_, room_;
+    std::vector<double> room_;
     std::vector<std::uint32_t> votes_;
 };
 

@@ -60,20 +60,14 @@ struct Answer {
 };
 
 inline Answer answer_at(const ModelView& model, std::size_t position) {
-    if (model.task == Task::one_class) return position == 0 ? Answer{"1", 1.0} : Answer{"-1", -1.0};
-    switch (model.label_kind) {
-        case LabelKind::int64: {
-            const std::int64_t label = read_at<std::int64_t>(model.labels, 8 * position);
-            return {std::to_string(label), static_cast<double>(label)};
-        }
-        case LabelKind::float64: {
-            const double label = read_at<double>(model.labels, 8 * position);
-            return {shown(label), label};
-        }
-        case LabelKind::text: {
-            const Text label = text_at(model.labels, model.n_labels, position);
-            return {std::string(label.data, label.length), std::numeric_limits<double>::quiet_NaN()};
-        }
+    const Label label = label_at(model, position);
+    switch (label.kind) {
+        case LabelKind::int64:
+            return {std::to_string(label.integer), static_cast<double>(label.integer)};
+        case LabelKind::float64:
+            return {shown(label.real), label.real};
+        case LabelKind::text:
+            return {std::string(label.text), std::numeric_limits<double>::quiet_NaN()};
         case LabelKind::none:
             break;
     }
@@ -118,19 +112,19 @@ class Formatter {
         if (with_probabilities_) {
             write_probabilities(decisions, result);
         } else {
-            write_labels(decisions.winners, result);
+            write_labels(decisions.labels, result);
         }
         for (std::size_t i = 0; i < targets.size(); ++i) {
-            result.n_correct += targets[i] == answers_[decisions.winners[i]].number ? 1 : 0;
+            result.n_correct += targets[i] == answers_[decisions.labels[i]].number ? 1 : 0;
         }
     }
 
   private:
-    void write_labels(const std::vector<std::uint32_t>& winners, ChunkResult& result) const {
-        result.lines.resize(winners.size() * longest_line_);
+    void write_labels(const std::vector<std::uint32_t>& labels, ChunkResult& result) const {
+        result.lines.resize(labels.size() * longest_line_);
         char* out = result.lines.data();
-        for (const std::uint32_t winner : winners) {
-            const std::string& line = lines_[winner];
+        for (const std::uint32_t position : labels) {
+            const std::string& line = lines_[position];
             std::memcpy(out, line.data(), line.size());
             out += line.size();
         }
@@ -139,8 +133,8 @@ class Formatter {
 
     void write_probabilities(const Decisions& decisions, ChunkResult& result) const {
         const double* next = decisions.probabilities.data();
-        for (const std::uint32_t winner : decisions.winners) {
-            result.lines += lines_[winner];
+        for (const std::uint32_t position : decisions.labels) {
+            result.lines += lines_[position];
             for (std::size_t k = 0; k < answers_.size(); ++k) {
                 result.lines += ' ';
                 append(result.lines, *next++, 6);

@@ -54,8 +54,8 @@ class LoadedModel {
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
         predictor_.emplace(bytes.data(), bytes.size(), kernels_);
-        if (predictor_->model().has_input_map) throw UnsupportedModel(mapped);
-        if (!predictor_->model().labels_by_votes) throw UnsupportedModel(scored);
+        const Status status = check_extras(predictor_->model(), Extras::refused);
+        if (status != Status::ok) throw UnsupportedModel(message(status));
         if (wants_probabilities) throw UnsupportedModel(labels_only);
     }
 
@@ -67,9 +67,6 @@ class LoadedModel {
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }
 
-    static constexpr char scored[] =
-        "the artifact labels by scores or probabilities rather than votes, which only Python does";
-    static constexpr char mapped[] = "the artifact scales or projects its rows first, which only Python does";
     static constexpr char labels_only[] = "-b 1 needs probabilities, which this command has of LIBSVM models only";
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does
     static constexpr char neither[] = "neither an approxsvm artifact nor a LIBSVM model";

@@ -440,12 +440,23 @@ inline bool contains(const unsigned char* p, std::size_t n_bytes, const char* te
     return false;
 }
 
+// Artifacts of other kinds differ in one letter of their magic bytes.
+inline Status status_of_other_kind(const unsigned char* bytes, std::size_t n_bytes) {
+    constexpr std::size_t kind = 4;
+    if (n_bytes < sizeof magic || std::memcmp(bytes, magic, kind) != 0 ||
+        std::memcmp(bytes + kind + 1, magic + kind + 1, sizeof magic - kind - 1) != 0)
+        return Status::bad_magic;
+    return bytes[kind] == 'Q'   ? Status::quadratic_artifact
+           : bytes[kind] == 'E' ? Status::ensemble_artifact
+                                : Status::bad_magic;
+}
+
 // Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is used.
 inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model) {
     const unsigned char* bytes = static_cast<const unsigned char*>(data);
     if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;
     const std::size_t n_magic = n_bytes < sizeof magic ? n_bytes : sizeof magic;
-    if (n_magic == 0 || std::memcmp(bytes, magic, n_magic) != 0) return Status::bad_magic;
+    if (n_magic == 0 || std::memcmp(bytes, magic, n_magic) != 0) return status_of_other_kind(bytes, n_bytes);
     if (n_bytes < header_bytes) return Status::truncated;
     if (read_at<std::uint32_t>(bytes, 8) != format_version) return Status::unsupported_version;
     if (read_at<std::uint64_t>(bytes, 16) != n_bytes) return Status::size_mismatch;

@@ -6,12 +6,14 @@
 //
 // A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
 // A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
-// tolerance. Rows that a stage leaves open are collected and go on to the next one together, a full block at a time;
-// each lane computes what it would compute alone, so results do not depend on who shares a block.
+// tolerance, if values are wanted. Who wants exact ones gets them from the engine in float64. Rows that a stage leaves
+// open are collected and go on to the next one together, a full block at a time; each lane computes what it would
+// compute alone, so results do not depend on who shares a block.
 #pragma once
 
 #include "artifact.hpp"
 #include "engine_stage.hpp"
+#include "heads.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -87,6 +89,22 @@ inline void for_kernels_by_definition(const PreparedModel& prepared, const Sourc
     }
 }
 
+// --- what is wanted
+
+inline bool wants_values(const Evaluation& out) {
+    return out.values || out.bounds;
+}
+
+// Whether rows go straight to the engine in float64.
+inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
+    if (request.values != Values::promised) return request.values == Values::exact;
+    return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
+}
+
+// An exact value errs by less than this share of the sum of the coefficients' moduli: where the bound of float64 is
+// larger, among support vectors hundreds of kernel widths away, the definition takes over.
+constexpr double exact_share = 1e-10;
+
 // --- the cascade
 
 // What rows are beside the coordinates u: squared norms of the features unknown to the model, and of their scaled
@@ -155,6 +173,9 @@ class Cascade {
           batch_(batch),
           request_(request),
           slope_(kernel_slope(view_.gamma)),
+          tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
+          engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
+                                                                    : infinity),
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
           engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
           engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
@@ -231,13 +252,14 @@ class Cascade {
     };
 
     bool suffices(double value, double bound) const {
-        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= view_.tolerance;
+        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= tolerance_;
     }
 
     void settle(std::size_t i, double value, double bound, Stage stage) {
         if (out_.values) out_.values[i] = value;
         if (out_.bounds) out_.bounds[i] = bound;
         if (out_.stages) out_.stages[i] = stage;
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label_position(value));
         ++counts_[stage];
     }
 
@@ -255,7 +277,7 @@ class Cascade {
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
-        return bound <= view_.tolerance && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
+        return bound <= tolerance_ && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
     // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
@@ -404,10 +426,10 @@ class Cascade {
         const double value = row.sums[0] + view_.decisions[0].intercept;
         const EngineSums sums{row.sums[row.stride], engine.typical_half_sq_norm, engine.narrowing_error};
         const double bound = engine_bound(engine.expansion, sums, view_.decisions[0],
-                                          static_cast<double>(row.half_sq_norm), row.n_terms) +
-                             slack_of(i);
-        if (!suffices(value, bound)) return false;
-        settle(i, value, bound, stage);
+                                          static_cast<double>(row.half_sq_norm), row.n_terms);
+        const double slack = slack_of(i);
+        if (!(bound <= engine_tolerance_ && suffices(value, bound + slack))) return false;
+        settle(i, value, bound + slack, stage);
         return true;
     }
 
@@ -434,8 +456,10 @@ class Cascade {
     float* block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
     const Request request_;
-    const double slope_;      // of the kernel, at most
-    const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
+    const double slope_;             // of the kernel, at most
+    const double tolerance_;         // of values, where they are wanted
+    const double engine_tolerance_;  // of what the engines themselves may err by
+    const bool by_nonzeros_;         // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;
         std::int32_t* columns;

@@ -3,7 +3,8 @@
 // When labels alone are wanted, a row is settled as soon as its winner is certain. Most rows around a center belong to
 // one class, its favourite, and a class that wins all its n - 1 pairs for certain needs no other pair; rows for which
 // that fails get the pairs of a class that beats it, and then the exact engines. When decision values are wanted, a
-// row is settled once the sign of every pair is certain and every bound within the model's tolerance.
+// row is settled once the sign of every pair is certain and every bound within the model's tolerance; exact values come
+// from the engine in float64.
 #pragma once
 
 #include "cascade.hpp"
@@ -26,7 +27,8 @@ class ClassCascade {
           slope_(kernel_slope(view_.gamma)),
           n_classes_(view_.n_labels),
           n_decisions_(view_.n_decisions),
-          labels_only_(!out.values && !out.bounds && view_.mode != Mode::approximate),
+          labels_only_(!wants_values(out) && view_.mode != Mode::approximate),
+          exact_(wants_exact_values(view_, request, out)),
           block_values_(memory.pair_values),
           block_bounds_(memory.pair_bounds),
           value_(block_values_ + block_rows * view_.n_decisions),
@@ -270,20 +272,23 @@ class ClassCascade {
     auto offer64() {
         return [this](std::size_t i, const RowSums<double>& sums) {
             note_sums(i, prepared_.class64, sums);
+            if (exact_ && !accurate_) return settle_by_definition(i);
             judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
         };
     }
 
     template <class Real>
     void note_sums(std::size_t row_number, const ClassEngine<Real>& engine, const RowSums<Real>& row) {
+        accurate_ = true;
         for_each_pair(n_classes_, [&](std::size_t pair, std::size_t i, std::size_t j) {
             const DecisionNumbers& decision = view_.decisions[pair];
             const EngineSums sums{pair_moduli(row.sums, n_classes_, row.stride, i, j), engine.typical_half_sq_norm,
                                   engine.narrowing_errors[i] + engine.narrowing_errors[j]};
             value_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
-            bound_[pair] = engine_bound(engine.expansion.kernels, sums, decision, static_cast<double>(row.half_sq_norm),
-                                        row.n_terms) +
-                           slack_of(row_number, pair);
+            const double bound = engine_bound(engine.expansion.kernels, sums, decision,
+                                              static_cast<double>(row.half_sq_norm), row.n_terms);
+            accurate_ &= bound <= exact_share * decision.sum_moduli;
+            bound_[pair] = bound + slack_of(row_number, pair);
         });
     }
 
@@ -346,7 +351,7 @@ class ClassCascade {
     }
 
     void settle_label(std::size_t i, std::size_t winner, Stage stage) {
-        if (out_.winners) out_.winners[i] = static_cast<std::uint32_t>(winner);
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(winner);
         if (out_.stages) out_.stages[i] = stage;
         ++counts_[stage];
     }
@@ -359,7 +364,8 @@ class ClassCascade {
     const Request request_;
     const double slope_;  // of the kernel, at most
     const std::size_t n_classes_, n_decisions_;
-    const bool labels_only_;
+    const bool labels_only_, exact_;
+    bool accurate_ = true;  // the engine's sums of a row, as exact values have to be
     double *const block_values_, *const block_bounds_;
     double *const value_, *const bound_;  // of one row, (n_decisions,)
     std::uint32_t* const tally_;

@@ -191,7 +191,7 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
 
 // --- no expansion
 
-// Every row straight to the exact engine; who asks for exact values gets them in float64 at the least.
+// Every row straight to the exact engine.
 template <class AnyCascade, class Source>
 inline Status engine_rows(AnyCascade& cascade, const Source& source, bool in_float64) {
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
@@ -209,45 +209,86 @@ inline Status engine_rows(AnyCascade& cascade, const Source& source, bool in_flo
 
 template <class AnyCascade, class Source>
 inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const Source& source,
-                            const Batch& batch, const EvaluationMemory& memory, bool engines_only) {
+                            const Batch& batch, const EvaluationMemory& memory, bool in_float64) {
     const ModelView& model = *prepared.view;
-    const Status status = model.n_centers == 0 || engines_only ? engine_rows(cascade, source, engines_only)
+    const Status status = model.n_centers == 0 || in_float64 ? engine_rows(cascade, source, in_float64)
                           : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, memory)
                                                  : expand_about_many(cascade, prepared, source, batch, memory);
     if (status == Status::ok) cascade.finish();
     return status;
 }
 
+template <class T>
+inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t per_row) {
+    return !span || span.size / per_row >= n_rows;
+}
+
+// Whether a model has what is asked of it, and the caller room for that.
+inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
+    if (out.labels && model.task == Task::regression) return Status::no_labels;
+    if (request.values == Values::exact && !has_engines(model)) return Status::no_exact_values;
+    const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
+                        is_large_enough(out.bounds, n_rows, model.n_decisions) &&
+                        is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, 1);
+    return enough ? Status::ok : Status::buffer_too_small;
+}
+
 // Evaluates all rows of a source. `counts[stage]` grows by the number of rows that each stage answered. The workspace
 // is of evaluation_workspace_bytes().
 template <class Source>
-inline Status evaluate(const PreparedModel& prepared, const Source& source, const Request& request,
-                       const Evaluation& out, std::uint64_t* counts, void* workspace) {
+inline Status evaluate_source(const PreparedModel& prepared, const Source& source, const Request& request,
+                              const Evaluation& out, std::uint64_t* counts, void* workspace) {
+    const ModelView& model = *prepared.view;
+    const Status status = check_request(model, source.n_rows(), request, out);
+    if (status != Status::ok) return status;
     Carver carver(workspace);
-    const EvaluationMemory memory(*prepared.view, carver);
-    const Batch batch = batch_of(*prepared.view, request.n_rows_in_call);
-    if (has_classes(*prepared.view)) {
+    const EvaluationMemory memory(model, carver);
+    const Batch batch = batch_of(model, request.n_rows_in_call);
+    const bool in_float64 = wants_exact_values(model, request, out);
+    if (has_classes(model)) {
         return evaluate_with(ClassCascade<Source>(prepared, source, out, counts, request, batch, memory), prepared,
-                             source, batch, memory, request.engines_only);
+                             source, batch, memory, in_float64);
     }
     return evaluate_with(Cascade<Source>(prepared, source, out, counts, request, batch, memory), prepared, source,
-                         batch, memory, request.engines_only);
+                         batch, memory, in_float64);
 }
 
-// The same for rows as callers have them.
+// --- rows as callers have them
+
+template <class Source>
+inline Status evaluate_in(const PreparedModel& prepared, const Source& source, const Evaluation& out,
+                          Span<unsigned char> workspace, Values values) {
+    if (workspace.size < evaluation_workspace_bytes(*prepared.view)) return Status::buffer_too_small;
+    std::uint64_t counts[n_stages] = {};
+    return evaluate_source(prepared, source, Request{source.n_rows(), values}, out, counts, workspace.data);
+}
+
+// Rows anywhere in memory: that all of it may be read is the caller's to see to.
 template <class Real>
 inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& rows, const Evaluation& out,
-                       void* workspace) {
-    std::uint64_t counts[n_stages] = {};
+                       Span<unsigned char> workspace, Values values = Values::promised) {
     const DenseSource<Real> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, Request{rows.n_rows}, out, counts, workspace);
+    return evaluate_in(prepared, source, out, workspace, values);
 }
 template <class Real, class Index>
 inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
-                       void* workspace) {
-    std::uint64_t counts[n_stages] = {};
+                       Span<unsigned char> workspace, Values values = Values::promised) {
     const CsrSource<Real, Index> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, Request{rows.n_rows}, out, counts, workspace);
+    return evaluate_in(prepared, source, out, workspace, values);
+}
+
+// Rows one after the other, n_features numbers each: as many as the numbers make up.
+inline Status evaluate(const PreparedModel& prepared, Span<const float> rows, const Evaluation& out,
+                       Span<unsigned char> workspace, Values values = Values::promised) {
+    DenseRows<float> view;
+    const Status status = whole_rows(*prepared.view, rows, view);
+    return status == Status::ok ? evaluate(prepared, view, out, workspace, values) : status;
+}
+inline Status evaluate(const PreparedModel& prepared, Span<const double> rows, const Evaluation& out,
+                       Span<unsigned char> workspace, Values values = Values::promised) {
+    DenseRows<double> view;
+    const Status status = whole_rows(*prepared.view, rows, view);
+    return status == Status::ok ? evaluate(prepared, view, out, workspace, values) : status;
 }
 
 // Replays the exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within
@@ -286,9 +327,9 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
-            const Evaluation out{values, bounds, nullptr};
-            if (evaluate(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, room.workspace) !=
-                Status::ok) {
+            const Evaluation out{{values, n_rows * n_decisions}, {bounds, n_rows * n_decisions}, nullptr, nullptr};
+            const Request request{b % 2 ? ~std::size_t{0} : 1, b < 2 ? Values::settled : Values::exact};
+            if (evaluate_source(prepared, source, request, out, counts, room.workspace) != Status::ok) {
                 return Status::check_row_mismatch;
             }
             for (std::size_t i = 0; i < n_rows; ++i) {

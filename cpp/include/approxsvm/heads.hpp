@@ -45,6 +45,12 @@ APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const Number* x) {
 
 // --- votes
 
+// Of two classes, and of a one-class model: LIBSVM's rule, f > 0 is the first label and 0 the second. For a one-class
+// model 0 means an inlier (+1), 1 an outlier (-1).
+inline std::size_t label_position(double decision_value) {
+    return decision_value > 0.0 ? 0 : 1;
+}
+
 // The class that the values elect. `votes`, (n_classes,), is filled.
 inline std::size_t vote_winner(std::size_t n_classes, const double* values, std::uint32_t* votes) {
     for (std::size_t c = 0; c < n_classes; ++c) votes[c] = 0;
@@ -109,7 +115,7 @@ inline bool certain_winner(std::size_t n_classes, const std::uint32_t* certain, 
 }
 
 // --- probabilities: LIBSVM 3.37's numbers to the last bit, given its decision values. The order of operations is part
-// of that: nothing here may be contracted, reordered or factored out.
+// of that: nothing here may be contracted (-ffp-contract=off), reordered or factored out.
 
 // P(first class) = 1 / (1 + exp(a f + b)), in a form that neither overflows nor loses small probabilities.
 inline double sigmoid_probability(double value, double a, double b) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 namespace approxsvm {
 
@@ -130,21 +132,62 @@ struct ModelView {
     std::uint32_t n_exact_check_rows;
 };
 
-// What a caller wants of each row, and where it goes. Null pointers are not written.
+// Memory of a caller's: where it begins and how many elements it holds, which is checked before anything is written.
+// A std::vector, a std::array and a C array turn into one by themselves; a null span stands for what is not wanted.
+template <class T>
+struct Span {
+    T* data = nullptr;
+    std::size_t size = 0;
+
+    constexpr Span() = default;
+    constexpr Span(std::nullptr_t) {}
+    constexpr Span(T* first, std::size_t n) : data(first), size(n) {}
+    template <std::size_t n>
+    constexpr Span(T (&array)[n]) : data(array), size(n) {}
+    template <class Container,
+              class = std::enable_if_t<std::is_convertible<decltype(std::declval<Container&>().data()), T*>::value>>
+    constexpr Span(Container&& container) : data(container.data()), size(container.size()) {}
+
+    explicit constexpr operator bool() const { return data != nullptr; }
+    constexpr T& operator[](std::size_t i) const { return data[i]; }
+};
+
+// What a caller wants of each row, and where it goes.
+//
+// A value is positive for the first label of the model (of a pair of classes: for the first of them) and 0 or negative
+// for the second. Python's decision_function of two classes follows scikit-learn, where positive means the greater
+// label: it has the other sign wherever the model's first label is the smaller one, as in every model of scikit-learn.
 struct Evaluation {
-    double* values;                    // decision values, (n_rows, n_decisions)
-    double* bounds;                    // |value - exact| never exceeds it, (n_rows, n_decisions)
-    std::uint8_t* stages;              // which Stage answered, (n_rows,)
-    std::uint32_t* winners = nullptr;  // of several classes: positions of the predicted labels, (n_rows,)
+    Span<double> values;        // decision values, (n_rows, n_decisions)
+    Span<double> bounds;        // |value - exact| never exceeds it, (n_rows, n_decisions)
+    Span<std::uint8_t> stages;  // which Stage answered, (n_rows,)
+    Span<std::uint32_t>
+        labels;  // positions of the predicted labels, by votes, (n_rows,); 0 is a one-class model's inlier
+};
+
+// Which values and bounds a caller wants. It has no say in labels, which are always those of the exact model unless
+// the model is approximate; where they alone are asked for, the cheapest stage that proves a row's label answers it.
+enum class Values : std::uint8_t {
+    promised =
+        0,  // within the model's tolerance, if it has one; otherwise as `exact`. Approximate models: what they have
+    settled = 1,  // of the cheapest stage that settles label and tolerance: as close as the bound says, no closer
+    exact = 2     // by the engine in float64, or by the definition where that is not enough
 };
 
 // How rows are to be evaluated.
 struct Request {
     std::size_t
-        n_rows_in_call;         // of which the rows at hand may be a part: it decides whether rows are taken one by one
-    bool engines_only = false;  // passes over the expansions and the engine in float32
-    const double* row_errors =
-        nullptr;  // (n_rows,): how far, in Euclidean distance, each row may be from what is meant
+        n_rows_in_call;  // of which the rows at hand may be a part: it decides whether rows are taken one by one
+    Values values = Values::promised;
+    // (n_rows,): how far, in Euclidean distance, each row may be from the one that is meant; null for none.
+    const double* row_errors = nullptr;
+};
+
+// What an artifact may ask for besides its expansions and support vectors, and the core cannot do: rows that are scaled
+// or projected first, labels by another rule than votes.
+enum class Extras : std::uint8_t {
+    refused = 0,   // such an artifact is none for this caller
+    by_caller = 1  // who maps rows before they come here, and makes labels of values
 };
 
 // How a row's value was found, cheapest first.

@@ -188,10 +188,8 @@ inline float keep_varying_row(const ModelView& model, float* u) {
 
 // --- without bounds
 
-// Decision values f(z) of `rows.n_rows` rows of model.n_features columns, (n_rows, n_decisions), in the orientation of
-// the source model: for two classes f > 0 means the first label. For programs that want the expansion alone; evaluate()
-// in cascade.hpp knows bounds and sparse rows, too. `zeros` is n_features floats of memory behind the workspace
-// (decision_function_bytes).
+// What follows is for programs that want the expansion alone; evaluate() in evaluate.hpp knows bounds, exact values and
+// sparse rows, too. Scratch memory of decision_function(); behind the workspace there are n_features zeros.
 constexpr std::size_t decision_function_bytes(std::size_t n_features) {
     return workspace_bytes(n_features) + (n_features + panel_rows) * sizeof(float) + 64;
 }
@@ -280,9 +278,9 @@ inline Status decision_function_about(const ModelView& model, std::size_t center
     return Status::ok;
 }
 
+// Of all decision functions, each row about a center near it. `memory` is decision_function_bytes.
 template <class Real>
-inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, double* decision_values,
-                                void* memory) {
+inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, double* decision_values, void* memory) {
     if (model.n_centers == 1 && model.n_decisions == 1)
         return decision_function_about(model, 0, 0, rows, decision_values, memory);
     float* scratch = align_workspace(memory);
@@ -299,6 +297,49 @@ inline Status decision_function(const ModelView& model, const DenseRows<Real>& r
         }
     }
     return Status::ok;
+}
+
+// Whether the core does all that the artifact asks for, or the caller said that he does the rest.
+inline Status check_extras(const ModelView& model, Extras extras) {
+    if (extras == Extras::by_caller) return Status::ok;
+    return model.has_input_map                                            ? Status::needs_input_map
+           : model.task == Task::classification && !model.labels_by_votes ? Status::needs_label_rule
+                                                                          : Status::ok;
+}
+
+// Numbers as rows that lie one after the other.
+template <class Real>
+inline Status whole_rows(const ModelView& model, Span<const Real> numbers, DenseRows<Real>& rows) {
+    const std::size_t d = model.n_features;
+    if (numbers.size % d != 0) return Status::wrong_row_size;
+    rows = {numbers.data, numbers.size / d, static_cast<std::ptrdiff_t>(d), 1};
+    return Status::ok;
+}
+
+// Decision values of the expansion, (n_rows, n_decisions), oriented as Evaluation says: close for an approximate model,
+// and of any model without a bound. Memory: decision_function_bytes(model.n_features).
+template <class Real>
+inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, Span<double> decision_values,
+                                Span<unsigned char> memory, Extras extras = Extras::refused) {
+    const Status status = check_extras(model, extras);
+    if (status != Status::ok) return status;
+    if (model.n_centers == 0) return Status::no_expansion;
+    if (decision_values.size / model.n_decisions < rows.n_rows ||
+        memory.size < decision_function_bytes(model.n_features))
+        return Status::buffer_too_small;
+    return expand_rows(model, rows, decision_values.data, memory.data);
+}
+inline Status decision_function(const ModelView& model, Span<const float> rows, Span<double> decision_values,
+                                Span<unsigned char> memory, Extras extras = Extras::refused) {
+    DenseRows<float> view;
+    const Status status = whole_rows(model, rows, view);
+    return status == Status::ok ? decision_function(model, view, decision_values, memory, extras) : status;
+}
+inline Status decision_function(const ModelView& model, Span<const double> rows, Span<double> decision_values,
+                                Span<unsigned char> memory, Extras extras = Extras::refused) {
+    DenseRows<double> view;
+    const Status status = whole_rows(model, rows, view);
+    return status == Status::ok ? decision_function(model, view, decision_values, memory, extras) : status;
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -269,9 +269,8 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
     model.class64 = {writer64.expansion(), t, errors64};
 }
 
-// Fills the memory; `view` must outlive the result, and is no temporary therefore.
-const PreparedModel& prepare(const ModelView&& view, void* memory) = delete;
-inline const PreparedModel& prepare(const ModelView& view, void* memory) {
+// Fills memory of prepared_bytes().
+inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     Carver carver(memory);
     PreparedPieces pieces(view, carver);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
@@ -296,6 +295,18 @@ inline const PreparedModel& prepare(const ModelView& view, void* memory) {
     if (has_engines(view) && has_classes(view)) fill_class_engines(view, pieces, model);
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
     return model;
+}
+
+// Fills the memory, of prepared_bytes(view); `view` must outlive `prepared`, and is no temporary therefore.
+Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared,
+               Extras extras = Extras::refused) = delete;
+inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared,
+                      Extras extras = Extras::refused) {
+    const Status status = check_extras(view, extras);
+    if (status != Status::ok) return status;
+    if (memory.size < prepared_bytes(view)) return Status::buffer_too_small;
+    prepared = &lay_out(view, memory.data);
+    return Status::ok;
 }
 
 }  // namespace APPROXSVM_TARGET

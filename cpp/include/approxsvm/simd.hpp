@@ -10,9 +10,21 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and -ffinite-math-only"
+// GCC says with __GCC_IEC_559 whether any part of -ffast-math is on.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
+#error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and each of its parts"
 #endif
+
+// Contraction, -ffp-contract=fast, is harmless to every bound. A compiler that turns a * b + c into one fused operation
+// leaves out the rounding of the product. The bounds of this library are made of the standard model of rounding, where
+// each result is the exact one times 1 + d, |d| <= u: a fused operation is within it, with d = 0 for its product, and
+// every bound holds for all such d. What could break is code that relies on two uses of one product being equal, for
+// one may be fused and the other rounded. There is none: differences of equals are not taken (is_finite compares), what
+// narrowing loses is measured on differences times a power of two, which round nothing, and the range reductions of exp
+// have exact products. The result of an addition has one value whatever it was contracted with.
+// cpp/tests/test_contraction.cpp tries it. Values may differ in their last bits from those of another build; only
+// LIBSVM's probabilities to the last bit (heads.hpp) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET baseline
@@ -55,7 +67,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr float largest_float = 0x1.fffffep127f;  // not a function of std, which -O0 emits as a weak symbol
+// Not functions of std, which -O0 emits as weak symbols.
+constexpr float largest_float = 0x1.fffffep127f;
+constexpr double largest_double = 0x1.fffffffffffffp1023;
 
 #if defined(APPROXSVM_AVX512)
 
@@ -598,10 +612,13 @@ APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
 #endif
 
 // Not std::isfinite: an inline function of the standard library could be emitted with this target's
-// instructions and then be shared with the whole program by the linker.
-template <class Real>
-APPROXSVM_INLINE bool is_finite(Real x) {
-    return x - x == Real{0};
+// instructions and then be shared with the whole program by the linker. Nor x - x, which need not be 0 for a product
+// that the compiler fuses into the subtraction.
+APPROXSVM_INLINE bool is_finite(float x) {
+    return x >= -largest_float && x <= largest_float;
+}
+APPROXSVM_INLINE bool is_finite(double x) {
+    return x >= -largest_double && x <= largest_double;
 }
 
 // (p - center) * scale for float32 rows: one rounding, that of the difference (scale is a power of two).

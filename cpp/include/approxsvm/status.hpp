@@ -19,6 +19,15 @@ enum class Status {
     check_row_mismatch,   // a check row replayed on this machine gives another decision value
     not_finite,           // an input row holds NaN or an infinity
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
+    quadratic_artifact,   // an artifact of another kind, for Python: a quadratic form
+    ensemble_artifact,    // an artifact of another kind, for Python: several models
+    needs_input_map,      // rows would have to be scaled or projected first (Extras)
+    needs_label_rule,     // labels would not be by votes (Extras)
+    buffer_too_small,     // memory lent for results, for a model or for work is smaller than what goes there
+    wrong_row_size,       // the numbers given are not a whole number of rows
+    no_labels,            // labels of a regression were asked for
+    no_exact_values,      // exact values of an approximate model were asked for
+    no_expansion,         // the expansion of a model that has none was asked for
 };
 
 constexpr const char* message(Status status) {
@@ -32,7 +41,7 @@ constexpr const char* message(Status status) {
         case Status::bad_magic:
             return "not an approxsvm artifact: wrong magic bytes";
         case Status::unsupported_version:
-            return "the format version is not 5, the one that this library reads";
+            return "the format version is not the one that this library reads";
         case Status::size_mismatch:
             return "file_bytes in the header is not the size of the file";
         case Status::checksum_mismatch:
@@ -53,6 +62,24 @@ constexpr const char* message(Status status) {
             return "a row contains NaN or infinity";
         case Status::unsorted_indices:
             return "the column indices of a sparse row must ascend strictly";
+        case Status::quadratic_artifact:
+            return "a quadratic artifact (linear or polynomial kernel), which only Python reads";
+        case Status::ensemble_artifact:
+            return "an ensemble artifact (several classifiers), which only Python reads";
+        case Status::needs_input_map:
+            return "the artifact scales or projects its rows first, which only Python does";
+        case Status::needs_label_rule:
+            return "the artifact labels by scores or probabilities rather than votes, which only Python does";
+        case Status::buffer_too_small:
+            return "a buffer is smaller than what goes into it";
+        case Status::wrong_row_size:
+            return "the numbers given are not whole rows of as many features as the model has";
+        case Status::no_labels:
+            return "a regression has values but no labels";
+        case Status::no_exact_values:
+            return "an approximate artifact has no exact values: it holds no support vectors";
+        case Status::no_expansion:
+            return "the artifact holds the exact model alone and no expansion: prepare() and evaluate() are for it";
     }
     return "unknown status";
 }

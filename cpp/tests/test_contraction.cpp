@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <approxsvm/approxsvm.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "row_forms.hpp"
+#include "skip_target.hpp"
+
+// Built with -ffp-contract=fast for a machine with fused multiply-add: values of every golden model stay within their
+// bounds of the definition in long double, whatever the compiler fused (simd.hpp says why).
+
+using namespace approxsvm;
+using row_forms::Random;
+using row_forms::uniform;
+
+namespace {
+
+/// An artifact in memory, prepared.
+class Model {
+  public:
+    explicit Model(const std::filesystem::path& path) {
+        std::ifstream file(path, std::ios::binary);
+        bytes_.assign(std::istreambuf_iterator<char>(file), {});
+        CHECK_EQ(open_artifact(bytes_.data(), bytes_.size(), view_), Status::ok);
+        std::vector<unsigned char> replay(replay_bytes(view_.n_features));
+        CHECK_EQ(replay_check_rows(view_, replay.data()), Status::ok);
+        memory_.resize(prepared_bytes(view_));
+        CHECK_EQ(prepare(view_, memory_, prepared_), Status::ok);
+        workspace_.resize(evaluation_workspace_bytes(view_));
+        SupportVectorReader reader(view_);
+        vectors_.assign(view_.n_sv, std::vector<double>(view_.n_features));
+        for (std::vector<double>& vector : vectors_) reader.next(vector.data());
+    }
+    const ModelView& view() const { return view_; }
+    const std::vector<std::vector<double>>& vectors() const { return vectors_; }
+
+    template <class Real>
+    Status evaluate(const std::vector<Real>& rows, const Evaluation& out, Values values) {
+        return approxsvm::evaluate(*prepared_, rows, out, workspace_, values);
+    }
+
+    /// All decision values of a row, by the definition.
+    template <class Real>
+    std::vector<long double> exact(const Real* row) const {
+        std::vector<long double> values(view_.n_decisions);
+        for (std::size_t k = 0; k < values.size(); ++k) values[k] = view_.decisions[k].intercept;
+        std::size_t c = 0, end = view_.n_labels > 2 ? view_.class_counts[0] : view_.n_sv;
+        for (std::size_t i = 0; i < view_.n_sv; ++i) {
+            while (i == end) end += view_.class_counts[++c];
+            long double sq_distance = 0;
+            for (std::size_t j = 0; j < view_.n_features; ++j) {
+                const long double difference = static_cast<long double>(vectors_[i][j]) - row[j];
+                sq_distance += difference * difference;
+            }
+            const long double kernel = std::exp(-view_.gamma * sq_distance);
+            if (view_.n_labels <= 2) {
+                values[0] += view_.dual_coef[i] * kernel;
+                continue;
+            }
+            for (std::size_t other = 0; other < view_.n_labels; ++other) {
+                if (other == c) continue;
+                const std::size_t pair = pair_position(view_.n_labels, std::min(c, other), std::max(c, other));
+                values[pair] += view_.dual_coef[(other < c ? other : other - 1) * view_.n_sv + i] * kernel;
+            }
+        }
+        return values;
+    }
+
+  private:
+    std::vector<char> bytes_;
+    ModelView view_;
+    std::vector<unsigned char> memory_, workspace_;
+    const PreparedModel* prepared_ = nullptr;
+    std::vector<std::vector<double>> vectors_;
+};
+
+/// Support vectors moved a little or a lot, and some of their coordinates left out.
+template <class Real>
+std::vector<Real> rows_around(const Model& model, std::size_t n_rows, Random& random) {
+    std::vector<Real> rows;
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::vector<double>& vector = model.vectors()[random() % model.vectors().size()];
+        const double reach = std::ldexp(1.0, -static_cast<int>(random() % 16)) / std::sqrt(model.view().gamma);
+        for (const double x : vector) {
+            const double moved = x + uniform(random, -reach, reach) / std::sqrt(static_cast<double>(vector.size()));
+            rows.push_back(static_cast<Real>(i % 5 == 4 && random() % 2 ? 0.0 : moved));
+        }
+    }
+    return rows;
+}
+
+template <class Real>
+void check_bounds(Model& model, std::size_t n_rows, Values wanted, const std::string& name, Random& random) {
+    const std::size_t d = model.view().n_features, n = model.view().n_decisions;
+    const std::vector<Real> rows = rows_around<Real>(model, n_rows, random);
+    std::vector<double> values(n_rows * n), bounds(n_rows * n);
+    CHECK_EQ(model.evaluate(rows, {values, bounds, nullptr, nullptr}, wanted), Status::ok);
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::vector<long double> exact = model.exact(rows.data() + i * d);
+        for (std::size_t k = 0; k < n; ++k) {
+            // Long double rounds, too.
+            const double slack = 0x1p-60 * static_cast<double>(d + model.view().n_sv) *
+                                 (model.view().decisions[k].sum_moduli + std::fabs(model.view().decisions[k].intercept));
+            const double error = static_cast<double>(std::fabs(values[i * n + k] - exact[k]));
+            check::expect(error <= bounds[i * n + k] + slack,
+                          name + ": off by " + check::show(error) + ", bound " + check::show(bounds[i * n + k]));
+        }
+    }
+}
+
+}  // namespace
+
+TEST(the_compiler_contracts) {
+    volatile double a = 1.0 + 0x1p-30, rounded = 1.0 + 0x1p-29;  // read when the program runs
+    const double factor = a, subtracted = rounded;
+    CHECK_EQ(factor * factor - subtracted, 0x1p-60);
+}
+
+TEST(bounds_hold_however_the_compiler_contracts) {
+    static_assert(std::numeric_limits<long double>::digits > 60, "long double is the judge here");
+    Random random(5);
+    std::size_t n_models = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(APPROXSVM_GOLDEN_DIR)) {
+        if (entry.path().extension() != ".asvm") continue;
+        Model model(entry.path());
+        if (model.view().n_sv == 0) continue;
+        ++n_models;
+        const std::string name = entry.path().filename().string();
+        for (const Values wanted : {Values::settled, Values::exact}) {
+            for (const std::size_t n_rows : {std::size_t{1}, std::size_t{4}, std::size_t{500}}) {
+                check_bounds<float>(model, n_rows, wanted, name, random);
+                check_bounds<double>(model, n_rows, wanted, name, random);
+            }
+        }
+    }
+    CHECK(n_models > 3);
+}
+
+TEST(rows_that_are_not_finite_are_found_however_the_compiler_contracts) {
+    Model model(std::filesystem::path(APPROXSVM_GOLDEN_DIR) / "breast_cancer.asvm");
+    std::vector<double> value(1);
+    for (const double odd : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+        std::vector<double> row(model.view().n_features, 0.5);
+        row[3] = odd;
+        CHECK_EQ(model.evaluate(row, {value, nullptr, nullptr, nullptr}, Values::promised), Status::not_finite);
+    }
+}
