@@ -23,6 +23,7 @@ from approxsvm.heads import Heads
 from approxsvm.kernel_model import KernelModel
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
+from approxsvm.rows import check_sparse
 
 Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
@@ -240,7 +241,9 @@ def _sample_rows(X: Any) -> Any:
     from sklearn.utils import check_array
 
     try:
-        return check_array(X, accept_sparse="csr", dtype=np.float64)
+        return check_array(check_sparse(X), accept_sparse="csr", dtype=np.float64)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"X: {error}") from None
 

@@ -29,7 +29,7 @@ from approxsvm.kernel_model import FloatArray
 from approxsvm.quadratic_artifact import QuadraticArtifact
 from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import EXPANSION_STAGES, STAGES, Summary, summarize
-from approxsvm.rows import check_finite, chunks, is_plain_matrix
+from approxsvm.rows import check_finite, check_sparse, chunks, is_plain_matrix
 from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
@@ -139,7 +139,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             return X
         rows = validate_data(
             self,
-            X,
+            check_sparse(X),
             reset=False,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
