@@ -437,8 +437,8 @@ class CompiledSVC(CompiledClassifier):
 
     @property
     def _probability_head(self) -> Probability:
-        head: Probability | None = self.artifact.heads.probability
-        assert head is not None
+        self._has_probabilities()  # an AttributeError, for whoever looks at every name that dir() gives
+        head: Probability = self.artifact.heads.probability
         return head
 
     def _values_for_probabilities(self, X: Any) -> FloatArray:

@@ -185,6 +185,19 @@ def assert_equals_source(source, fast, X, rows):
 
 
 @pytest.mark.parametrize("task", TASKS)
+def test_notebooks_can_show_every_estimator(compiled, task):
+    """Completion asks for every name that dir() gives, HTML for what every parameter looks like."""
+    _, fast = compiled[task]
+    names = dir(fast)
+    assert {"predict", "summary", "n_features_in_"} <= set(names)
+    for name in names:
+        getattr(fast, name, None)  # passes over AttributeError only
+    assert repr(fast).startswith(f"{type(fast).__name__}(artifact=<")
+    assert type(fast).__name__ in fast._repr_html_()
+    assert fast._repr_mimebundle_()["text/plain"] == repr(fast)
+
+
+@pytest.mark.parametrize("task", TASKS)
 def test_booleans(compiled, task):
     source, fast = compiled[task]
     X = whole_numbers(1, 40) > 0
