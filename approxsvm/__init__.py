@@ -5,7 +5,14 @@ Public names are imported on first use, so that ``import approxsvm`` costs next 
 
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+if find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
+    from approxsvm.source_tree import installed_folder
+
+    __path__[:] = [installed_folder(Path(__file__).parent)]
 
 from approxsvm.errors import (
     ApproxSVMError,
