@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from approxsvm import _native
 from approxsvm.artifact import Artifact
-from approxsvm.errors import UnsortedIndicesError
+from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.expansion.validity import row_norms
 from approxsvm.heads import (
     Probability,
@@ -29,7 +29,7 @@ from approxsvm.kernel_model import FloatArray
 from approxsvm.quadratic_artifact import QuadraticArtifact
 from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import EXPANSION_STAGES, STAGES, Summary, summarize
-from approxsvm.rows import check_finite, check_sparse, chunks, is_plain_matrix
+from approxsvm.rows import check_finite, check_sparse, chunks, is_plain_matrix, of_the_whole
 from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
@@ -164,10 +164,16 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if self.artifact.input_map is None and rows.dtype in _NATIVE_DTYPES:
             return self._evaluate_rows(rows, options)
         pieces = chunks(rows.shape[0], max(self.n_features_in_, self.artifact.n_features))
-        parts = [self._evaluate_piece(rows[piece], options) for piece in pieces]
+        parts = [self._evaluate_slice(rows, piece, options) for piece in pieces]
         if bounds:
             return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
         return np.concatenate(parts)
+
+    def _evaluate_slice(self, rows: Any, piece: slice, options: dict[str, Any]) -> Any:
+        try:
+            return self._evaluate_piece(rows[piece], options)
+        except InputError as error:
+            raise of_the_whole(error, piece.start) from None
 
     def _evaluate_piece(self, rows: Any, options: dict[str, Any]) -> Any:
         if rows.dtype not in _NATIVE_DTYPES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -137,6 +138,12 @@ def _check_sums(rows: Any, X: Any) -> None:
         row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
         place = f"(row {row}, column {rows.indices[position]})"
         raise InputError(f"Input X contains infinity: duplicates that sum to it. {place}")
+
+
+def of_the_whole(error: InputError, first_row: int) -> InputError:
+    """The error of a piece of some rows, with the row's place among all of them."""
+    text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
+    return type(error)(text)
 
 
 def check_finite(rows: Any) -> None:

@@ -286,6 +286,16 @@ def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
                     fast.predict(rows)
 
 
+@pytest.mark.parametrize("task", ["two classes", "pipeline", "quadratic", "ensemble"])
+def test_a_place_is_that_in_all_rows(compiled, task):
+    """Also of rows that are converted and mapped piece by piece."""
+    _, fast = compiled[task]
+    X = np.zeros((40_000, N_FEATURES), np.float16)
+    X[35_000, 4] = np.nan
+    with pytest.raises(InputError, match=r"row 35000, column 4"):
+        fast.predict(X)
+
+
 def changed(kind, **arrays):
     """A sparse matrix with arrays that were set after it was built, as SciPy allows without a look."""
     made = sparse.coo_matrix(whole_numbers(1, 5) + 1.0).asformat(kind)
