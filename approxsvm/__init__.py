@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from approxsvm.readers import read_any, read_model
     from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
+    from approxsvm.readers.svm_scale import with_range_file
 
 __version__ = version("approxsvm")
 
@@ -60,6 +61,7 @@ _HOMES = {
     "read_model": "approxsvm.readers",
     "read_rows": "approxsvm.readers.data",
     "verify": "approxsvm.audit",
+    "with_range_file": "approxsvm.readers.svm_scale",
 }
 
 __all__ = [
@@ -90,6 +92,7 @@ __all__ = [
     "read_model",
     "read_rows",
     "verify",
+    "with_range_file",
 ]
 
 

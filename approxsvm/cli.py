@@ -58,6 +58,35 @@ def _dense_options(command: Any) -> Any:
     return command
 
 
+def _range_options(command: Any) -> Any:
+    """Options of every command that reads a model trained on scaled rows."""
+    for option in (
+        click.option(
+            "--restore-target",
+            is_flag=True,
+            help="With --range: values of a regression in the units of the unscaled target (svm-scale -y).",
+        ),
+        click.option(
+            "--range",
+            "range_file",
+            type=_FILE,
+            help="The file that svm-scale -s wrote when the training rows were scaled: the artifact takes unscaled "
+            "rows.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _read_model(path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool) -> Any:
+    if range_file is None:
+        if restore_target:
+            raise InputError("--restore-target needs --range, the file that says what the target was")
+        return approxsvm.read_any(path, n_features=n_features, trust=trust)
+    model = approxsvm.read_any(path, n_features=n_features, trust=trust)
+    return approxsvm.with_range_file(model, range_file, restore_target=restore_target)
+
+
 def _read_rows(path: Path, dense: bool, delimiter: str | None, labels: bool, n_features: int | None) -> Any:
     if not dense:
         return approxsvm.read_rows(path, n_features=n_features)
@@ -117,6 +146,7 @@ def _character(delimiter: str | None) -> str | None:
     type=click.IntRange(min=1),
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
 )
+@_range_options
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
 @_dense_options
 def convert_model(
@@ -132,6 +162,8 @@ def convert_model(
     max_bytes: int | None,
     target_error: float | None,
     n_features: int | None,
+    range_file: Path | None,
+    restore_target: bool,
     trust: bool,
     dense: bool,
     delimiter: str | None,
@@ -154,7 +186,7 @@ def convert_model(
     terminal = Console(stderr=True)
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         task = bar.add_task(f"Reading {source}", total=1.0)
-        model = approxsvm.read_any(source, n_features=n_features, trust=trust)
+        model = _read_model(source, n_features, trust, range_file, restore_target)
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
@@ -210,6 +242,7 @@ def inspect(artifact: Path) -> None:
 @click.option("--against", required=True, type=_FILE, help="The model that the artifact was made from.")
 @click.option("--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM, .npy, .csv or .parquet file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@_range_options
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
 @_dense_options
 def verify(
@@ -217,6 +250,8 @@ def verify(
     against: Path,
     data: Path,
     as_json: bool,
+    range_file: Path | None,
+    restore_target: bool,
     trust: bool,
     dense: bool,
     delimiter: str | None,
@@ -229,7 +264,7 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model = approxsvm.read_any(against, n_features=fast.n_features_in_, trust=trust)
+    model = _read_model(against, fast.n_features_in_, trust, range_file, restore_target)
     rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_)
     result = approxsvm.verify(fast, model, rows)
     if as_json:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import GOLDEN, random_model
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import approxsvm
 from approxsvm.cli import main
@@ -89,6 +89,57 @@ def test_pickles_need_trust(tmp_path):
     assert "--trust" in refused.stderr
     assert not (tmp_path / "out").exists()
     assert run("convert-model", tmp_path / "svc.joblib", "-o", tmp_path / "out", "--trust").exit_code == 0
+
+
+RANGE = "y\n-1 1\n0 10\nx\n-1 1\n1 0 4\n2 -8 8\n4 0 1\n"
+
+
+@pytest.fixture
+def scaled(tmp_path):
+    """Model files trained on rows that svm-scale scaled, the range file, and raw rows: a factor, two shifts, a zero."""
+    (tmp_path / "range").write_text(RANGE)
+    rng = np.random.default_rng(0)
+    raw = rng.uniform([0, -8, 5, 0], [4, 8, 5, 1], size=(40, 4))
+    np.save(tmp_path / "raw.npy", raw)
+    made = np.column_stack([raw[:, 0] / 2 - 1, raw[:, 1] / 8, np.zeros(40), 2 * raw[:, 3] - 1])
+    for kernel, header in (("rbf", "gamma 0.5\n"), ("linear", "")):
+        lines = [f"{(-1) ** i * 0.5} 1:{made[i, 0]:.17g} 2:{made[i, 1]:.17g}\n" for i in range(6)]
+        head = f"svm_type epsilon_svr\nkernel_type {kernel}\n{header}nr_class 2\ntotal_sv 6\nrho 0.25\nSV\n"
+        (tmp_path / f"{kernel}.model").write_text(head + "".join(lines))
+    return tmp_path, raw, made
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_range_files(scaled, kernel):
+    """The artifact takes the rows that svm-scale took, and gives what the model gives for the rows that it made."""
+    folder, raw, made = scaled
+    source, output = folder / f"{kernel}.model", folder / "out.asvm"
+    expected = approxsvm.compile(source, n_features=4, mode="exact").predict(made)
+    command = ["convert-model", source, "-o", output, "--mode", "exact", "--range", folder / "range"]
+    assert run(*command).exit_code == 0
+    np.testing.assert_allclose(approxsvm.load(output).predict(raw), expected, rtol=1e-9)
+    model = approxsvm.with_range_file(source, folder / "range")
+    np.testing.assert_array_equal(
+        approxsvm.load(output).predict(raw), approxsvm.compile(model, mode="exact").predict(raw)
+    )
+    verifying = ["verify", output, "--against", source, "--data", folder / "raw.npy", "--range", folder / "range"]
+    result = run(*verifying)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert run(*command, "--restore-target").exit_code == 0
+    np.testing.assert_allclose(approxsvm.load(output).predict(raw), (expected + 1) / 2 * 10, rtol=1e-9)
+    assert run(*verifying, "--restore-target").exit_code == 0
+    assert run(*verifying).exit_code == 1
+
+
+def test_what_range_files_are_not_for(scaled):
+    folder, raw, _ = scaled
+    refused = run("convert-model", folder / "rbf.model", "-o", folder / "out", "--restore-target")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("approxsvm: --restore-target needs --range")
+    joblib.dump(LinearSVC().fit(raw, raw[:, 0] > 2), folder / "linear.joblib")
+    command = ["convert-model", folder / "linear.joblib", "-o", folder / "out", "--trust", "--range", folder / "range"]
+    assert "is for models with support vectors" in run(*command).stderr
+    assert not (folder / "out").exists()
 
 
 def test_gamma_max(tmp_path):
