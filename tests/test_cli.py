@@ -229,6 +229,42 @@ def test_verify_refuses_another_model(verified):
     assert "the source model is for regression" in result.stderr
 
 
+def test_tables_with_more_than_features(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    source = SVC().fit(frame, frame["a"] > 0)
+    joblib.dump(source, tmp_path / "svc.joblib")
+    frame.assign(kind=frame["a"] > 0).sample(frac=1.0, axis=1, random_state=1).to_csv(tmp_path / "rows.csv")
+    convert = [
+        "convert-model",
+        tmp_path / "svc.joblib",
+        "--trust",
+        "-o",
+        tmp_path / "out",
+        "--data",
+        tmp_path / "rows.csv",
+    ]
+    refused = run(*convert)
+    assert refused.exit_code == 1
+    assert "has 5 columns, but the model has 3 features" in refused.stderr
+    assert run(*convert, "--columns", "a, b,c").exit_code == 0
+    verified = [
+        "verify",
+        tmp_path / "out",
+        "--against",
+        tmp_path / "svc.joblib",
+        "--trust",
+        "--data",
+        tmp_path / "rows.csv",
+    ]
+    assert run(*verified, "--columns", "a,b,c").exit_code == 0
+    frame.assign(kind=0).to_csv(tmp_path / "rows.csv", index=False)
+    result = run(*verified, "--target", "kind")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "without --dense" in run(*verified, "--target", "kind", "--dense").stderr
+
+
 @pytest.mark.parametrize("command", ["convert-model", "inspect", "gamma-max", "verify"])
 def test_every_help_text_has_an_example(command):
     result = run(command, "--help")
