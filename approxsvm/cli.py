@@ -18,6 +18,8 @@ import approxsvm
 from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
 
+_INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+
 
 class _Commands(click.Group):
     """Turns every expected failure into one line on stderr and exit status 1."""
@@ -29,6 +31,9 @@ class _Commands(click.Group):
             text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         except (ApproxSVMError, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
             text = str(error) or "out of memory"
+        except KeyboardInterrupt:
+            click.echo("approxsvm: interrupted", err=True)
+            return ctx.exit(_INTERRUPTED)
         click.echo(f"approxsvm: {' '.join(text.split())}", err=True)
         return ctx.exit(1)
 

@@ -29,7 +29,7 @@ from approxsvm.kernel_model import FloatArray
 from approxsvm.quadratic_artifact import QuadraticArtifact
 from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import EXPANSION_STAGES, STAGES, Summary, summarize
-from approxsvm.rows import check_finite, check_sparse, chunks, is_plain_matrix, of_the_whole
+from approxsvm.rows import Row, as_row, check_finite, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
@@ -132,6 +132,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
+        if plain and type(X) is Row:
+            return X.view(np.ndarray)
         if plain and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the core checks the rest
         if plain:
@@ -457,6 +459,7 @@ class CompiledSVC(CompiledClassifier):
         Parameters
         ----------
         row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
+            Lists and the like are converted first.
 
         Returns
         -------
@@ -469,8 +472,8 @@ class CompiledSVC(CompiledClassifier):
             The row has another shape, type or layout, or holds NaN or infinity.
         """
         if self.artifact.input_map is not None or self.artifact.heads.label_rule != "votes":
-            return self.predict(np.reshape(row, (1, -1)))[0]
-        found = self._predictor.one(row)
+            return self.predict(as_row(row))[0]
+        found = self._predictor.one(one_row(row))
         if len(self.artifact.labels) > 2:
             return self.artifact.labels[int(found)]
         return self.artifact.labels[0 if found > 0.0 else 1]
@@ -515,7 +518,10 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
     def predict_one(self, row: npt.NDArray[Any]) -> float:
         """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
-        return float(self.predict(np.reshape(row, (1, -1)))[0]) if self.artifact.input_map else self._predictor.one(row)
+        if self.artifact.input_map is not None:
+            return float(self.predict(as_row(row))[0])
+        value: float = self._predictor.one(one_row(row))
+        return value
 
 
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
@@ -547,8 +553,8 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     def predict_one(self, row: npt.NDArray[Any]) -> int:
         """1 or -1 for a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
         if self.artifact.input_map is not None:
-            return int(self.predict(np.reshape(row, (1, -1)))[0])
-        return 1 if self._predictor.one(row) > 0.0 else -1
+            return int(self.predict(as_row(row))[0])
+        return 1 if self._predictor.one(one_row(row)) > 0.0 else -1
 
 
 def estimator_for_one(artifact: AnyArtifact, *, n_jobs: int | None = None) -> Any:

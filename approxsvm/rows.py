@@ -14,6 +14,35 @@ _CHUNK_ROWS = 1 << 15
 _CHUNK_NUMBERS = 1 << 22
 
 
+class Row(np.ndarray[Any, Any]):
+    """One row of ours, of shape (1, n_features): it has no column names, and nobody is warned that they are missing."""
+
+
+def one_row(row: Any) -> Any:
+    """What ``predict_one`` is given, as an array; arrays as they are, in no time."""
+    if type(row) is np.ndarray:
+        return row
+    try:
+        kind = row.dtype if isinstance(row, np.ndarray) else np.float64
+        return np.ascontiguousarray(row, dtype=kind).view(np.ndarray)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the row is not an array of numbers: {error}") from None
+
+
+def as_row(row: Any) -> Any:
+    """One row for the general way to predict.
+
+    Raises
+    ------
+    InputError
+        It has another shape.
+    """
+    found = one_row(row)
+    if found.ndim > 2 or (found.ndim == 2 and len(found) != 1):
+        raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {found.shape}")
+    return found.reshape(1, -1).view(Row)
+
+
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
     """Slices that cover the rows, each of at most 32 MB of float64; one empty slice when there are none."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))

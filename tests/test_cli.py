@@ -39,6 +39,27 @@ def test_convert_then_inspect(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["approximate", "exact"])
+def test_what_an_artifact_has_no_use_for_is_not_shown(tmp_path, mode):
+    output = tmp_path / "bc.asvm"
+    run("convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--mode", mode)
+    shown = run("inspect", output).stdout
+    assert not re.search(r"\b(inf|nan|unknown)\b", shown)
+    assert re.search("tolerance +none asked for", shown)
+    assert ("n centers" in shown) == (mode != "exact")
+    why = {"exact": "every row is exact", "approximate": "labels are not promised"}
+    assert re.search(f"certified fraction +not applicable: {why[mode]}", shown)
+
+
+def test_interrupts_exit_as_shells_expect(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("approxsvm.load", interrupt)
+    result = run("inspect", tmp_path)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "approxsvm: interrupted\n")
+
+
+@pytest.mark.parametrize("mode", ["approximate", "exact"])
 def test_modes(tmp_path, mode):
     output = tmp_path / "bc.asvm"
     assert run("convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--mode", mode).exit_code == 0

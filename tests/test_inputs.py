@@ -198,6 +198,58 @@ def test_notebooks_can_show_every_estimator(compiled, task):
 
 
 @pytest.mark.parametrize("task", TASKS)
+def test_one_row_of_any_kind(compiled, task):
+    _, fast = compiled[task]
+    X = whole_numbers(1, 8)
+    expected = [fast.predict_one(row) for row in X]
+    np.testing.assert_allclose(expected, fast.predict(X), rtol=1e-5) if task == "regression" else (
+        np.testing.assert_array_equal(expected, fast.predict(X))
+    )
+    for given in (X.tolist(), [tuple(row) for row in X], [[row] for row in X.tolist()], X[:, np.newaxis], list(X)):
+        assert [fast.predict_one(row) for row in given] == expected
+    for wrong in (X[0, :4].tolist(), X[:2], X.tolist(), ["red"] * N_FEATURES, [[1.0], [2.0, 3.0]], None):
+        with pytest.raises(ValueError, match=r".+"):
+            fast.predict_one(wrong)
+
+
+def test_our_own_calls_miss_no_names():
+    """Nobody is warned of names that only we have dropped."""
+    pandas = pytest.importorskip("pandas")
+    X, y = make_classification(100, N_FEATURES, random_state=0)
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    for source in (
+        SVC().fit(frame, y),
+        make_pipeline(StandardScaler(), SVC()).fit(frame, np.arange(100) % 3),
+        make_pipeline(StandardScaler(), SVR()).fit(frame, X[:, 0]),
+        make_pipeline(StandardScaler(), OneClassSVM()).fit(frame),
+        SVC(kernel="linear").fit(frame, y),
+        CalibratedClassifierCV(SVC(), cv=2).fit(frame, y),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fast = approxsvm.compile(source, frame)
+            approxsvm.compile(source, X)
+            for row in X[:3]:
+                fast.predict_one(row)
+                fast.predict_one(row.tolist())
+            if not isinstance(source, CalibratedClassifierCV):
+                approxsvm.verify(fast, source, frame)
+
+
+def test_sample_rows_have_the_columns_of_the_model():
+    pandas = pytest.importorskip("pandas")
+    X, y = make_classification(100, N_FEATURES, random_state=0)
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    for source in (SVC().fit(frame, y), make_pipeline(StandardScaler(), SVC()).fit(frame, y)):
+        for wrong in (X[:, :5], np.hstack([X, X]), frame[list("abcde")], sparse.csr_matrix(X[:, :5])):
+            with pytest.raises(InputError, match=r"X has \d+ features, but the model has 6"):
+                approxsvm.compile(source, wrong)
+        for wrong in (frame[list("fedcba")], frame.rename(columns={"a": "z"})):
+            with pytest.raises(InputError, match="feature names should match"):
+                approxsvm.compile(source, wrong)
+
+
+@pytest.mark.parametrize("task", TASKS)
 def test_booleans(compiled, task):
     source, fast = compiled[task]
     X = whole_numbers(1, 40) > 0
