@@ -5,7 +5,14 @@ Public names are imported on first use, so that ``import approxsvm`` costs next 
 
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+if find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
+    from approxsvm.source_tree import installed_folder
+
+    __path__[:] = [installed_folder(Path(__file__).parent)]
 
 from approxsvm.errors import (
     ApproxSVMError,
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from approxsvm.readers import read_any, read_model
     from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
+    from approxsvm.readers.svm_scale import with_range_file
 
 __version__ = version("approxsvm")
 
@@ -53,6 +61,7 @@ _HOMES = {
     "read_model": "approxsvm.readers",
     "read_rows": "approxsvm.readers.data",
     "verify": "approxsvm.audit",
+    "with_range_file": "approxsvm.readers.svm_scale",
 }
 
 __all__ = [
@@ -83,6 +92,7 @@ __all__ = [
     "read_model",
     "read_rows",
     "verify",
+    "with_range_file",
 ]
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import secrets
+import stat
 import struct
 import sys
 import zlib
@@ -137,19 +138,42 @@ def aligned(n: int) -> int:
 
 
 def _write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before."""
-    path = Path(path)
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    """Write a file so that `path` holds either all of it or what it held before.
+
+    Only a regular file is replaced, by one of its own mode, and where `path` is a link, the file that it leads to. What
+    is no regular file (a device, a pipe, standard output as /dev/fd/1) is written to as it is.
+    """
     try:
-        with open(temporary, "xb") as file:  # and not tempfile, whose files are private
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        target = _replaceable(path)
+        if target is None:
+            with open(path, "wb") as stream:
+                stream.write(data)
+            return
+        temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
+        try:
+            with open(temporary, "xb") as file:  # and not tempfile, whose files are private
+                if target.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)  # gone already when all went well
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
-    finally:
-        temporary.unlink(missing_ok=True)  # gone already when all went well
+
+
+def _replaceable(path: str | os.PathLike[str]) -> Path | None:
+    """The regular file that `path` leads to, or would if it existed; None where something else is there."""
+    target = Path(os.path.realpath(path))
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return target
+    # A descriptor's link in /proc may lead to a file that has no name any more.
+    is_target = target.exists() and os.path.samestat(there, target.stat())
+    return target if stat.S_ISREG(there.st_mode) and is_target else None
 
 
 Sealed = TypeVar("Sealed", bound="SealedBytes")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,16 @@ from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 from approxsvm.readers.pipeline import sklearn_class
 from approxsvm.report import STAGES, shown
+from approxsvm.rows import check_sparse, of_the_whole
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 # Rows that the source's arithmetic is timed and judged on at a time.
 _BLOCK_ROWS = 512
+# Rows that are predicted at a time, as many as a call usually has; those compared before progress is told; and errors
+# kept for their quantiles, at most.
+_PREDICTED_ROWS = 1 << 14
+_COMPARED_ROWS = 1 << 11
+_KEPT_ERRORS = 1 << 20
 _BLOCK_VECTORS = 4096
 
 
@@ -48,9 +56,9 @@ class Verification:
     largest_error_to_bound : float
         The largest ratio; at most 1 when the bound holds.
     error_quantiles, bound_quantiles : dict
-        Of |value - exact| and of its bound.
-    certified_fraction : float
-        Share of the rows that the first stage's own bound proved.
+        Of |value - exact| and of its bound; of more than a million, of some evenly spread, but for the greatest.
+    certified_fraction : float or None
+        Share of the rows that the first stage's own bound proved; None in mode "exact", where no row is left to one.
     rows_per_stage : dict
         How many rows each stage answered.
     speed_ratio : float
@@ -68,7 +76,7 @@ class Verification:
     largest_error_to_bound: float
     error_quantiles: dict[str, float]
     bound_quantiles: dict[str, float]
-    certified_fraction: float
+    certified_fraction: float | None
     rows_per_stage: dict[str, int]
     speed_ratio: float
     mode: str
@@ -81,7 +89,15 @@ class Verification:
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and values as shown to people."""
-        return [(name.replace("_", " "), shown(value)) for name, value in self.as_dict().items()]
+        texts = {name: shown(value) for name, value in self.as_dict().items()}
+        texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
+        if self.label_differences is None:
+            texts["label_differences"] = "not applicable: a regression"
+        if not np.isfinite(self.tolerance):
+            texts["tolerance"] = "none asked for"
+        if self.certified_fraction is None:
+            texts["certified_fraction"] = "not applicable: every row is exact"
+        return [(name.replace("_", " "), text) for name, text in texts.items()]
 
     def as_dict(self) -> dict[str, Any]:
         """Names and values for machines, the verdict last; None for a tolerance that was not asked for."""
@@ -89,7 +105,14 @@ class Verification:
         return asdict(self) | {"tolerance": finite, "kept": self.kept}
 
 
-def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
+def verify(
+    compiled: CompiledModel,
+    against: Any,
+    X: Any,
+    *,
+    max_rows: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
     """Compare a compiled model with the model that it was made from, on given rows.
 
     Parameters
@@ -98,6 +121,10 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     against : fitted estimator, KernelModel, QuadraticModel, or path
         The source model, evaluated by the definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
+    max_rows : int, optional
+        Of more rows than these, compare so many, drawn at random, always the same ones: the definition is slow.
+    progress : callable, optional
+        Told the share of the work that is done, from 0 to 1.
 
     Returns
     -------
@@ -114,15 +141,61 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     model = _read(against, compiled.n_features_in_)
     _check_same_kind(compiled, model)
-    rows = compiled._rows(X)
+    rows = compiled._rows(_drawn(X, max_rows))
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
-    start = time.perf_counter()
-    values, bounds, stages = compiled._evaluate_checked(rows, bounds=True, values="settled")
-    ours = time.perf_counter() - start
+    tally = _Tally()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked above
+        for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
+            part = rows[piece]
+            start = time.perf_counter()
+            try:
+                values, bounds, stages = compiled._evaluate_checked(part, bounds=True, values="settled")
+            except InputError as error:
+                raise of_the_whole(error, piece.start) from None
+            tally.our_seconds += time.perf_counter() - start
+            for few in _slices(part.shape[0], _COMPARED_ROWS):
+                _compare(tally, compiled, against, model, part[few], values[few], bounds[few], stages[few])
+                if progress is not None:
+                    progress((piece.start + few.stop) / rows.shape[0])
+    return tally.verification(compiled)
+
+
+def _slices(n_rows: int, step: int) -> Iterator[slice]:
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def _drawn(X: Any, max_rows: int | None) -> Any:
+    """At most so many of the rows, in their order."""
+    if max_rows is None:
+        return X
+    if max_rows < 1:
+        raise InputError(f"max_rows is {max_rows}, but must be at least 1")
+    from sklearn.utils import _safe_indexing
+
+    X = check_sparse(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows <= max_rows:
+        return X
+    return _safe_indexing(X, np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False)))
+
+
+def _compare(
+    tally: _Tally,
+    compiled: CompiledModel,
+    against: Any,
+    model: KernelModel | QuadraticModel,
+    rows: Any,
+    values: FloatArray,
+    bounds: FloatArray,
+    stages: npt.NDArray[np.uint8],
+) -> None:
+    """Judge values of a few rows, and count what was found."""
     start = time.perf_counter()
     judged = judge(against, model, rows)
-    theirs = time.perf_counter() - start
+    tally.their_seconds += time.perf_counter() - start
 
     exact, slack = judged.values, judged.slack
     values, bounds = values.reshape(exact.shape), bounds.reshape(exact.shape)
@@ -131,24 +204,79 @@ def verify(compiled: CompiledModel, against: Any, X: Any) -> Verification:
     differ = np.zeros(len(exact), bool)
     if judged.labels is not None:
         differ = (compiled.predict(rows) != judged.labels) & judged.certain
-    counts = np.bincount(stages, minlength=len(STAGES))
     tolerance = float(compiled.artifact.header["tolerance"])
     excess = np.where(known, np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000), 0.0)
-    return Verification(
-        n_rows=len(values),
-        label_differences=None if model.task == "regression" else int(differ.sum()),
-        near_ties=int((~judged.certain).sum()),
-        bound_violations=int((known & (errors > bounds + slack)).any(axis=1).sum()),
-        tolerance=tolerance,
-        tolerance_violations=int((errors > tolerance + slack).any(axis=1).sum()),
-        largest_error_to_bound=float(np.max(excess)),
-        error_quantiles=_quantiles(errors[known]),
-        bound_quantiles=_quantiles(bounds[known]),
-        certified_fraction=float(_proven(compiled, values, bounds, stages).mean()),
-        rows_per_stage={name: int(count) for name, count in zip(STAGES, counts, strict=True)},
-        speed_ratio=theirs / ours,
-        mode=compiled.artifact.mode,
-    )
+    tally.n_rows += len(values)
+    tally.label_differences += int(differ.sum())
+    tally.near_ties += int((~judged.certain).sum())
+    tally.bound_violations += int((known & (errors > bounds + slack)).any(axis=1).sum())
+    tally.tolerance_violations += int((errors > tolerance + slack).any(axis=1).sum())
+    tally.largest_error_to_bound = max(tally.largest_error_to_bound, float(np.max(excess)))
+    tally.errors.add(errors[known])
+    tally.bounds.add(bounds[known])
+    tally.n_proven += int(_proven(compiled, values, bounds, stages).sum())
+    tally.counts += np.bincount(stages, minlength=len(STAGES))
+
+
+class _Quantiles:
+    """Quantiles of numbers that come in parts: of every second, fourth, ... where they are too many to keep."""
+
+    def __init__(self) -> None:
+        self._parts: list[FloatArray] = []
+        self._step = 1
+        self._n_kept = 0
+        self._n_seen = 0
+        self._greatest = 0.0
+
+    def add(self, values: FloatArray) -> None:
+        self._greatest = max(self._greatest, float(values.max(initial=0.0)))
+        self._parts.append(values[-self._n_seen % self._step :: self._step])
+        self._n_kept += len(self._parts[-1])
+        self._n_seen += len(values)
+        while self._n_kept > _KEPT_ERRORS:
+            self._parts = [np.concatenate(self._parts)[::2].copy()]
+            self._n_kept, self._step = len(self._parts[0]), 2 * self._step
+
+    def as_dict(self) -> dict[str, float]:
+        kept = np.concatenate([np.empty(0), *self._parts])
+        found = {f"{q:.0%}": float(np.quantile(kept, q)) if len(kept) else 0.0 for q in _QUANTILES}
+        return found | {"100%": self._greatest}
+
+
+@dataclass
+class _Tally:
+    """What has been found so far."""
+
+    n_rows: int = 0
+    label_differences: int = 0
+    near_ties: int = 0
+    bound_violations: int = 0
+    tolerance_violations: int = 0
+    largest_error_to_bound: float = 0.0
+    n_proven: int = 0
+    counts: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(len(STAGES), np.intp))
+    errors: _Quantiles = field(default_factory=_Quantiles)
+    bounds: _Quantiles = field(default_factory=_Quantiles)
+    our_seconds: float = 0.0
+    their_seconds: float = 0.0
+
+    def verification(self, compiled: CompiledModel) -> Verification:
+        mode = compiled.artifact.mode
+        return Verification(
+            n_rows=self.n_rows,
+            label_differences=None if compiled.artifact.task == "regression" else self.label_differences,
+            near_ties=self.near_ties,
+            bound_violations=self.bound_violations,
+            tolerance=float(compiled.artifact.header["tolerance"]),
+            tolerance_violations=self.tolerance_violations,
+            largest_error_to_bound=self.largest_error_to_bound,
+            error_quantiles=self.errors.as_dict(),
+            bound_quantiles=self.bounds.as_dict(),
+            certified_fraction=None if mode == "exact" else self.n_proven / self.n_rows,
+            rows_per_stage={name: int(count) for name, count in zip(STAGES, self.counts, strict=True)},
+            speed_ratio=self.their_seconds / self.our_seconds,
+            mode=mode,
+        )
 
 
 def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any, mapped: Any = None) -> FloatArray:
@@ -334,7 +462,3 @@ def _check_same_kind(compiled: CompiledModel, model: KernelModel | QuadraticMode
     labels = compiled.artifact.labels.tolist()
     if model.labels.tolist() != labels:
         raise InputError(f"the source model has the labels {model.labels.tolist()}, but the compiled one {labels}")
-
-
-def _quantiles(values: FloatArray) -> dict[str, float]:
-    return {f"{q:.0%}": float(np.quantile(values, q)) if len(values) else 0.0 for q in _QUANTILES}

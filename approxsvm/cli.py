@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import time
@@ -10,12 +11,14 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
+
+_INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 
 
 class _Commands(click.Group):
@@ -28,8 +31,18 @@ class _Commands(click.Group):
             text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         except (ApproxSVMError, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
             text = str(error) or "out of memory"
+        except KeyboardInterrupt:
+            click.echo("approxsvm: interrupted", err=True)
+            return ctx.exit(_INTERRUPTED)
         click.echo(f"approxsvm: {' '.join(text.split())}", err=True)
         return ctx.exit(1)
+
+
+def _progress(*more: ProgressColumn) -> Progress:
+    """A bar on the terminal; nothing where there is none, or where output goes to a file."""
+    terminal = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
+    return Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,9 +71,64 @@ def _dense_options(command: Any) -> Any:
     return command
 
 
-def _read_rows(path: Path, dense: bool, delimiter: str | None, labels: bool, n_features: int | None) -> Any:
+def _range_options(command: Any) -> Any:
+    """Options of every command that reads a model trained on scaled rows."""
+    for option in (
+        click.option(
+            "--restore-target",
+            is_flag=True,
+            help="With --range: values of a regression in the units of the unscaled target (svm-scale -y).",
+        ),
+        click.option(
+            "--range",
+            "range_file",
+            type=_FILE,
+            help="The file that svm-scale -s wrote when the training rows were scaled: the artifact takes unscaled "
+            "rows.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _read_model(path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool) -> Any:
+    if range_file is None:
+        if restore_target:
+            raise InputError("--restore-target needs --range, the file that says what the target was")
+        return approxsvm.read_any(path, n_features=n_features, trust=trust)
+    model = approxsvm.read_any(path, n_features=n_features, trust=trust)
+    return approxsvm.with_range_file(model, range_file, restore_target=restore_target)
+
+
+def _column_options(command: Any) -> Any:
+    """Options of every command that takes tables with more than features in them."""
+    for option in (
+        click.option("--target", help="Of a .csv or .parquet file: the column that is no feature."),
+        click.option(
+            "--columns",
+            metavar="NAME,NAME,...",
+            help="Of a .csv or .parquet file: the columns that are features, in the model's order; all of them "
+            "otherwise. Without a line of names they are 1, 2, ...",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _read_rows(
+    path: Path,
+    dense: bool,
+    delimiter: str | None,
+    labels: bool,
+    n_features: int | None,
+    columns: str | None = None,
+    target: str | None = None,
+) -> Any:
     if not dense:
-        return approxsvm.read_rows(path, n_features=n_features)
+        names = None if columns is None else next(csv.reader([columns], skipinitialspace=True))
+        return approxsvm.read_rows(path, n_features=n_features, columns=names, target=target)
+    if columns is not None or target is not None:
+        raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
     return approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
 
 
@@ -94,8 +162,8 @@ def _character(delimiter: str | None) -> str | None:
 @click.option(
     "--data",
     type=_FILE,
-    help="Rows like those to predict, best the training rows: a LIBSVM, .npy, .csv or .parquet file. They say where "
-    "expansions are needed.",
+    help="Rows like those to predict, best the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. They say "
+    "where expansions are needed.",
 )
 @click.option("--degree", type=click.IntRange(1, 6), help="Force this degree; chosen by cost otherwise.")
 @click.option("--centers", type=click.IntRange(min=1), help="Force this many centers; chosen by cost otherwise.")
@@ -117,7 +185,9 @@ def _character(delimiter: str | None) -> str | None:
     type=click.IntRange(min=1),
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
 )
+@_range_options
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+@_column_options
 @_dense_options
 def convert_model(
     source: Path,
@@ -132,7 +202,11 @@ def convert_model(
     max_bytes: int | None,
     target_error: float | None,
     n_features: int | None,
+    range_file: Path | None,
+    restore_target: bool,
     trust: bool,
+    columns: str | None,
+    target: str | None,
     dense: bool,
     delimiter: str | None,
     labels: bool,
@@ -150,15 +224,13 @@ def convert_model(
         raise InputError(f"{output} is the source itself, which would be lost")
     console = Console(highlight=False)
     start = time.perf_counter()
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    terminal = Console(stderr=True)
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+    with _progress() as bar:
         task = bar.add_task(f"Reading {source}", total=1.0)
-        model = approxsvm.read_any(source, n_features=n_features, trust=trust)
+        model = _read_model(source, n_features, trust, range_file, restore_target)
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
-            rows = _read_rows(data, dense, delimiter, labels, model.n_raw_features)
+            rows = _read_rows(data, dense, delimiter, labels, model.n_raw_features, columns, target)
 
         def show(step: str, share: float) -> None:
             bar.update(task, description=step, completed=share)
@@ -208,16 +280,30 @@ def inspect(artifact: Path) -> None:
 @main.command()
 @click.argument("artifact", type=_FILE)
 @click.option("--against", required=True, type=_FILE, help="The model that the artifact was made from.")
-@click.option("--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM, .npy, .csv or .parquet file.")
+@click.option(
+    "--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM, .npy, .npz, .csv or .parquet file."
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=1),
+    help="Compare on so many of the rows, drawn at random, always the same ones.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@_range_options
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+@_column_options
 @_dense_options
 def verify(
     artifact: Path,
     against: Path,
     data: Path,
+    max_rows: int | None,
     as_json: bool,
+    range_file: Path | None,
+    restore_target: bool,
     trust: bool,
+    columns: str | None,
+    target: str | None,
     dense: bool,
     delimiter: str | None,
     labels: bool,
@@ -229,9 +315,13 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model = approxsvm.read_any(against, n_features=fast.n_features_in_, trust=trust)
-    rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_)
-    result = approxsvm.verify(fast, model, rows)
+    model = _read_model(against, fast.n_features_in_, trust, range_file, restore_target)
+    rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_, columns, target)
+    with _progress(TimeRemainingColumn()) as bar:
+        task = bar.add_task("Comparing", total=1.0)
+        result = approxsvm.verify(
+            fast, model, rows, max_rows=max_rows, progress=lambda share: bar.update(task, completed=share)
+        )
     if as_json:
         click.echo(json.dumps(result.as_dict()))
     else:
@@ -337,9 +427,7 @@ def cross_validate(
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
     training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
-    terminal = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+    with _progress() as bar:
         task = bar.add_task("Folds", total=folds)
         found = approxsvm.cross_validate(
             X,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 from approxsvm import assembly, container, ensemble_artifact, planner, quadratic_artifact
@@ -23,6 +26,7 @@ from approxsvm.heads import Heads
 from approxsvm.kernel_model import KernelModel
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
+from approxsvm.rows import check_sparse
 
 Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
@@ -128,11 +132,11 @@ def compile(
     limits = planner.Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
     _check_options(mode, center, tolerance, limits)
     rows = None if X is None else _sample_rows(X)
-    if n_features is None and rows is not None:
-        n_features = int(rows.shape[1])
     source = read_any(model, n_features=n_features)
-    if rows is not None and rows.shape[1] != source.n_raw_features:
-        raise InputError(f"X has {rows.shape[1]} features, but the model has {source.n_raw_features}")
+    if rows is not None:
+        if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
+            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
+        _check_columns(X, source, int(rows.shape[1]))
 
     def compile_one(one: KernelModel | QuadraticModel) -> ensemble_artifact.Member:
         _check_labels(one)
@@ -260,7 +264,25 @@ def _sample_rows(X: Any) -> Any:
     from sklearn.utils import check_array
 
     try:
-        return check_array(X, accept_sparse="csr", dtype=np.float64)
+        return check_array(check_sparse(X), accept_sparse="csr", dtype=np.float64)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"X: {error}") from None
+
+
+def _check_columns(X: Any, source: KernelModel | QuadraticModel | Ensemble, n_columns: int) -> None:
+    """X has the columns of the model, by number and, where both have names, by name and in the model's order."""
+    if n_columns != source.n_raw_features:
+        raise InputError(f"X has {n_columns} features, but the model has {source.n_raw_features}")
+    if source.feature_names is None:
+        return
+    fitted = BaseEstimator()
+    fitted.feature_names_in_ = np.array(source.feature_names, dtype=object)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            validate_data(fitted, X, reset=False, skip_check_array=True)
     except ValueError as error:
         raise InputError(f"X: {error}") from None
 

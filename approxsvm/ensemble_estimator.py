@@ -11,6 +11,7 @@ from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.estimators import CompiledClassifier, CompiledSVC, Values, estimator_for_one
 from approxsvm.kernel_model import FloatArray
 from approxsvm.report import STAGES
+from approxsvm.rows import as_row
 
 
 class CompiledEnsemble(CompiledClassifier):
@@ -58,7 +59,7 @@ class CompiledEnsemble(CompiledClassifier):
 
     def predict_one(self, row: npt.NDArray[Any]) -> Any:
         """Class label of a single row of shape (n_features,) or (1, n_features)."""
-        return self.predict(np.reshape(row, (1, -1)))[0]
+        return self.predict(as_row(row))[0]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Mean class probabilities, shape (n_rows, n_classes), columns as in ``classes_``.

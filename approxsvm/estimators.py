@@ -29,7 +29,7 @@ from approxsvm.kernel_model import FloatArray
 from approxsvm.quadratic_artifact import QuadraticArtifact
 from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import EXPANSION_STAGES, STAGES, Summary, summarize
-from approxsvm.rows import check_finite, chunks, is_plain_matrix
+from approxsvm.rows import Row, as_row, check_finite, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
@@ -135,6 +135,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in _NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
+        if plain and type(X) is Row:
+            return X.view(np.ndarray)
         if plain and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the core checks the rest
         if plain:
@@ -142,7 +144,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             return X
         rows = validate_data(
             self,
-            X,
+            check_sparse(X),
             reset=False,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -169,27 +171,33 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if self.artifact.input_map is None and rows.dtype in _NATIVE_DTYPES:
             return self._evaluate_rows(rows, options)
         pieces = chunks(rows.shape[0], max(self.n_features_in_, self.artifact.n_features))
-        parts = [self._evaluate_piece(rows[piece], options, piece.start) for piece in pieces]
+        parts = [self._evaluate_slice(rows, piece, options) for piece in pieces]
         if bounds:
             return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
         return np.concatenate(parts)
 
-    def _evaluate_piece(self, rows: Any, options: dict[str, Any], first_row: int) -> Any:
+    def _evaluate_slice(self, rows: Any, piece: slice, options: dict[str, Any]) -> Any:
+        try:
+            return self._evaluate_piece(rows[piece], options)
+        except InputError as error:
+            raise of_the_whole(error, piece.start) from None
+
+    def _evaluate_piece(self, rows: Any, options: dict[str, Any]) -> Any:
         if rows.dtype not in _NATIVE_DTYPES:
             rows = rows.astype(np.float64)
         if self.artifact.input_map is None:
             return self._evaluate_rows(rows, options)
-        return self._evaluate_mapped(rows, options, first_row)
+        return self._evaluate_mapped(rows, options)
 
-    def _evaluate_mapped(self, rows: Any, options: dict[str, Any], first_row: int) -> Any:
+    def _evaluate_mapped(self, rows: Any, options: dict[str, Any]) -> Any:
         """Rows as the source takes them: mapped in float64, what that may cost in accuracy in every bound.
 
         Where the error of a row's map could decide its label, or use up the tolerance, projections are summed again as
         if in twice the precision. Should even that leave a value out of its tolerance, there is no right answer.
         """
         input_map, tolerance = self.artifact.input_map, float(self.artifact.header["tolerance"])
-        check_finite(rows, first_row)
-        mapped, errors = input_map.mapped_with_errors(rows, first_row=first_row)
+        check_finite(rows)
+        mapped, errors = input_map.mapped_with_errors(rows)
         if input_map.has_projection:
             coarse = np.flatnonzero(self.artifact.feels_error(mapped, errors))
             if len(coarse):
@@ -198,19 +206,17 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if np.isfinite(tolerance) and not options["labels"]:
             open_rows = np.flatnonzero(self.artifact.feels_error(mapped, errors))
             if len(open_rows):
-                self._check_tolerance(mapped, errors, open_rows, tolerance, first_row)
+                self._check_tolerance(mapped, errors, open_rows, tolerance)
         return result
 
-    def _check_tolerance(
-        self, mapped: FloatArray, errors: FloatArray, open_rows: Any, tolerance: float, first_row: int
-    ) -> None:
+    def _check_tolerance(self, mapped: FloatArray, errors: FloatArray, open_rows: Any, tolerance: float) -> None:
         options = {"bounds": True, "labels": False, "values": "exact", "row_errors": errors[open_rows]}
         bounds = self._evaluate_rows(mapped[open_rows], options)[1]
         bounds = bounds if bounds.ndim == 1 else bounds.max(axis=1)
         if (bounds > tolerance).any():
             worst = int(np.argmax(bounds))
             raise InputError(
-                f"row {first_row + int(open_rows[worst])}: float64 scales it to within {errors[open_rows[worst]]:.3g} "
+                f"row {int(open_rows[worst])}: float64 scales it to within {errors[open_rows[worst]]:.3g} "
                 f"only, so its value is certain to {bounds[worst]:.3g} and not to the tolerance of {tolerance:.3g}"
             )
 
@@ -472,8 +478,8 @@ class CompiledSVC(CompiledClassifier):
 
     @property
     def _probability_head(self) -> Probability:
-        head: Probability | None = self.artifact.heads.probability
-        assert head is not None
+        self._has_probabilities()  # an AttributeError, for whoever looks at every name that dir() gives
+        head: Probability = self.artifact.heads.probability
         return head
 
     def predict_one(self, row: npt.NDArray[Any]) -> Any:
@@ -482,6 +488,7 @@ class CompiledSVC(CompiledClassifier):
         Parameters
         ----------
         row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
+            Lists and the like are converted first.
 
         Returns
         -------
@@ -494,8 +501,8 @@ class CompiledSVC(CompiledClassifier):
             The row has another shape, type or layout, or holds NaN or infinity.
         """
         if self.artifact.input_map is not None or self.artifact.heads.label_rule != "votes":
-            return self.predict(np.reshape(row, (1, -1)))[0]
-        return self.artifact.labels[int(self._predictor.one(row))]
+            return self.predict(as_row(row))[0]
+        return self.artifact.labels[int(self._predictor.one(one_row(row)))]
 
 
 def _columns(values: FloatArray) -> FloatArray:
@@ -537,7 +544,10 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
     def predict_one(self, row: npt.NDArray[Any]) -> float:
         """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
-        return float(self.predict(np.reshape(row, (1, -1)))[0]) if self.artifact.input_map else self._predictor.one(row)
+        if self.artifact.input_map is not None:
+            return float(self.predict(as_row(row))[0])
+        value: float = self._predictor.one(one_row(row))
+        return value
 
 
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
@@ -572,8 +582,8 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     def predict_one(self, row: npt.NDArray[Any]) -> int:
         """1 or -1 for a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
         if self.artifact.input_map is not None:
-            return int(self.predict(np.reshape(row, (1, -1)))[0])
-        return 1 if self._predictor.one(row) == 0 else -1
+            return int(self.predict(as_row(row))[0])
+        return 1 if self._predictor.one(one_row(row)) == 0 else -1
 
 
 def estimator_for_one(artifact: AnyArtifact, *, n_jobs: int | None = None) -> Any:

@@ -401,9 +401,7 @@ class InputMap:
         """
         return self._run(rows, lambda stage, x, errors: stage.run(x, None), with_errors=False)[0]
 
-    def mapped_with_errors(
-        self, rows: Any, *, exactly: bool = False, first_row: int = 0
-    ) -> tuple[FloatArray, FloatArray]:
+    def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
         """Mapped rows, and what their Euclidean distance to the real-number function never exceeds, row by row.
 
         Parameters
@@ -411,8 +409,6 @@ class InputMap:
         rows : array or sparse matrix of shape (n_rows, n_raw_features)
         exactly : bool
             Let projections round once: slow, for rows whose error matters.
-        first_row : int
-            What errors call the first of the rows.
 
         Returns
         -------
@@ -425,8 +421,8 @@ class InputMap:
             As for `apply`.
         """
         if exactly:
-            return self._run(rows, lambda stage, x, errors: stage.run_exactly(x, errors), first_row)
-        return self._run(rows, lambda stage, x, errors: stage.run(x, errors), first_row)
+            return self._run(rows, lambda stage, x, errors: stage.run_exactly(x, errors))
+        return self._run(rows, lambda stage, x, errors: stage.run(x, errors))
 
     def source_rounding(self, rows: Any) -> FloatArray:
         """How far the source's own float64 arithmetic may be from the real-number function, shape (n_rows,)."""
@@ -455,7 +451,6 @@ class InputMap:
         self,
         rows: Any,
         run: Callable[[Stage, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray | None]],
-        first_row: int = 0,
         with_errors: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         rows = rows if hasattr(rows, "toarray") else np.asarray(rows)
@@ -475,7 +470,7 @@ class InputMap:
                     # 2^-500: squares that underflow.
                     distances[piece] = np.sqrt(np.einsum("ij,ij->i", errors, errors)) * _UP + 2.0**-500
             mapped[piece] = x
-        self._check_mapped(rows, mapped, first_row)
+        self._check_mapped(rows, mapped)
         distances[~np.isfinite(distances)] = np.inf
         return mapped, distances
 
@@ -484,7 +479,7 @@ class InputMap:
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
-    def _check_mapped(self, rows: Any, mapped: FloatArray, first_row: int) -> None:
+    def _check_mapped(self, rows: Any, mapped: FloatArray) -> None:
         bad = ~np.isfinite(mapped)
         if not bad.any():
             return
@@ -492,7 +487,7 @@ class InputMap:
         raw = rows[[row]]
         largest = float(np.abs((raw.toarray() if hasattr(raw, "toarray") else raw).astype(np.float64)).max())
         raise InputError(
-            f"row {first_row + row}: scaling its values, the largest of which is {largest:.6g}, exceeds the range of "
+            f"row {row}: scaling its values, the largest of which is {largest:.6g}, exceeds the range of "
             f"float64 in feature {feature}"
         )
 

@@ -335,6 +335,11 @@ class Planner:
     def _judgement(self) -> str:
         return f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
 
+    @property
+    def _too_few(self) -> str:
+        rows = self._sample.name.partition(",")[0]
+        return f"{self._sample.fit.shape[0]:,} {rows} are too few to judge expansions on, at least 4 are needed"
+
     @staticmethod
     def _about_best(tried: list[Candidate]) -> list[Candidate]:
         least = min(candidate.cost for candidate in tried)
@@ -357,6 +362,10 @@ class Planner:
         if self._is_forced:
             return Plan(best, f"{best.name}, as asked for")
         least = min(tried, key=lambda c: c.cost)
+        if math.isinf(least.cost):
+            chosen = None if self._is_free else best
+            name = "the exact engine alone" if chosen is None else f"{best.name}, as far as was asked for"
+            return Plan(chosen, f"{name}: {self._too_few}")
         if self._is_free and least.cost > _WORTHWHILE * self.exact_cost:
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
@@ -374,6 +383,8 @@ class Planner:
         target = self._limits.target_error
         if target is None:
             return Plan(tried[0], f"{tried[0].name}, as asked for or by default")
+        if self._sample.held_out.shape[0] == 0:
+            raise UnsupportedModelError(f"target_error cannot be judged: {self._too_few}")
         good = [c for c in tried if c.error <= target]
         if not good:
             closest = min(tried, key=lambda c: c.error)

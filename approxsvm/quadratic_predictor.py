@@ -101,18 +101,19 @@ class QuadraticPredictor:
             with np.errstate(over="ignore", invalid="ignore"):
                 values[part], bounds[part] = model.decision_function(z), self._bounds(z, moved[part])
                 stages[part] = self._settle(z, values[part], bounds[part], moved[part])
+            _check_range(values[part], part.start)
         bounds[np.isnan(bounds)] = np.inf
         return values, bounds, stages
 
     def _bounds(self, z: FloatArray, row_errors: FloatArray) -> FloatArray:
         model, d = self.model, self.model.n_features
-        norms = np.sqrt(np.einsum("ij,ij->i", z, z))[:, np.newaxis] * (1 + (d + 4) * UNIT_ROUNDOFF)
-        total = np.abs(model.constant) + self._linear_norms * norms + self._quadratic_norms * norms**2
+        norms = _norms(z)[:, np.newaxis]
+        squares = 0.0 if model.quadratic is None else norms**2  # 0 times their infinity would be no number
+        total = np.abs(model.constant) + self._linear_norms * norms + self._quadratic_norms * squares
         path = 1.01 * (2 * d + 8) * UNIT_ROUNDOFF
-        terms = model.constant_error + model.linear_error * norms + model.quadratic_error * norms**2
-        result: FloatArray = (path * total + terms + self._moved(norms, row_errors[:, np.newaxis])) * (
-            1 + 1e-9
-        ) + 2.0**-1000
+        terms = model.constant_error + model.linear_error * norms + model.quadratic_error * squares
+        terms = terms + self._moved(norms, row_errors[:, np.newaxis])
+        result: FloatArray = (path * total + terms) * (1 + 1e-9) + 2.0**-1000
         return result
 
     def _moved(self, norms: FloatArray, row_errors: FloatArray) -> FloatArray:
@@ -137,9 +138,10 @@ class QuadraticPredictor:
         vectors = machine.dense_support_vectors(0, machine.n_sv)
         products = np.array([np.dot(x, z) for x in vectors])
         powers = (kernel.gamma * products + kernel.coef0) ** kernel.degree
-        moduli = abs(kernel.gamma) * np.linalg.norm(vectors, axis=1) * np.linalg.norm(z) + abs(kernel.coef0)
+        norm = _norms(z[np.newaxis])
+        moduli = abs(kernel.gamma) * _norms(vectors) * norm + abs(kernel.coef0)
         values, bounds = np.empty((2, machine.n_decisions))
-        moved = self._moved(np.array([[np.linalg.norm(z)]]), row_error[:, np.newaxis])[0] + machine.value_error
+        moved = self._moved(norm[:, np.newaxis], row_error[:, np.newaxis])[0] + machine.value_error
         for k in range(machine.n_decisions):
             a = machine.coefficients(k)
             used = a != 0
@@ -149,3 +151,29 @@ class QuadraticPredictor:
             total = float(np.abs(a) @ moduli**kernel.degree) + abs(machine.intercept[k])
             bounds[k] = 1.01 * (machine.n_sv + 3 * len(z) + 16) * UNIT_ROUNDOFF * total * (1 + 1e-9) + moved[k] * 1.01
         return values, bounds
+
+
+def _norms(rows: FloatArray) -> FloatArray:
+    """Not below the Euclidean norms, shape (n_rows,); squares that leave float64's range are taken of scaled rows."""
+    norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    extreme = np.flatnonzero(~((norms > 1e-140) & (norms < np.inf)))
+    if len(extreme):
+        part = rows[extreme]
+        exponents = np.frexp(np.abs(part).max(axis=1, initial=0.0))[1]
+        scaled = np.ldexp(part, -exponents[:, np.newaxis])
+        norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
+    above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT_ROUNDOFF)
+    return above
+
+
+def _check_range(values: FloatArray, first_row: int) -> None:
+    """A value, or one of its terms, may be beyond float64 although the row is not.
+
+    Raises
+    ------
+    InputError
+    """
+    beyond = ~np.isfinite(values).all(axis=1)
+    if beyond.any():
+        row = first_row + int(np.flatnonzero(beyond)[0])
+        raise InputError(f"the decision value of row {row} of X, or a term of it, exceeds the range of float64")

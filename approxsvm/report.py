@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -64,8 +65,19 @@ class Summary:
     rows_per_stage: dict[str, int]
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values as shown to people."""
-        return [(name.replace("_", " "), shown(value)) for name, value in asdict(self).items()]
+        """Names and values as shown to people; those that this model has no use for are left out."""
+        texts = {name: shown(value) for name, value in asdict(self).items()}
+        if math.isinf(self.tolerance):
+            texts["tolerance"] = "none asked for"
+        if not any(self.rows_per_stage.values()):
+            texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
+        if self.mode != "certified":
+            why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
+            texts["certified_fraction"] = f"not applicable: {why}"
+        unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
+        if self.gamma == 0.0:
+            unused = (*unused, "gamma", "gamma_max_support_vectors")
+        return [(name.replace("_", " "), text) for name, text in texts.items() if text and name not in unused]
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())

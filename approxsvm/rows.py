@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,35 @@ from approxsvm.errors import InputError
 
 _CHUNK_ROWS = 1 << 15
 _CHUNK_NUMBERS = 1 << 22
+
+
+class Row(np.ndarray[Any, Any]):
+    """One row of ours, of shape (1, n_features): it has no column names, and nobody is warned that they are missing."""
+
+
+def one_row(row: Any) -> Any:
+    """What ``predict_one`` is given, as an array; arrays as they are, in no time."""
+    if type(row) is np.ndarray:
+        return row
+    try:
+        kind = row.dtype if isinstance(row, np.ndarray) else np.float64
+        return np.ascontiguousarray(row, dtype=kind).view(np.ndarray)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the row is not an array of numbers: {error}") from None
+
+
+def as_row(row: Any) -> Any:
+    """One row for the general way to predict.
+
+    Raises
+    ------
+    InputError
+        It has another shape.
+    """
+    found = one_row(row)
+    if found.ndim > 2 or (found.ndim == 2 and len(found) != 1):
+        raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {found.shape}")
+    return found.reshape(1, -1).view(Row)
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
@@ -30,8 +60,123 @@ def is_plain_matrix(X: Any, n_features: int) -> bool:
     )
 
 
-def check_finite(rows: Any, first_row: int = 0) -> None:
-    """Refuse NaN and infinity, naming the first place; rows are counted from `first_row`.
+def check_sparse(X: Any) -> Any:
+    """Refuse a sparse matrix that whatever reads it would read, or sum, beyond its limits; arrays pass.
+
+    The arrays of a sparse matrix may be set after it was built, and neither SciPy nor scikit-learn looks at them again.
+
+    Parameters
+    ----------
+    X : anything
+        Only sparse matrices of SciPy are looked at.
+
+    Returns
+    -------
+    X itself where it is an array or the like; else its CSR matrix, the same where it is one without duplicates.
+
+    Raises
+    ------
+    InputError
+        An index lies outside the matrix, arrays contradict each other, or duplicates sum to infinity; the message names
+        row and column.
+    """
+    from scipy.sparse import issparse
+
+    if not issparse(X):
+        return X
+    if len(X.shape) != 2:
+        raise InputError(f"X is sparse of shape {X.shape}, expected rows and columns")
+    if X.format not in ("csr", "csc", "bsr", "coo"):
+        X = X.tocsr()
+    if X.format == "coo":
+        _check_triplets(X)
+    else:
+        _check_compressed(X)
+    rows = _without_duplicates(X.tocsr())
+    if rows is not X:
+        _check_sums(rows, X)
+    return rows
+
+
+def _check_triplets(X: Any) -> None:
+    rows, columns = _indices(X.row, "row indices"), _indices(X.col, "column indices")
+    if not len(rows) == len(columns) == len(X.data):
+        raise InputError(f"X has {len(rows)} row indices, {len(columns)} column indices and {len(X.data)} values")
+    for position in _outside(rows, X.shape[0]) or _outside(columns, X.shape[1]):
+        raise InputError(_out_of_place(rows[position], columns[position], X.shape))
+
+
+def _check_compressed(X: Any) -> None:
+    """Of CSR, CSC and BSR; `major` is what indptr counts: rows, columns, or rows of blocks."""
+    height, width = X.data.shape[1:] if X.format == "bsr" and np.ndim(X.data) == 3 else (1, 1)
+    n_major, n_minor = (X.shape[0] // height, X.shape[1] // width) if X.format != "csc" else X.shape[::-1]
+    indptr, indices = _indices(X.indptr, "indptr"), _indices(X.indices, "indices")
+    if len(indptr) != n_major + 1 or indptr[0] != 0:
+        raise InputError(f"indptr of X has {len(indptr)} numbers, expected {n_major + 1}, from 0 on")
+    line = "column" if X.format == "csc" else "row"
+    falling = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if len(falling):
+        raise InputError(f"indptr of X is broken at {line} {int(falling[0]) * height}: it descends")
+    if indptr[-1] > len(indices) or len(indices) != len(X.data):
+        raise InputError(
+            f"{line} {X.shape[X.format == 'csc'] - 1} of X ends at entry {indptr[-1]}, but there are {len(indices)} "
+            f"indices and {len(X.data)} values"
+        )
+    for position in _outside(indices[: indptr[-1]], n_minor):
+        major = int(np.searchsorted(indptr, position, side="right")) - 1
+        place = (major * height, int(indices[position]) * width)
+        raise InputError(_out_of_place(*(place[::-1] if X.format == "csc" else place), X.shape))
+
+
+def _indices(values: Any, name: str) -> Any:
+    found = np.asarray(values)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise InputError(f"{name} of X are {found.dtype} of shape {found.shape}, expected integers in one dimension")
+    return found
+
+
+def _outside(indices: Any, limit: int) -> list[int]:
+    """Position of the first index that is negative or too large, if any."""
+    if len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < limit):
+        return []
+    return [int(np.flatnonzero((indices < 0) | (indices >= limit))[0])]
+
+
+def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
+    return f"X has an entry at row {row}, column {column}, but {shape[0]} rows and {shape[1]} columns"
+
+
+def _without_duplicates(X: Any) -> Any:
+    """A flag of SciPy's says whether there are any, and is not trusted either."""
+    n_entries = int(X.indptr[-1])
+    ascends = np.empty(n_entries, np.bool_)
+    np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
+    starts = X.indptr[:-1]
+    ascends[starts[starts < n_entries]] = True
+    if ascends.all():
+        return X
+    summed = type(X)((X.data[:n_entries], X.indices[:n_entries], X.indptr), shape=X.shape, copy=True)
+    summed.sum_duplicates()
+    return summed
+
+
+def _check_sums(rows: Any, X: Any) -> None:
+    """Rows were made of X; numbers that are not finite in X itself are for `check_finite`."""
+    if rows.dtype.kind == "f" and not np.isfinite(rows.data).all() and np.isfinite(X.data).all():
+        position = int(np.flatnonzero(~np.isfinite(rows.data))[0])
+        row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
+        place = f"(row {row}, column {rows.indices[position]})"
+        raise InputError(f"Input X contains infinity: duplicates that sum to it. {place}")
+
+
+def of_the_whole(error: InputError, first_row: int) -> InputError:
+    """The error of a piece of some rows, with the row's place among all of them."""
+    text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
+    return type(error)(text)
+
+
+def check_finite(rows: Any) -> None:
+    """Refuse NaN and infinity, naming the first place.
 
     Raises
     ------
@@ -43,4 +188,4 @@ def check_finite(rows: Any, first_row: int = 0) -> None:
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         row, column = map(int, np.argwhere(~np.isfinite(dense))[0])
         what = "NaN" if np.isnan(dense[row, column]) else "infinity"
-        raise InputError(f"Input X contains {what}. (row {first_row + row}, column {column})")
+        raise InputError(f"Input X contains {what}. (row {row}, column {column})")

@@ -6,6 +6,8 @@ import copy
 import itertools
 import os
 import pickle
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,72 @@ def test_write_replaces_and_cannot_replace_a_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         artifact.write(tmp_path / "nowhere" / "model.asvm")
     assert sorted(os.listdir(tmp_path)) == ["folder.asvm", "model.asvm"]
+
+
+def test_write_follows_links(tmp_path: Path) -> None:
+    """What a link leads to is replaced as a whole; the link stays, also one that leads nowhere yet."""
+    artifact = classifier()
+    (tmp_path / "models").mkdir()
+    target = tmp_path / "models" / "target.asvm"
+    target.write_bytes(b"before")
+    target.chmod(0o604)
+    with open(target, "rb") as held:
+        for name, leads_to in (("link", "models/target.asvm"), ("far", "link"), ("new", "models/new.asvm")):
+            link = tmp_path / name
+            link.symlink_to(leads_to)
+            artifact.write(link)
+            assert link.is_symlink()
+            assert link.read_bytes() == artifact.data
+        assert held.read() == b"before"  # replaced rather than overwritten
+    assert target.stat().st_mode & 0o777 == 0o604
+    assert sorted(os.listdir(tmp_path)) == ["far", "link", "models", "new"]
+    assert sorted(os.listdir(tmp_path / "models")) == ["new.asvm", "target.asvm"]
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OSError, match="circle"):
+        artifact.write(tmp_path / "circle")
+
+
+def test_write_into_a_pipe(tmp_path: Path) -> None:
+    artifact, fifo = classifier(), tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(fifo.read_bytes)
+        artifact.write(fifo)
+        assert read.result(timeout=60) == artifact.data
+    assert fifo.is_fifo()
+    assert os.listdir(tmp_path) == ["fifo"]
+
+
+def test_write_to_a_descriptor(tmp_path: Path) -> None:
+    """Of a pipe, and of a file whose name is gone: neither has a place that a new file could take."""
+    artifact = classifier()
+    out, into = os.pipe()
+    with open(out, "rb") as reader, ThreadPoolExecutor(1) as pool:
+        read = pool.submit(reader.read)
+        artifact.write(f"/dev/fd/{into}")
+        os.close(into)
+        assert read.result(timeout=60) == artifact.data
+    with open(tmp_path / "file", "w+b") as nameless:
+        os.unlink(tmp_path / "file")
+        artifact.write(f"/dev/fd/{nameless.fileno()}")
+        assert nameless.read() == artifact.data
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices, and breaks them")
+def test_a_device_stays_a_device(tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        open(device, "wb").close()
+    except PermissionError:
+        pytest.skip("devices cannot be made, or not used, here")
+    (tmp_path / "link").symlink_to("null")
+    for name in ("null", "link"):
+        classifier().write(tmp_path / name)
+    assert device.is_char_device()
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "null"]
 
 
 def test_write_obeys_the_umask(tmp_path: Path) -> None:

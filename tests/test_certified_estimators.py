@@ -152,3 +152,72 @@ def test_predict_one_says_what_it_takes(svc):
     odd = np.frombuffer(b"x" + X[0].tobytes(), np.uint8)[1:].view(np.float64)
     with pytest.raises(InputError, match="C-contiguous, aligned"):
         fast.predict_one(odd)
+
+
+@pytest.fixture
+def many_rows():
+    """A small model that moved after it was compiled, more rows than are compared at a time, and what is wrong."""
+    model = random_model(0, n_sv=6, n_features=3)
+    X = np.random.default_rng(1).normal(size=(40_000, 3))
+    model = replace(model, intercept=model.intercept - np.median(reference.decision_function(model, X)))
+    fast = compile_with_expansion(replace(model, intercept=model.intercept + 0.3))
+    exact = reference.decision_function(model, X)[:, 0]
+    return model, fast, X, exact
+
+
+@pytest.mark.parametrize("given", [np.asarray, csr_array, np.float32])
+def test_verify_takes_rows_in_pieces(many_rows, given):
+    model, fast, X, _ = many_rows
+    rows = given(X)
+    exact = reference.decision_function(model, (rows.toarray() if given is csr_array else rows).astype(float))[:, 0]
+    told: list[float] = []
+    result = approxsvm.verify(fast, model, rows, progress=told.append)
+    values, bounds = fast.decision_function(rows), fast.error_bound(rows)
+    assert result.n_rows == sum(result.rows_per_stage.values()) == 40_000
+    assert result.label_differences == (fast.predict(rows) != np.where(exact > 0, 1, -1)).sum() > 1000
+    assert result.bound_violations == 40_000
+    errors = np.abs(values - exact)
+    for name, quantile in result.error_quantiles.items():
+        np.testing.assert_allclose(quantile, np.quantile(errors, float(name[:-1]) / 100), rtol=1e-9)
+    np.testing.assert_allclose(result.bound_quantiles["50%"], np.median(bounds), rtol=1e-2)
+    assert told == sorted(told)
+    assert (len(told), told[-1]) == (20, 1.0)
+
+
+def test_quantiles_of_more_errors_than_are_kept(many_rows, monkeypatch):
+    model, fast, X, exact = many_rows
+    monkeypatch.setattr("approxsvm.audit._KEPT_ERRORS", 1000)
+    result = approxsvm.verify(fast, model, X)
+    errors = np.abs(fast.decision_function(X) - exact)
+    assert result.error_quantiles["100%"] == pytest.approx(errors.max())
+    spread = errors[::64]
+    for name in ("50%", "90%", "99%"):
+        np.testing.assert_allclose(result.error_quantiles[name], np.quantile(spread, float(name[:-1]) / 100), rtol=1e-9)
+
+
+def test_verify_of_some_rows(many_rows):
+    model, fast, X, _ = many_rows
+    found = [approxsvm.verify(fast, model, rows, max_rows=3000) for rows in (X, X, csr_array(X), X.tolist())]
+    for result in found:
+        assert result.n_rows == 3000
+        assert result.label_differences == found[0].label_differences > 50
+    assert approxsvm.verify(fast, model, X[:10], max_rows=3000).n_rows == 10
+    with pytest.raises(InputError, match="max_rows is 0"):
+        approxsvm.verify(fast, model, X, max_rows=0)
+
+
+def test_verify_names_rows_by_their_place_among_all(many_rows):
+    model, fast, X, _ = many_rows
+    X[35_000, 1] = np.nan
+    for rows in (X, csr_array(X)):
+        with pytest.raises(InputError, match=r"NaN. \(row 35000, column 1\)"):
+            approxsvm.verify(fast, model, rows)
+
+
+def test_an_exact_artifact_has_nothing_to_certify(svc):
+    model, X, _ = svc
+    result = approxsvm.verify(compile_with_expansion(model, mode="exact"), model, X)
+    assert result.kept
+    assert result.certified_fraction is None
+    assert dict(result.rows())["certified fraction"] == "not applicable: every row is exact"
+    assert "NumPy" in dict(result.rows())["speed ratio"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import GOLDEN, random_model
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import approxsvm
 from approxsvm.cli import main
@@ -36,6 +36,27 @@ def test_convert_then_inspect(tmp_path):
     assert shown.exit_code == 0
     for word in ("libsvm c_svc", "classification", "n support vectors", "62", "0.05", "mean"):
         assert word in shown.stdout
+
+
+@pytest.mark.parametrize("mode", ["approximate", "exact"])
+def test_what_an_artifact_has_no_use_for_is_not_shown(tmp_path, mode):
+    output = tmp_path / "bc.asvm"
+    run("convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--mode", mode)
+    shown = run("inspect", output).stdout
+    assert not re.search(r"\b(inf|nan|unknown)\b", shown)
+    assert re.search("tolerance +none asked for", shown)
+    assert ("n centers" in shown) == (mode != "exact")
+    why = {"exact": "every row is exact", "approximate": "labels are not promised"}
+    assert re.search(f"certified fraction +not applicable: {why[mode]}", shown)
+
+
+def test_interrupts_exit_as_shells_expect(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("approxsvm.load", interrupt)
+    result = run("inspect", tmp_path)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "approxsvm: interrupted\n")
 
 
 @pytest.mark.parametrize("mode", ["approximate", "exact"])
@@ -89,6 +110,57 @@ def test_pickles_need_trust(tmp_path):
     assert "--trust" in refused.stderr
     assert not (tmp_path / "out").exists()
     assert run("convert-model", tmp_path / "svc.joblib", "-o", tmp_path / "out", "--trust").exit_code == 0
+
+
+RANGE = "y\n-1 1\n0 10\nx\n-1 1\n1 0 4\n2 -8 8\n4 0 1\n"
+
+
+@pytest.fixture
+def scaled(tmp_path):
+    """Model files trained on rows that svm-scale scaled, the range file, and raw rows: a factor, two shifts, a zero."""
+    (tmp_path / "range").write_text(RANGE)
+    rng = np.random.default_rng(0)
+    raw = rng.uniform([0, -8, 5, 0], [4, 8, 5, 1], size=(40, 4))
+    np.save(tmp_path / "raw.npy", raw)
+    made = np.column_stack([raw[:, 0] / 2 - 1, raw[:, 1] / 8, np.zeros(40), 2 * raw[:, 3] - 1])
+    for kernel, header in (("rbf", "gamma 0.5\n"), ("linear", "")):
+        lines = [f"{(-1) ** i * 0.5} 1:{made[i, 0]:.17g} 2:{made[i, 1]:.17g}\n" for i in range(6)]
+        head = f"svm_type epsilon_svr\nkernel_type {kernel}\n{header}nr_class 2\ntotal_sv 6\nrho 0.25\nSV\n"
+        (tmp_path / f"{kernel}.model").write_text(head + "".join(lines))
+    return tmp_path, raw, made
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_range_files(scaled, kernel):
+    """The artifact takes the rows that svm-scale took, and gives what the model gives for the rows that it made."""
+    folder, raw, made = scaled
+    source, output = folder / f"{kernel}.model", folder / "out.asvm"
+    expected = approxsvm.compile(source, n_features=4, mode="exact").predict(made)
+    command = ["convert-model", source, "-o", output, "--mode", "exact", "--range", folder / "range"]
+    assert run(*command).exit_code == 0
+    np.testing.assert_allclose(approxsvm.load(output).predict(raw), expected, rtol=1e-9)
+    model = approxsvm.with_range_file(source, folder / "range")
+    np.testing.assert_array_equal(
+        approxsvm.load(output).predict(raw), approxsvm.compile(model, mode="exact").predict(raw)
+    )
+    verifying = ["verify", output, "--against", source, "--data", folder / "raw.npy", "--range", folder / "range"]
+    result = run(*verifying)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert run(*command, "--restore-target").exit_code == 0
+    np.testing.assert_allclose(approxsvm.load(output).predict(raw), (expected + 1) / 2 * 10, rtol=1e-9)
+    assert run(*verifying, "--restore-target").exit_code == 0
+    assert run(*verifying).exit_code == 1
+
+
+def test_what_range_files_are_not_for(scaled):
+    folder, raw, _ = scaled
+    refused = run("convert-model", folder / "rbf.model", "-o", folder / "out", "--restore-target")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("approxsvm: --restore-target needs --range")
+    joblib.dump(LinearSVC().fit(raw, raw[:, 0] > 2), folder / "linear.joblib")
+    command = ["convert-model", folder / "linear.joblib", "-o", folder / "out", "--trust", "--range", folder / "range"]
+    assert "is for models with support vectors" in run(*command).stderr
+    assert not (folder / "out").exists()
 
 
 def test_gamma_max(tmp_path):
@@ -176,6 +248,42 @@ def test_verify_refuses_another_model(verified):
     result = run("verify", honest, "--against", GOLDEN / "diabetes_svr.model", "--data", GOLDEN / "breast_cancer.t")
     assert result.exit_code == 1
     assert "the source model is for regression" in result.stderr
+
+
+def test_tables_with_more_than_features(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    source = SVC().fit(frame, frame["a"] > 0)
+    joblib.dump(source, tmp_path / "svc.joblib")
+    frame.assign(kind=frame["a"] > 0).sample(frac=1.0, axis=1, random_state=1).to_csv(tmp_path / "rows.csv")
+    convert = [
+        "convert-model",
+        tmp_path / "svc.joblib",
+        "--trust",
+        "-o",
+        tmp_path / "out",
+        "--data",
+        tmp_path / "rows.csv",
+    ]
+    refused = run(*convert)
+    assert refused.exit_code == 1
+    assert "has 5 columns, but the model has 3 features" in refused.stderr
+    assert run(*convert, "--columns", "a, b,c").exit_code == 0
+    verified = [
+        "verify",
+        tmp_path / "out",
+        "--against",
+        tmp_path / "svc.joblib",
+        "--trust",
+        "--data",
+        tmp_path / "rows.csv",
+    ]
+    assert run(*verified, "--columns", "a,b,c").exit_code == 0
+    frame.assign(kind=0).to_csv(tmp_path / "rows.csv", index=False)
+    result = run(*verified, "--target", "kind")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "without --dense" in run(*verified, "--target", "kind", "--dense").stderr
 
 
 @pytest.mark.parametrize("command", ["convert-model", "inspect", "gamma-max", "verify"])

@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
@@ -185,6 +185,71 @@ def assert_equals_source(source, fast, X, rows):
 
 
 @pytest.mark.parametrize("task", TASKS)
+def test_notebooks_can_show_every_estimator(compiled, task):
+    """Completion asks for every name that dir() gives, HTML for what every parameter looks like."""
+    _, fast = compiled[task]
+    names = dir(fast)
+    assert {"predict", "summary", "n_features_in_"} <= set(names)
+    for name in names:
+        getattr(fast, name, None)  # passes over AttributeError only
+    assert repr(fast).startswith(f"{type(fast).__name__}(artifact=<")
+    assert type(fast).__name__ in fast._repr_html_()
+    assert fast._repr_mimebundle_()["text/plain"] == repr(fast)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_one_row_of_any_kind(compiled, task):
+    _, fast = compiled[task]
+    X = whole_numbers(1, 8)
+    expected = [fast.predict_one(row) for row in X]
+    np.testing.assert_allclose(expected, fast.predict(X), rtol=1e-5) if task == "regression" else (
+        np.testing.assert_array_equal(expected, fast.predict(X))
+    )
+    for given in (X.tolist(), [tuple(row) for row in X], [[row] for row in X.tolist()], X[:, np.newaxis], list(X)):
+        assert [fast.predict_one(row) for row in given] == expected
+    for wrong in (X[0, :4].tolist(), X[:2], X.tolist(), ["red"] * N_FEATURES, [[1.0], [2.0, 3.0]], None):
+        with pytest.raises(ValueError, match=r".+"):
+            fast.predict_one(wrong)
+
+
+def test_our_own_calls_miss_no_names():
+    """Nobody is warned of names that only we have dropped."""
+    pandas = pytest.importorskip("pandas")
+    X, y = make_classification(100, N_FEATURES, random_state=0)
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    for source in (
+        SVC().fit(frame, y),
+        make_pipeline(StandardScaler(), SVC()).fit(frame, np.arange(100) % 3),
+        make_pipeline(StandardScaler(), SVR()).fit(frame, X[:, 0]),
+        make_pipeline(StandardScaler(), OneClassSVM()).fit(frame),
+        SVC(kernel="linear").fit(frame, y),
+        CalibratedClassifierCV(SVC(), cv=2).fit(frame, y),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fast = approxsvm.compile(source, frame)
+            approxsvm.compile(source, X)
+            for row in X[:3]:
+                fast.predict_one(row)
+                fast.predict_one(row.tolist())
+            if not isinstance(source, CalibratedClassifierCV):
+                approxsvm.verify(fast, source, frame)
+
+
+def test_sample_rows_have_the_columns_of_the_model():
+    pandas = pytest.importorskip("pandas")
+    X, y = make_classification(100, N_FEATURES, random_state=0)
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    for source in (SVC().fit(frame, y), make_pipeline(StandardScaler(), SVC()).fit(frame, y)):
+        for wrong in (X[:, :5], np.hstack([X, X]), frame[list("abcde")], sparse.csr_matrix(X[:, :5])):
+            with pytest.raises(InputError, match=r"X has \d+ features, but the model has 6"):
+                approxsvm.compile(source, wrong)
+        for wrong in (frame[list("fedcba")], frame.rename(columns={"a": "z"})):
+            with pytest.raises(InputError, match="feature names should match"):
+                approxsvm.compile(source, wrong)
+
+
+@pytest.mark.parametrize("task", TASKS)
 def test_booleans(compiled, task):
     source, fast = compiled[task]
     X = whole_numbers(1, 40) > 0
@@ -271,6 +336,100 @@ def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
             for rows in (bad, np.asfortranarray(bad)):
                 with pytest.raises(InputError, match="Input X contains"):
                     fast.predict(rows)
+
+
+@pytest.mark.parametrize("task", ["two classes", "pipeline", "quadratic", "ensemble"])
+def test_a_place_is_that_in_all_rows(compiled, task):
+    """Also of rows that are converted and mapped piece by piece."""
+    _, fast = compiled[task]
+    X = np.zeros((40_000, N_FEATURES), np.float16)
+    X[35_000, 4] = np.nan
+    with pytest.raises(InputError, match=r"row 35000, column 4"):
+        fast.predict(X)
+
+
+def changed(kind, **arrays):
+    """A sparse matrix with arrays that were set after it was built, as SciPy allows without a look."""
+    made = sparse.coo_matrix(whole_numbers(1, 5) + 1.0).asformat(kind)
+    for name, change in arrays.items():
+        array = getattr(made, name).copy()
+        setattr(made, name, change(array))
+    return made
+
+
+def put(position, value):
+    def change(array):
+        array[position] = value
+        return array
+
+    return change
+
+
+# 5 rows of 6 entries each; entry 7 is in row 1, column 1.
+BROKEN = {
+    "column beyond": (lambda: changed("csr", indices=put(7, 10**6)), "row 1, column 1000000, but 5 rows and 6 columns"),
+    "next column": (lambda: changed("csr", indices=put(11, 6)), "row 1, column 6, but 5 rows and 6 columns"),
+    "negative column": (lambda: changed("csr", indices=put(7, -1)), "row 1, column -1, but"),
+    "indptr descends": (lambda: changed("csr", indptr=put(2, 3)), "indptr of X is broken at row 1: it descends"),
+    "indptr beyond": (lambda: changed("csr", indptr=put(5, 2**31 - 1)), "row 4 of X ends at entry 2147483647"),
+    "indptr starts late": (lambda: changed("csr", indptr=put(0, 1)), "from 0 on"),
+    "indptr too short": (lambda: changed("csr", indptr=lambda a: a[:-1]), "indptr of X has 5 numbers, expected 6"),
+    "few values": (lambda: changed("csr", data=lambda a: a[:7]), "30 indices and 7 values"),
+    "fractions": (lambda: changed("csr", indices=lambda a: a + 0.5), "expected integers"),
+    "row beyond in csc": (lambda: changed("csc", indices=put(7, 10**6)), "row 1000000, column 1, but 5 rows"),
+    "indptr of csc": (lambda: changed("csc", indptr=put(2, 3)), "indptr of X is broken at column 1"),
+    "block beyond": (lambda: changed("bsr", indices=put(-1, 10**6)), "but 5 rows and 6 columns"),
+    "row beyond in coo": (lambda: changed("coo", row=put(7, 5)), "row 5, column 1, but 5 rows"),
+    "negative row in coo": (lambda: changed("coo", row=put(7, -1)), "row -1, column 1, but 5 rows"),
+    "sum beyond float64": (
+        lambda: sparse.csr_matrix((np.full(3, 1.5e308), [1, 4, 4], [0, 0, 1, 3, 3, 3]), shape=(5, 6)),
+        r"duplicates that sum to it. \(row 2, column 4\)",
+    ),
+    "sum beyond float64 in coo": (
+        lambda: sparse.coo_matrix((np.full(3, 1.5e308), ([1, 2, 2], [1, 4, 4])), shape=(5, 6)),
+        r"\(row 2, column 4\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("task", TASKS)
+def test_broken_sparse_matrices_are_refused(compiled, task, kind):
+    """By every kind of model alike: nothing reads beyond the arrays, nothing takes an entry for an unseen feature."""
+    source, fast = compiled[task]
+    make, message = BROKEN[kind]
+    for method in ("predict", "certified", "error_bound", "within_gamma_bound"):
+        if task != "quadratic" or method != "within_gamma_bound":
+            with pytest.raises(InputError, match=message):
+                getattr(fast, method)(make())
+    with pytest.raises(InputError, match=message):
+        approxsvm.compile(source, make())
+    if task != "ensemble":
+        with pytest.raises(InputError, match=message):
+            approxsvm.verify(fast, source, make())
+
+
+def test_gamma_max_refuses_broken_sparse_matrices():
+    with pytest.raises(InputError, match="row 1, column 1000000"):
+        approxsvm.gamma_max(BROKEN["column beyond"][0]())
+
+
+def test_limits_do_not_hide_a_sum_beyond_float64():
+    """A scaler that clips makes a finite number of infinity."""
+    X = whole_numbers(0, 60)
+    fast = approxsvm.compile(make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, X[:, 0] > 1))
+    for make, message in (BROKEN["sum beyond float64"], BROKEN["sum beyond float64 in coo"]):
+        with pytest.raises(InputError, match=message):
+            fast.predict(make())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_flag_of_scipy_does_not_hide_duplicates(compiled, task):
+    _, fast = compiled[task]
+    X = whole_numbers(1, 20)
+    rows = duplicates(X)
+    rows.has_canonical_format = rows.has_sorted_indices = True
+    np.testing.assert_array_equal(fast.predict(rows), fast.predict(sparse.csr_matrix(X)))
 
 
 @pytest.mark.parametrize(

@@ -352,6 +352,8 @@ def test_one_row_no_row_and_rows_of_another_width() -> None:
     with pytest.raises(InputError, match="X"):
         approxsvm.compile(model, X[:0])
     with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 6 were asked for"):
+        approxsvm.compile(model, X, n_features=6)
+    with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
         approxsvm.compile(model, X[:, :6])
     with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
         approxsvm.compile(model, X[:, :6], n_features=7)
@@ -394,3 +396,16 @@ def test_progress_rises_to_the_end(steep: tuple[SVC, Any]) -> None:
         assert shares == sorted(shares)
         assert 0.0 <= shares[0] <= shares[-1] <= 1.0
     assert told[-1] == ("Expanding", pytest.approx(1.0, abs=0.01))
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
+    """With nothing held out nothing was judged, and no share of anything is claimed."""
+    svc, X = steep
+    few = "sample rows are too few to judge expansions on"
+    fast = approxsvm.compile(svc, X[:n_rows])
+    assert fast.artifact.plan == f"the exact engine alone: {n_rows} {few}, at least 4 are needed"
+    assert few in approxsvm.compile(svc, X[:n_rows], degree=2).artifact.plan
+    with pytest.raises(UnsupportedModelError, match=few):
+        approxsvm.compile(svc, X[:n_rows], mode="approximate", target_error=0.1)
+    assert "too few" not in approxsvm.compile(svc, X[:4], effort="low").artifact.plan

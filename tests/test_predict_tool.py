@@ -27,6 +27,7 @@ from predict_tool import (
     shown,
 )
 from scipy.sparse import csr_array
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -265,6 +266,18 @@ def test_probabilities_are_refused_of_artifacts(files: Files) -> None:
 def test_a_target_that_cannot_run_is_an_error(files: Files, name: str) -> None:
     files.save_rows()
     assert f"APPROXSVM_TARGET asks for target '{name}', which" in failure(*files.arguments, APPROXSVM_TARGET=name)
+
+
+def test_artifacts_for_python_alone_are_refused_by_what_they_are(files: Files) -> None:
+    files.save_rows()
+    X = np.random.default_rng(0).normal(size=(40, N_FEATURES))
+    y = X[:, 0] > 0
+    for source, message in (
+        (SVC(kernel="linear"), "the artifact of a linear or quadratic model, which only Python reads"),
+        (CalibratedClassifierCV(SVC(), cv=2), "the artifact of an ensemble of classifiers, which only Python reads"),
+    ):
+        approxsvm.compile(source.fit(X, y)).save(files.model)
+        assert failure(*files.arguments).startswith(f"{files.model}: {message}")
 
 
 @pytest.mark.parametrize("content", ["x", "", "1 1:0.5 2:1\n", "\x00" * 500])

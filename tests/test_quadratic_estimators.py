@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
@@ -21,6 +22,7 @@ from approxsvm import container, ensemble_artifact, quadratic_artifact
 from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.quadratic_artifact import QuadraticArtifact
+from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 
 
@@ -115,6 +117,52 @@ def test_rows_on_the_boundary_are_summed_as_the_source_does():
     same = approxsvm.compile(source, mode="approximate")
     assert len(same.artifact.data) < len(fast.artifact.data)
     assert same.artifact.model.machine is None
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "pipeline"])
+def test_values_beyond_float64_are_refused_by_row(rows, kind):
+    """Never NaN and never infinity: a value that cannot be had is an error that says where."""
+    X, y = rows
+    fast = approxsvm.compile(sources(X, y)[kind])
+    beyond = np.tile(X[0], (40_000, 1))
+    beyond[33_333] = [1.7e308, -1.7e308, 1.7e308, -1.7e308, 1.7e308]
+    fits = kind in ("regression", "LinearSVC", "ensemble of RBF")  # small weights, or kernels that vanish
+    for method in ("predict", "decision_function", "predict_proba", "error_bound"):
+        if not hasattr(fast, method):
+            continue
+        for given, row in ((beyond, 33_333), (csr_array(beyond), 33_333), (beyond[33_333:], 0)):
+            if fits:
+                found = getattr(fast, method)(given)
+                assert found.dtype.kind == "U" or not np.isnan(found.astype(float)).any()
+            else:
+                with pytest.raises(InputError, match=f"value of row {row} of X, or a term of it, exceeds the range"):
+                    getattr(fast, method)(given)
+    if not fits:
+        with pytest.raises(InputError, match="of row 0 of X"):
+            fast.predict_one(beyond[33_333])
+
+
+@pytest.mark.parametrize("exponent", [-300, -200, -150, 150, 153, 200, 300])
+def test_bounds_hold_wherever_values_are_numbers(exponent):
+    """Squares of such rows leave float64's range long before the values of a linear model do."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    w = rng.normal(size=5)
+    model = QuadraticModel("regression", np.zeros(1), w[np.newaxis])
+    far = X * 10.0**exponent
+    values, bounds, _ = approxsvm.compile(model)._evaluate(far, bounds=True)
+    for row, value, bound in zip(far, values, bounds, strict=True):
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row, w, strict=True))
+        assert abs(Fraction(value) - exact) <= Fraction(bound)
+        assert bound <= 1e-13 * np.abs(row * w).sum() + 1e-300
+
+
+@pytest.mark.parametrize("exponent", [100, 150])
+def test_labels_far_away_are_the_sources(rows, exponent):
+    X, y = rows
+    for source in (SVC(kernel="linear").fit(X, y), SVC(kernel="poly", degree=2, coef0=1, gamma=0.5).fit(X, y)):
+        far = X * 10.0**exponent
+        np.testing.assert_array_equal(approxsvm.compile(source).predict(far), source.predict(far))
 
 
 def test_an_ensemble_settles_labels_and_bounds_probabilities(rows):

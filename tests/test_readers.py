@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 from conftest import GOLDEN, random_model
+from scipy import sparse
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
@@ -282,6 +283,77 @@ def test_pickles_need_trust(tmp_path):
 def test_kernel_models_are_validated_when_built(changes, message):
     with pytest.raises(ModelFormatError, match=message):
         random_model(0, **changes)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A .csv file with an index, a target in the middle, and features out of order."""
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    frame = pandas.DataFrame({"second": X[:, 1], "outcome": np.arange(12), "first": X[:, 0], "a,b": X[:, 2]})
+    frame.to_csv(tmp_path / "rows.csv")
+    frame.to_csv(tmp_path / "bare.csv", header=False, index=False)
+    return tmp_path, X
+
+
+def test_columns_are_chosen_by_name(table):
+    folder, X = table
+    names = ["first", "second", "a,b"]
+    rows = approxsvm.read_rows(folder / "rows.csv", columns=names, n_features=3)
+    assert rows.columns.tolist() == names
+    np.testing.assert_array_equal(rows.to_numpy(), X)
+    assert approxsvm.read_rows(folder / "rows.csv", target="outcome").columns.tolist() == [
+        "Unnamed: 0",
+        *["second", "first", "a,b"],
+    ]
+    np.testing.assert_array_equal(approxsvm.read_rows(folder / "bare.csv", columns=["3", "1", "4"]).to_numpy(), X)
+    np.testing.assert_array_equal(
+        approxsvm.read_rows(folder / "bare.csv", target="2", n_features=3).to_numpy(), X[:, [1, 0, 2]]
+    )
+    with pytest.raises(DataFormatError, match=r"rows.csv: has no column 'third', only Unnamed: 0, second, outcome"):
+        approxsvm.read_rows(folder / "rows.csv", columns=["third"])
+    with pytest.raises(DataFormatError, match=r"has 5 columns, but the model has 3 features .*first.*--columns"):
+        approxsvm.read_rows(folder / "rows.csv", n_features=3)
+    with pytest.raises(DataFormatError, match=r"by name in .csv and .parquet files only"):
+        approxsvm.read_rows(GOLDEN / "breast_cancer.t", target="outcome")
+
+
+def test_npz_files(tmp_path):
+    X = np.random.default_rng(0).normal(size=(9, 4)) * (np.arange(4) % 2)
+    np.savez(tmp_path / "one.npz", rows=X)
+    np.testing.assert_array_equal(approxsvm.read_rows(tmp_path / "one.npz", n_features=4), X)
+    for made in (sparse.csr_array(X), sparse.csc_matrix(X), sparse.coo_array(X)):
+        sparse.save_npz(tmp_path / "sparse.npz", made)
+        found = approxsvm.read_rows(tmp_path / "sparse.npz", n_features=4)
+        assert found.format == "csr"
+        np.testing.assert_array_equal(found.toarray(), X)
+
+
+class Explosive:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was run",))
+
+
+def test_broken_npz_files_are_named(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=np.eye(3), y=np.ones(3))
+    with pytest.raises(DataFormatError, match=r"rows.npz: holds the arrays X, y, expected one array or a"):
+        approxsvm.read_rows(path)
+    np.savez(path, rows=np.ones(3))
+    with pytest.raises(DataFormatError, match=r"rows.npz: expected rows and columns, but its shape is \(3,\)"):
+        approxsvm.read_rows(path)
+    path.write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(DataFormatError, match=r"rows.npz: not a readable .npz file"):
+        approxsvm.read_rows(path)
+    for arrays in ({"rows": [[Explosive()]]}, {"format": np.array(Explosive(), dtype=object), "data": np.ones(3)}):
+        np.savez(path, **{name: np.array(array, dtype=object) for name, array in arrays.items()})
+        with pytest.raises(DataFormatError, match=r"rows.npz: not a readable .npz file"):
+            approxsvm.read_rows(path)
+    broken = sparse.csr_array(np.eye(3))
+    broken.indices = broken.indices + 10**6
+    sparse.save_npz(path, broken)
+    with pytest.raises(DataFormatError, match=r"rows.npz: .*row 0, column 1000000, but 3 rows and 3 columns"):
+        approxsvm.read_rows(path)
 
 
 def test_data_files(tmp_path):

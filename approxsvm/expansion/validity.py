@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.kernel_model import FloatArray
+from approxsvm.rows import check_sparse
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
@@ -85,7 +86,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
 
 
 def _rows(X: Any) -> Any:
-    rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+    rows = check_sparse(X) if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise InputError(f"expected a matrix with at least one row, got shape {rows.shape}")
     if not np.isfinite(rows if isinstance(rows, np.ndarray) else rows.data).all():

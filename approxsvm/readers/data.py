@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,31 @@ import numpy as np
 
 from approxsvm.errors import DataFormatError
 from approxsvm.readers.libsvm import read_libsvm_data
+from approxsvm.rows import check_sparse
 
 
-def read_rows(path: str | os.PathLike[str], *, n_features: int | None = None) -> Any:
+def read_rows(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+) -> Any:
     """Read rows without labels.
 
     Parameters
     ----------
     path : str or path
-        .npy (a 2-d array, mapped rather than read), .csv and .parquet (by pandas; all columns are features, and a first
-        line of names is recognised), anything else LIBSVM text, whose labels are dropped.
+        .npy (a 2-d array, mapped rather than read), .npz (one 2-d array, or a sparse matrix by scipy.sparse.save_npz),
+        .csv and .parquet (by pandas; a first line of names is recognised), anything else LIBSVM text, whose labels are
+        dropped.
     n_features : int, optional
         Number of columns that the rows must have; LIBSVM text may use fewer.
+    columns : sequence of str, optional
+        Names of the columns that are features, in the order of the model's; all of them when left out. Columns of a
+        .csv file without names are "1", "2", ...
+    target : str, optional
+        Name of a column that is no feature.
 
     Returns
     -------
@@ -30,37 +44,86 @@ def read_rows(path: str | os.PathLike[str], *, n_features: int | None = None) ->
     Raises
     ------
     DataFormatError
-        The file is not what its name says, or has another number of columns; the message names it.
+        The file is not what its name says, lacks a column, or has another number of columns; the message names it.
     OSError
         The file cannot be read.
     """
     name = os.fspath(path)
     suffix = Path(path).suffix.lower()
-    if suffix not in (".npy", ".csv", ".parquet"):
+    if (columns is not None or target is not None) and suffix not in (".csv", ".parquet"):
+        raise DataFormatError(f"{name}: columns are chosen by name in .csv and .parquet files only")
+    if suffix not in _READERS:
         return read_libsvm_data(path, n_features=n_features)[0]
     try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False) if suffix == ".npy" else _table(path, suffix)
-    except OSError:
+        rows = _READERS[suffix](path)
+    except (OSError, DataFormatError):
         raise
     except Exception as error:  # every library has exceptions of its own for broken files
-        raise DataFormatError(f"{name}: not a readable {suffix} file: {error}") from error
+        raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
         raise DataFormatError(f"{name}: expected rows and columns, but its shape is {rows.shape}")
+    if columns is not None or target is not None:
+        rows = _chosen(rows, columns, target, name)
     if n_features is not None and rows.shape[1] != n_features:
-        raise DataFormatError(f"{name}: has {rows.shape[1]} columns, but the model has {n_features} features")
+        is_table = suffix in (".csv", ".parquet")
+        named = f" ({', '.join(map(str, rows.columns[:20]))}); --columns and --target choose" if is_table else ""
+        raise DataFormatError(f"{name}: has {rows.shape[1]} columns, but the model has {n_features} features{named}")
     return rows
 
 
-def _table(path: str | os.PathLike[str], suffix: str) -> Any:
+def _chosen(table: Any, columns: Sequence[str] | None, target: str | None, name: str) -> Any:
+    """The columns of a table that are features."""
+    by_name = {str(column): column for column in table.columns}
+    for wanted in [*(columns or ()), *([] if target is None else [target])]:
+        if wanted not in by_name:
+            raise DataFormatError(f"{name}: has no column {wanted!r}, only {', '.join(list(by_name)[:20])}")
+    chosen = [by_name[column] for column in (by_name if columns is None else columns) if column != target]
+    return table[chosen]
+
+
+def _npy(path: str | os.PathLike[str]) -> Any:
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _npz(path: str | os.PathLike[str]) -> Any:
+    """A sparse matrix or the only array; nothing that would have to be unpickled."""
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        names = archive.files
+        if len(names) == 1:
+            return archive[names[0]]
+    if "format" not in names:
+        raise DataFormatError(
+            f"{os.fspath(path)}: holds the arrays {', '.join(names)}, expected one array or a sparse matrix "
+            "(scipy.sparse.save_npz)"
+        )
+    from scipy.sparse import csr_array, load_npz
+
+    return csr_array(check_sparse(load_npz(path)))
+
+
+def _parquet(path: str | os.PathLike[str]) -> Any:
+    return _pandas(path).read_parquet(path)
+
+
+def _csv(path: str | os.PathLike[str]) -> Any:
+    pandas = _pandas(path)
+    with open(path, encoding="utf-8") as file:
+        first = file.readline().strip().split(",")
+    if not all(map(_is_number, first)):
+        return pandas.read_csv(path)
+    table = pandas.read_csv(path, header=None)
+    return table.rename(columns=lambda column: column + 1)
+
+
+def _pandas(path: str | os.PathLike[str]) -> Any:
     try:
         import pandas
     except ImportError:
-        raise DataFormatError(f"reading {suffix} files needs pandas: pip install pandas") from None
-    if suffix == ".parquet":
-        return pandas.read_parquet(path)
-    with open(path, encoding="utf-8") as file:
-        first = file.readline().strip().split(",")
-    return pandas.read_csv(path, header=None if all(map(_is_number, first)) else "infer")
+        raise DataFormatError(f"{os.fspath(path)}: reading tables needs pandas: pip install pandas") from None
+    return pandas
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet}
 
 
 def _is_number(text: str) -> bool:

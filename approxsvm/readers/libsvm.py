@@ -53,7 +53,12 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     kernel = content["kernel_type"]
     if kernel != "rbf":
         why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
-        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, only rbf can be compiled")
+        advice = (
+            "which read_any reads; this reads rbf alone"
+            if kernel in ("linear", "polynomial")
+            else "but rbf, linear, or polynomial of degree 1 or 2 is what can be compiled"
+        )
+        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
     assert gamma is not None  # the parser demands it for this kernel
     return _machine(content, name, n_features, gamma)
@@ -82,7 +87,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
         assert coef0 is not None  # the parser demands them for this kernel
         if degree not in (1, 2):
             raise UnsupportedModelError(
-                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 and 2 can be read"
+                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 and 2 can be compiled"
             )
         machine = _machine(content, name, n_features, 0.0)
         return from_support_vectors(machine, degree=degree, gamma=gamma, coef0=coef0)

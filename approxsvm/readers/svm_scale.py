@@ -18,6 +18,7 @@ from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModel
 from approxsvm.heads import Heads, LaplaceNoise
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import KernelModel
+from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
 from approxsvm.readers.kernel_machines import restored_machine
 
 
@@ -132,13 +133,15 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
     return ScaleRange(lower, upper, features, target)
 
 
-def with_range_file(model: KernelModel, path: str | os.PathLike[str], *, restore_target: bool = False) -> KernelModel:
-    """The same model for rows that have not been scaled.
+def with_range_file(
+    model: Any, path: str | os.PathLike[str], *, restore_target: bool = False
+) -> KernelModel | QuadraticModel:
+    """The same model for rows that have not been scaled, ready for `compile`.
 
     Parameters
     ----------
-    model : KernelModel
-        Trained on the output of svm-scale.
+    model : KernelModel, QuadraticModel, fitted estimator, or path
+        Trained on the output of svm-scale; whatever `read_any` reads.
     path : str or path
         The range file that svm-scale saved.
     restore_target : bool
@@ -147,14 +150,32 @@ def with_range_file(model: KernelModel, path: str | os.PathLike[str], *, restore
 
     Returns
     -------
-    KernelModel
+    KernelModel or QuadraticModel
         With more columns where the range file scales features that no support vector uses.
 
     Raises
     ------
+    DataFormatError
+        The file is not a range file; the message names the line.
     UnsupportedModelError
-        The model has an input map already, or `restore_target` finds no y section or no regression.
+        The model has an input map already or no support vectors, or `restore_target` finds no y section or no
+        regression.
     """
+    from approxsvm.readers import read_any
+
+    model = read_any(model)
+    if isinstance(model, QuadraticModel) and model.machine is not None:
+        machine, kernel = _scaled(model.machine, path, restore_target), model.kernel
+        return from_support_vectors(machine, degree=kernel.degree, gamma=kernel.gamma, coef0=kernel.coef0)
+    if not isinstance(model, KernelModel):
+        raise UnsupportedModelError(
+            f"a range file of svm-scale is for models with support vectors, not for this {model.source}; "
+            "put a scaler in front of it, in a pipeline"
+        )
+    return _scaled(model, path, restore_target)
+
+
+def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bool) -> KernelModel:
     if model.input_map is not None:
         raise UnsupportedModelError("the model scales its rows already")
     scaling = read_range_file(path)

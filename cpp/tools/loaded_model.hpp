@@ -53,6 +53,15 @@ class LoadedModel {
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
+        // approxsvm/container.py: the other kinds of .asvm file differ in one letter.
+        if (bytes.substr(0, 8) == std::string_view("\x89"
+                                                   "ASVQ\r\n\x1a",
+                                                   8))
+            throw UnsupportedModel(quadratic);
+        if (bytes.substr(0, 8) == std::string_view("\x89"
+                                                   "ASVE\r\n\x1a",
+                                                   8))
+            throw UnsupportedModel(ensemble);
         predictor_.emplace(bytes.data(), bytes.size(), kernels_);
         const Status status = check_extras(predictor_->model(), Extras::refused);
         if (status != Status::ok) throw UnsupportedModel(message(status));
@@ -67,6 +76,10 @@ class LoadedModel {
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }
 
+    static constexpr char quadratic[] =
+        "the artifact of a linear or quadratic model, which only Python reads; the LIBSVM model file can be given "
+        "instead";
+    static constexpr char ensemble[] = "the artifact of an ensemble of classifiers, which only Python reads";
     static constexpr char labels_only[] = "-b 1 needs probabilities, which this command has of LIBSVM models only";
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does
     static constexpr char neither[] = "neither an approxsvm artifact nor a LIBSVM model";

@@ -1,0 +1,49 @@
+"""The folder of the sources, imported in place of the installed package because Python was started beside it."""
+
+from __future__ import annotations
+
+import warnings
+from filecmp import cmpfiles
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+
+def installed_folder(sources: Path) -> str:
+    """Where the installed package is, which has the compiled part that the sources lack.
+
+    All modules are taken from there, so that two states of the sources are never mixed; where the two differ, a warning
+    says which one runs.
+
+    Parameters
+    ----------
+    sources : path
+        Of the package that has been found first.
+
+    Raises
+    ------
+    ImportError
+        There is none.
+    """
+    try:
+        folder = Path(str(distribution("approxsvm").locate_file("approxsvm")))
+    except PackageNotFoundError:
+        folder = sources
+    if folder.resolve() == sources.resolve() or not _has_native(folder):
+        raise ImportError(
+            f"{sources} holds the sources of approxsvm, and its compiled part is not installed: "
+            f"pip install {sources.parent}"
+        )
+    names = [str(path.relative_to(sources)) for path in sources.rglob("*.py")]
+    same, _, _ = cmpfiles(sources, folder, names, shallow=False)
+    if len(same) < len(names):
+        warnings.warn(
+            f"the sources of approxsvm in {sources} differ from the installed package, which is what runs "
+            f"({folder}); to run them: pip install {sources.parent}",
+            stacklevel=3,
+        )
+    return str(folder)
+
+
+def _has_native(folder: Path) -> bool:
+    return any((folder / f"_native{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
