@@ -193,10 +193,8 @@ def _compare(
     stages: npt.NDArray[np.uint8],
 ) -> None:
     """Judge values of a few rows, and count what was found."""
-    start = time.perf_counter()
     judged = judge(against, model, rows)
-    tally.their_seconds += time.perf_counter() - start
-
+    tally.their_seconds += judged.seconds
     exact, slack = judged.values, judged.slack
     values, bounds = values.reshape(exact.shape), bounds.reshape(exact.shape)
     known = np.isfinite(bounds)  # of several classes some pairs are never evaluated
@@ -325,12 +323,15 @@ class Judgement:
         By the source's own ``predict`` where it has one, else by the values; None for a regression.
     certain : ndarray of shape (n_rows,), bool
         Whether float64 can tell the label.
+    seconds : float
+        What the definition took.
     """
 
     values: FloatArray
     slack: FloatArray
     labels: npt.NDArray[Any] | None
     certain: npt.NDArray[np.bool_]
+    seconds: float
 
 
 def judge(against: Any, model: KernelModel | QuadraticModel, rows: Any) -> Judgement:
@@ -354,17 +355,19 @@ def judge(against: Any, model: KernelModel | QuadraticModel, rows: Any) -> Judge
         mapped = _own_rows(against, model, rows)
         errors = model.input_map.source_rounding(rows)[:, np.newaxis]
         moved = _moved(model, mapped, errors)
+    start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
+    seconds = time.perf_counter() - start
     near = NEAR_TIE * _scale(model) + moved + np.zeros_like(values)
     slack = _slack(model, values) + moved
     if model.task == "regression":
-        return Judgement(values, slack, None, np.abs(values[:, 0]) > near[:, 0])
+        return Judgement(values, slack, None, np.abs(values[:, 0]) > near[:, 0], seconds)
     own = _own_predictions(against, rows)
     if model.task == "one_class":
         labels = np.where(values[:, 0] > 0, 1, -1) if own is None else own
-        return Judgement(values, slack, labels, np.abs(values[:, 0]) > near[:, 0])
+        return Judgement(values, slack, labels, np.abs(values[:, 0]) > near[:, 0], seconds)
     classes, certain = certified_class(model.heads, values, near)
-    return Judgement(values, slack, model.labels[classes] if own is None else own, certain)
+    return Judgement(values, slack, model.labels[classes] if own is None else own, certain, seconds)
 
 
 def _own_predictions(against: Any, rows: Any) -> npt.NDArray[Any] | None:
