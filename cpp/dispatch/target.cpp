@@ -34,7 +34,7 @@ template <class Rows, class Source>
 Status evaluate_rows(const void* prepared, const Rows& rows, const Request& request, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
     const PreparedModel& model = *static_cast<const PreparedModel*>(prepared);
-    return evaluate(model, Source(rows, model.view->n_features), request, out, counts, workspace);
+    return evaluate<RowSource>(model, Source(rows, model.view->n_features), request, out, counts, workspace);
 }
 
 template <class Real>

@@ -37,7 +37,7 @@ class Gatherer {
     Status take_block(std::size_t n) {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
-        float off_sq[block_rows];
+        float off_sq[block_rows] = {};  // as compilers cannot tell that all that is read is written
         source_.template load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
@@ -77,16 +77,16 @@ inline bool expand_sparse(AnyCascade&, const PreparedModel&, const Source& sourc
     status = source.check_order(i);
     return false;
 }
-template <class Real, class Index>
-inline bool expand_sparse(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
-                          const CsrSource<Real, Index>& source, std::size_t i, Status& status) {
-    const ModelView& model = *prepared.view;
-    SparseRow<Real, Index> row;
-    status = source.get(i, row);
-    if (status != Status::ok) return false;
-    if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) return false;
-    const SparseValue result = sparse_value(model, prepared.folded, row);
-    cascade.offer_expansion(i, result.value, sparse_rounding_bound(model, prepared.folded, result, row.n_nonzero));
+template <class Source>
+inline bool expand_sparse(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, std::size_t i,
+                          Status& status) {
+    if (!source.is_sparse()) return false;
+    SparseValue result;
+    std::size_t n_nonzero;
+    status = source.sparse_value_of(i, *prepared.view, prepared.folded, result, n_nonzero);
+    if (n_nonzero == Source::none_evaluated) return false;
+    cascade.offer_expansion(i, result.value,
+                            sparse_rounding_bound(*prepared.view, prepared.folded, result, n_nonzero));
     return true;
 }
 
@@ -240,14 +240,14 @@ inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& row
                        void* workspace) {
     std::uint64_t counts[n_stages] = {};
     const DenseSource<Real> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, Request{rows.n_rows}, out, counts, workspace);
+    return evaluate<RowSource>(prepared, source, Request{rows.n_rows}, out, counts, workspace);
 }
 template <class Real, class Index>
 inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
                        void* workspace) {
     std::uint64_t counts[n_stages] = {};
     const CsrSource<Real, Index> source(rows, prepared.view->n_features);
-    return evaluate(prepared, source, Request{rows.n_rows}, out, counts, workspace);
+    return evaluate<RowSource>(prepared, source, Request{rows.n_rows}, out, counts, workspace);
 }
 
 // Replays the exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within
@@ -287,7 +287,7 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
             const Evaluation out{values, bounds, nullptr};
-            if (evaluate(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, room.workspace) !=
+            if (evaluate<RowSource>(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, room.workspace) !=
                 Status::ok) {
                 return Status::check_row_mismatch;
             }
