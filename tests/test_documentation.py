@@ -41,6 +41,7 @@ def test_readme_python(tmp_path, monkeypatch):
     assert blocks("python")
 
 
+@pytest.mark.slow
 def test_readme_shell(tmp_path):
     """The commands behind `$ ` work as printed; the test command itself is run by .ci/run."""
     shutil.copytree(REPOSITORY / "models", tmp_path / "models")
@@ -54,6 +55,8 @@ def test_readme_shell(tmp_path):
         assert result.returncode == 0, (line, result.stderr)
 
 
+@pytest.mark.native
+@pytest.mark.slow
 def test_readme_cpp(tmp_path):
     """The snippet compiles, warning-free, as the body of a program."""
     compiler = shutil.which("c++")
