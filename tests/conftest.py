@@ -19,6 +19,11 @@ REPOSITORY = Path(__file__).parent.parent
 GOLDEN = REPOSITORY / "models"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put native tests first: beside their compiling, another worker runs everything else."""
+    items.sort(key=lambda item: item.path.name != "test_native.py")
+
+
 @pytest.fixture(params=_native.runnable_targets())
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Force each target that this machine can run, one after the other."""

@@ -605,6 +605,7 @@ def test_truncated_at_every_byte(mode: str) -> None:
                 Artifact(sealed(bytearray(data[:n])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_readers_agree_on_corrupt_bytes(mode: str) -> None:
     """Both readers take the same bytes, label_dtype aside; nothing but ArtifactError comes out."""

@@ -24,6 +24,7 @@ def nearest(centers, rows):
     return np.array([np.argmin(((centers - z) ** 2).sum(axis=1)) for z in rows])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 1000),

@@ -240,6 +240,8 @@ def random_attack(
     return judge(model, adversarial_rows(model, seed, choice), center=choice, tolerance=tolerance)
 
 
+@pytest.mark.attack
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -337,6 +339,7 @@ def test_denormal_rows_coefficients_and_support_vectors():
 # --- near the decision boundary --------------------------------------------------------------------------------------
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("gamma", [0.003, 0.1, 2.0])
 def test_near_ties_have_the_right_sign_or_go_on(gamma):
     """The intercept puts one row after the other at a distance of 0, 1e-18 ... and the bound itself from a tie."""

@@ -41,6 +41,7 @@ def test_readme_python(tmp_path, monkeypatch):
     assert blocks("python")
 
 
+@pytest.mark.slow
 def test_readme_shell(tmp_path):
     """The commands behind `$ ` work as printed; the test command itself is run by .ci/run."""
     shutil.copytree(REPOSITORY / "models", tmp_path / "models")

@@ -239,6 +239,8 @@ def random_attack(
     return tally
 
 
+@pytest.mark.attack
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -207,6 +207,8 @@ def test_too_many_coefficients_are_refused():
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.attack
+@pytest.mark.slow
 @needs_extended
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
@@ -360,6 +362,7 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
                 assert float(truth) * (1 - 1e-15) <= mine <= float(truth) * (1 + 1e-6) + floor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_threads_do_not_change_a_bit(name, source, monkeypatch):
     source(name)

@@ -148,6 +148,8 @@ def libsvm_outputs(model, rows, probability):
     return np.array(labels), np.array(values)
 
 
+@pytest.mark.peers
+@pytest.mark.slow
 @pytest.mark.parametrize("svm_type", [0, 1])
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_probabilities_are_libsvms_to_the_last_bit_or_nearly(n_classes, svm_type):
@@ -257,6 +259,7 @@ def some_heads(n_classes):
         yield DensityMarks(np.sort(rng.normal(size=10)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_probability_bounds_hold_and_certified_labels_too(n_classes):
     rng = np.random.default_rng(0)

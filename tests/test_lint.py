@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
+pytestmark = pytest.mark.lint
+
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 

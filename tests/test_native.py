@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import GOLDEN, REPOSITORY
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
 
 

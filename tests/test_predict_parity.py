@@ -23,6 +23,8 @@ from predict_tool import (
 
 from approxsvm import _native
 
+pytestmark = pytest.mark.peers
+
 pytestmark = needs_tool
 NO_PROBABILITIES = "Model does not support probabiliy estimates"
 KERNELS = {0: "linear", 1: "polynomial", 2: "rbf", 3: "sigmoid"}

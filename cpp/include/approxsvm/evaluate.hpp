@@ -37,7 +37,7 @@ class Gatherer {
     Status take_block(std::size_t n) {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
-        float off_sq[block_rows];
+        float off_sq[block_rows] = {};  // as compilers cannot tell that all that is read is written
         source_.template load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
@@ -77,16 +77,15 @@ inline bool expand_sparse(AnyCascade&, const PreparedModel&, const Source& sourc
     status = source.check_order(i);
     return false;
 }
-template <class Real, class Index>
-inline bool expand_sparse(Cascade<CsrSource<Real, Index>>& cascade, const PreparedModel& prepared,
-                          const CsrSource<Real, Index>& source, std::size_t i, Status& status) {
-    const ModelView& model = *prepared.view;
-    SparseRow<Real, Index> row;
-    status = source.get(i, row);
-    if (status != Status::ok) return false;
-    if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) return false;
-    const SparseValue result = sparse_value(model, prepared.folded, row);
-    cascade.offer_expansion(i, result.value, sparse_rounding_bound(model, prepared.folded, result, row.n_nonzero));
+template <class Source>
+inline bool expand_sparse(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, std::size_t i,
+                          Status& status) {
+    if (!source.is_sparse()) return false;
+    SparseValue result;
+    std::size_t n_nonzero;
+    status = source.sparse_value_of(i, *prepared.view, prepared.folded, result, n_nonzero);
+    if (n_nonzero == Source::none_evaluated) return false;
+    cascade.offer_expansion(i, result.value, sparse_rounding_bound(*prepared.view, prepared.folded, result, n_nonzero));
     return true;
 }
 
@@ -235,8 +234,7 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
 
 // Evaluates all rows of a source. `counts[stage]` grows by the number of rows that each stage answered. The workspace
 // is of evaluation_workspace_bytes().
-template <class Source>
-inline Status evaluate_source(const PreparedModel& prepared, const Source& source, const Request& request,
+inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, void* workspace) {
     const ModelView& model = *prepared.view;
     const Status status = check_request(model, source.n_rows(), request, out);
@@ -246,17 +244,16 @@ inline Status evaluate_source(const PreparedModel& prepared, const Source& sourc
     const Batch batch = batch_of(model, request.n_rows_in_call);
     const bool in_float64 = wants_exact_values(model, request, out);
     if (has_classes(model)) {
-        return evaluate_with(ClassCascade<Source>(prepared, source, out, counts, request, batch, memory), prepared,
+        return evaluate_with(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared,
                              source, batch, memory, in_float64);
     }
-    return evaluate_with(Cascade<Source>(prepared, source, out, counts, request, batch, memory), prepared, source,
+    return evaluate_with(Cascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared, source,
                          batch, memory, in_float64);
 }
 
 // --- rows as callers have them
 
-template <class Source>
-inline Status evaluate_in(const PreparedModel& prepared, const Source& source, const Evaluation& out,
+inline Status evaluate_in(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
                           Span<unsigned char> workspace, Values values) {
     if (workspace.size < evaluation_workspace_bytes(*prepared.view)) return Status::buffer_too_small;
     std::uint64_t counts[n_stages] = {};
