@@ -48,7 +48,16 @@ def _progress(*more: ProgressColumn) -> Progress:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(approxsvm.__version__, prog_name="approxsvm")
 def main() -> None:
-    """Compile trained RBF support vector machines into small, fast predictors."""
+    """Compile trained support vector machines into small, fast predictors with the same labels.
+
+    \b
+    Example:
+        approxsvm convert-model a9a.model -o a9a.asvm --data a9a
+        approxsvm verify a9a.asvm --against a9a.model --data a9a.t
+        approxsvm-predict a9a.t a9a.asvm labels.txt
+
+    RBF kernels are expanded and certified; linear ones, and polynomial ones of degree 2, are summed up without error.
+    """
 
 
 _FILE = click.Path(path_type=Path)
@@ -83,8 +92,8 @@ def _range_options(command: Any) -> Any:
             "--range",
             "range_file",
             type=_FILE,
-            help="The file that svm-scale -s wrote when the training rows were scaled: the artifact takes unscaled "
-            "rows.",
+            help="The file that svm-scale -s wrote when it scaled the training rows. The artifact scales rows itself "
+            "then, which only the Python commands can use so far.",
         ),
     ):
         command = option(command)
@@ -145,19 +154,22 @@ def _character(delimiter: str | None) -> str | None:
     type=click.Choice(["certified", "approximate", "exact"]),
     default="certified",
     show_default=True,
-    help="Labels proven equal to the exact model's; the expansion alone (smallest); or the exact model alone.",
+    help="certified: labels proven equal to the exact model's; approximate: the expansion alone, smallest; exact: the "
+    "exact model alone, on a fast engine.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0.0, min_open=True),
-    help="Keep every decision value, or value of a regression, this close to the exact one.",
+    help="Keep every decision value, or value of a regression, this close to the exact one. Otherwise labels decide "
+    "alone, and regressions get a thousandth of the range of their values.",
 )
 @click.option(
     "--center",
     type=click.Choice(["mean", "origin"]),
     default="mean",
     show_default=True,
-    help="Point expanded about: the mean of the support vectors, or the origin as in the paper.",
+    help="What a single expansion is about: the mean of the support vectors, or the origin as in the paper "
+    "(Claesen et al. 2014).",
 )
 @click.option(
     "--data",
@@ -165,16 +177,18 @@ def _character(delimiter: str | None) -> str | None:
     help="Rows like those to predict, best the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. They say "
     "where expansions are needed.",
 )
-@click.option("--degree", type=click.IntRange(1, 6), help="Force this degree; chosen by cost otherwise.")
-@click.option("--centers", type=click.IntRange(min=1), help="Force this many centers; chosen by cost otherwise.")
+@click.option("--degree", type=click.IntRange(1, 6), help="Highest power of the expansions; chosen by cost otherwise.")
+@click.option(
+    "--centers", type=click.IntRange(min=1), help="How many points to expand about; chosen by cost otherwise."
+)
 @click.option(
     "--effort",
     type=click.Choice(["low", "normal", "high"]),
     default="normal",
     show_default=True,
-    help="Try up to 64, 1,024 or 4,096 centers.",
+    help="How long to look for the best plan: up to 64, 1,024 or 4,096 centers are tried.",
 )
-@click.option("--max-bytes", type=click.IntRange(min=1), help="Limit on the size of the artifact.")
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Limit on the size of the artifact, in bytes.")
 @click.option(
     "--target-error",
     type=click.FloatRange(0.0, 1.0),
@@ -186,7 +200,7 @@ def _character(delimiter: str | None) -> str | None:
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
 )
 @_range_options
-@click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+@click.option("--trust", is_flag=True, help="The model is a pickle, and may run whatever code is in it.")
 @_column_options
 @_dense_options
 def convert_model(
@@ -211,7 +225,7 @@ def convert_model(
     delimiter: str | None,
     labels: bool,
 ) -> None:
-    """Compile SOURCE into an artifact.
+    """Compile the model SOURCE into an artifact, an .asvm file.
 
     SOURCE is a LIBSVM model file, or a pickle or joblib file of a fitted scikit-learn estimator (needs --trust).
 
@@ -233,7 +247,8 @@ def convert_model(
             rows = _read_rows(data, dense, delimiter, labels, model.n_raw_features, columns, target)
 
         def show(step: str, share: float) -> None:
-            bar.update(task, description=step, completed=share)
+            # Planning has expanded few centers already, and all of them where they are few.
+            bar.update(task, description=step, completed=0.6 * share if step == "Planning" else 0.6 + 0.4 * share)
 
         fast = approxsvm.compile(
             model,
@@ -265,7 +280,7 @@ def convert_model(
 @main.command()
 @click.argument("artifact", type=_FILE)
 def inspect(artifact: Path) -> None:
-    """Show what an artifact holds.
+    """Show what an artifact holds: its model, mode, size, and why it was compiled as it is.
 
     \b
     Example:
@@ -308,7 +323,9 @@ def verify(
     delimiter: str | None,
     labels: bool,
 ) -> None:
-    """Compare ARTIFACT with the exact model on data; exit status 1 when a promise is broken.
+    """Compare ARTIFACT with its model on data; exit status 1 when a promise is broken.
+
+    The model is evaluated by the definition in float64, which takes its time: --max-rows limits it.
 
     \b
     Example:
@@ -341,10 +358,12 @@ def verify(
 def gamma_max(
     data: Path, test_data: Path | None, n_features: int | None, dense: bool, delimiter: str | None, labels: bool
 ) -> None:
-    """Print the largest gamma that the paper's validity test allows for the rows of the files DATA and TEST_DATA.
+    """Print the largest gamma that the paper allows for rows.
 
-    It is 1 / (4 max||x|| max||z||) over training rows x and test rows z (Claesen et al. 2014, Eq. 3.11), once with
-    norms from the origin, as in the paper, and once from the mean of DATA.
+    They are those of the files DATA, for training, and TEST_DATA, to predict; the same ones when that is left out.
+
+    The limit is 1 / (4 max||x|| max||z||) over training rows x and test rows z (Claesen et al. 2014, Eq. 3.11), once
+    with norms from the origin, as in the paper, and once from the mean of DATA.
 
     \b
     Example:
@@ -371,25 +390,55 @@ def gamma_max(
     type=click.Choice(["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]),
     default="c-svc",
     show_default=True,
+    help="What to train, by LIBSVM's names.",
 )
-@click.option("-c", "--cost", type=click.FloatRange(min=0.0, min_open=True), default=1.0, show_default=True)
+@click.option(
+    "-c",
+    "--cost",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="C of c-svc, epsilon-svr and nu-svr.",
+)
 @click.option("-g", "--gamma", type=click.FloatRange(min=0.0), help="Of the RBF kernel; 1 / n_features when left out.")
-@click.option("--nu", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.5, show_default=True)
+@click.option(
+    "--nu",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Of nu-svc and nu-svr.",
+)
 @click.option("--epsilon", type=click.FloatRange(min=0.0), default=0.1, show_default=True, help="Of epsilon-svr.")
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="How many.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the folds and the compiler.")
 @click.option(
-    "--mode", type=click.Choice(["certified", "approximate", "exact"]), default="certified", show_default=True
+    "--mode",
+    type=click.Choice(["certified", "approximate", "exact"]),
+    default="certified",
+    show_default=True,
+    help="As for convert-model.",
 )
-@click.option("--center", type=click.Choice(["mean", "origin"]), default="mean", show_default=True)
+@click.option(
+    "--center",
+    type=click.Choice(["mean", "origin"]),
+    default="mean",
+    show_default=True,
+    help="As for convert-model.",
+)
 @click.option("--tolerance", type=click.FloatRange(min=0.0, min_open=True), help="As for convert-model.")
-@click.option("--effort", type=click.Choice(["low", "normal", "high"]), default="normal", show_default=True)
+@click.option(
+    "--effort",
+    type=click.Choice(["low", "normal", "high"]),
+    default="normal",
+    show_default=True,
+    help="As for convert-model.",
+)
 @click.option(
     "--trainer",
     type=click.Choice(["auto", "sklearn", "libsvm"]),
     default="auto",
     show_default=True,
-    help="auto is LIBSVM where libsvm-official is installed, else scikit-learn.",
+    help="Who trains; auto is LIBSVM where libsvm-official is installed, else scikit-learn.",
 )
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when the file uses fewer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
@@ -414,7 +463,9 @@ def cross_validate(
     delimiter: str | None,
     labels: bool,
 ) -> None:
-    """Train, compile and predict DATA by folds; show the exact and the compiled model side by side.
+    """Train, compile and predict by folds; compare the results.
+
+    DATA holds labels and rows. A table shows the exact and the compiled model side by side, fold by fold.
 
     \b
     Example:

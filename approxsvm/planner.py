@@ -76,6 +76,9 @@ _WORTH_A_DEGREE: Final = 1.2
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
 _HOPELESS: Final = 1e-3
+# Of the time that planning takes: nobody knows how many numbers of centers will be tried, most often two or three.
+_SHARE_OF_ONE_CENTER: Final = 0.1
+_SHARE_OF_THE_REST: Final = 0.5
 _ROW_COST: Final = 3_000.0
 _ROUTING_COST: Final = 12_000.0
 _KERNEL_COST: Final = 30.0
@@ -295,32 +298,39 @@ class Planner:
         """Try candidates from few centers to many, as long as more could still be better."""
         numbers = self._numbers_of_centers()
         tried: list[Candidate] = []
-        for step, n_centers in enumerate(numbers):
+        done = 0.0
+        for n_centers in numbers:
             if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
                 break
             points = self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are not as many different rows
             degrees = self._degrees(points.size)
-            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1])
-            progress((step + 1) / len(numbers))
+            share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
+            part = _part(progress, done, done + share)
+            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part)
+            done += share
         if not tried:
             return self._without_candidates()
         # The higher degrees only where they may pay: about as few centers as do about as well as any.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
         if len(best.points.centers) > 1:
-            tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:])
+            tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:], _part(progress, done, 1.0))
+        progress(1.0)
         return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
 
-    def _try_degrees(self, points: Points, degrees: tuple[int, ...]) -> list[Candidate]:
+    def _try_degrees(
+        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None]
+    ) -> list[Candidate]:
         candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
         if self._is_forced and self._limits.target_error is None:
             return fitting
         tried: list[Candidate] = []
-        for candidate in fitting:
-            tried.append(self._tried(candidate, tried[-1] if tried else None))
+        for k, candidate in enumerate(fitting):
+            part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
+            tried.append(self._tried(candidate, tried[-1] if tried else None, part))
         return tried
 
     @property
@@ -557,7 +567,7 @@ class Planner:
             return True  # more centers hardly help, and it is far to go
         return self._expansion_cost(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)
 
-    def _tried(self, candidate: Candidate, before: Candidate | None) -> Candidate:
+    def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
         """Expand some of its centers, and send the rows that belong to them through the real predictor.
 
         `before` has the same centers and a lower degree: only rows that it does not certify go on to further degrees.
@@ -565,7 +575,7 @@ class Planner:
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
-        expanded = build_expanded(self._model, replace(candidate, points=points), self._mode)
+        expanded = build_expanded(self._model, replace(candidate, points=points), self._mode, progress)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = assembly.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
@@ -622,6 +632,11 @@ class Planner:
         if self._mode == "certified" and self._is_free:
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
         raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {limit:,}")
+
+
+def _part(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:
+    """Progress of a part that goes from a share of the whole to another."""
+    return lambda share: progress(first + (last - first) * share)
 
 
 def build_expanded(

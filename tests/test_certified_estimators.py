@@ -147,8 +147,9 @@ def test_verify_refuses_what_cannot_be_compared(svc):
 def test_predict_one_says_what_it_takes(svc):
     model, X, _ = svc
     fast = compile_with_expansion(model)
-    with pytest.raises(InputError, match="expected a NumPy array; predict takes lists"):
-        fast.predict_one(X[0].tolist())
+    assert fast.predict_one(X[0].tolist()) == fast.predict_one(X[0])
+    with pytest.raises(InputError, match="the row is not an array of numbers"):
+        fast.predict_one(["red"] * 8)
     odd = np.frombuffer(b"x" + X[0].tobytes(), np.uint8)[1:].view(np.float64)
     with pytest.raises(InputError, match="C-contiguous, aligned"):
         fast.predict_one(odd)

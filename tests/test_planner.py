@@ -166,7 +166,7 @@ def test_more_centers_are_tried_while_they_may_help(
     """Costs as shares of the exact engine's."""
     seen: list[int] = []
 
-    def known(self: planner.Planner, candidate: planner.Candidate, before: Any) -> planner.Candidate:
+    def known(self: planner.Planner, candidate: planner.Candidate, *_: Any) -> planner.Candidate:
         seen.append(len(candidate.points.centers))
         return dataclasses.replace(candidate, cost=costs[seen[-1]] * self.exact_cost, certified=0.5)
 
@@ -409,3 +409,16 @@ def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
     with pytest.raises(UnsupportedModelError, match=few):
         approxsvm.compile(svc, X[:n_rows], mode="approximate", target_error=0.1)
     assert "too few" not in approxsvm.compile(svc, X[:4], effort="low").artifact.plan
+
+
+def test_progress_never_stands_still_or_goes_back(steep: tuple[SVC, Any]) -> None:
+    """It moves while expansions are certified, which takes nearly all of the time."""
+    svc, X = steep
+    told: list[tuple[str, float]] = []
+    approxsvm.compile(svc, X, effort="low", progress=lambda step, share: told.append((step, share)))
+    planning = [share for step, share in told if step == "Planning"]
+    assert planning == sorted(planning)
+    assert planning[-1] == 1.0
+    assert len(planning) > 10
+    assert max(np.diff(planning[:-1])) < 0.15
+    assert [step for step, _ in told] == sorted((step for step, _ in told), reverse=True)
