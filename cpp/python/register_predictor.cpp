@@ -295,7 +295,8 @@ void register_predictor(py::module_& module) {
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false,
              py::arg("labels") = false, py::arg("values") = "promised", py::arg("row_error") = 0.0)
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("bounds") = false, py::arg("labels") = false, py::arg("values") = "promised", py::arg("row_error") = 0.0)
+             py::arg("bounds") = false, py::arg("labels") = false, py::arg("values") = "promised",
+             py::arg("row_error") = 0.0)
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

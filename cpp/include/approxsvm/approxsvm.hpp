@@ -17,9 +17,9 @@
 //     std::vector<float> rows = ...;                  // n_rows * model.n_features numbers
 //     std::vector<std::uint32_t> labels(n_rows);
 //     approxsvm::Evaluation out;
-//     out.labels = labels;                            // and out.values, out.bounds of n_rows * model.n_decisions numbers
-//     if (approxsvm::evaluate(*prepared, rows, out, workspace) != approxsvm::Status::ok) ...
-//     std::cout << approxsvm::label_at(model, labels[0]);
+//     out.labels = labels;                            // and out.values, out.bounds of n_rows * model.n_decisions
+//     numbers if (approxsvm::evaluate(*prepared, rows, out, workspace) != approxsvm::Status::ok) ... std::cout <<
+//     approxsvm::label_at(model, labels[0]);
 //
 // What is asked for decides what is computed. Labels alone cost least: the expansion proves most of them. Values of a
 // certified or exact artifact are the source model's own, by the exact engine in float64, unless a tolerance was asked

@@ -6,8 +6,9 @@
 //
 // A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
 // A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
-// tolerance, if values are wanted. Who wants exact ones gets them from the engine in float64. Rows that a stage leaves open are collected and go on to the next one together, a full block at a time;
-// each lane computes what it would compute alone, so results do not depend on who shares a block.
+// tolerance, if values are wanted. Who wants exact ones gets them from the engine in float64. Rows that a stage leaves
+// open are collected and go on to the next one together, a full block at a time; each lane computes what it would
+// compute alone, so results do not depend on who shares a block.
 #pragma once
 
 #include "artifact.hpp"
@@ -440,7 +441,7 @@ class Cascade {
     const double row_slack_;
     const double tolerance_;         // of values, where they are wanted
     const double engine_tolerance_;  // of what the engines themselves may err by
-    const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
+    const bool by_nonzeros_;         // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;
         std::int32_t* columns;

@@ -146,18 +146,20 @@ struct Span {
 // for the second. Python's decision_function of two classes follows scikit-learn, where positive means the greater
 // label: it has the other sign wherever the model's first label is the smaller one, as in every model of scikit-learn.
 struct Evaluation {
-    Span<double> values;         // decision values, (n_rows, n_decisions)
-    Span<double> bounds;         // |value - exact| never exceeds it, (n_rows, n_decisions)
-    Span<std::uint8_t> stages;   // which Stage answered, (n_rows,)
-    Span<std::uint32_t> labels;  // positions of the predicted labels, by votes, (n_rows,); 0 is a one-class model's inlier
+    Span<double> values;        // decision values, (n_rows, n_decisions)
+    Span<double> bounds;        // |value - exact| never exceeds it, (n_rows, n_decisions)
+    Span<std::uint8_t> stages;  // which Stage answered, (n_rows,)
+    Span<std::uint32_t>
+        labels;  // positions of the predicted labels, by votes, (n_rows,); 0 is a one-class model's inlier
 };
 
 // Which values and bounds a caller wants. It has no say in labels, which are always those of the exact model unless
 // the model is approximate; where they alone are asked for, the cheapest stage that proves a row's label answers it.
 enum class Values : std::uint8_t {
-    promised = 0,  // within the model's tolerance, if it has one; otherwise as `exact`. Approximate models: what they have
-    settled = 1,   // of the cheapest stage that settles label and tolerance: as close as the bound says, no closer
-    exact = 2      // by the engine in float64, or by the definition where that is not enough
+    promised =
+        0,  // within the model's tolerance, if it has one; otherwise as `exact`. Approximate models: what they have
+    settled = 1,  // of the cheapest stage that settles label and tolerance: as close as the bound says, no closer
+    exact = 2     // by the engine in float64, or by the definition where that is not enough
 };
 
 // How rows are to be evaluated.
