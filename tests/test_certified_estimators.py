@@ -173,7 +173,8 @@ def test_verify_takes_rows_in_pieces(many_rows, given):
     exact = reference.decision_function(model, (rows.toarray() if given is csr_array else rows).astype(float))[:, 0]
     told: list[float] = []
     result = approxsvm.verify(fast, model, rows, progress=told.append)
-    values, bounds = fast.decision_function(rows), fast.error_bound(rows)
+    values, bounds, _ = fast._evaluate(rows, bounds=True, values="settled")
+    values = -values  # oriented as decision_function
     assert result.n_rows == sum(result.rows_per_stage.values()) == 40_000
     assert result.label_differences == (fast.predict(rows) != np.where(exact > 0, 1, -1)).sum() > 1000
     assert result.bound_violations == 40_000
@@ -189,7 +190,7 @@ def test_quantiles_of_more_errors_than_are_kept(many_rows, monkeypatch):
     model, fast, X, exact = many_rows
     monkeypatch.setattr("approxsvm.audit._KEPT_ERRORS", 1000)
     result = approxsvm.verify(fast, model, X)
-    errors = np.abs(fast.decision_function(X) - exact)
+    errors = np.abs(fast._evaluate(X, values="settled") - exact)
     assert result.error_quantiles["100%"] == pytest.approx(errors.max())
     spread = errors[::64]
     for name in ("50%", "90%", "99%"):

@@ -42,7 +42,8 @@ class Predictor {
     Workspace make_workspace() const;
 
     // What `out` has room for, by as many stages as the model's mode allows and its promise needs. Rows are mapped
-    // already where the artifact asks for that; labels are by votes. request.n_rows_in_call is found out here. The numbers do not depend on n_threads.
+    // already where the artifact asks for that; labels are by votes. request.n_rows_in_call is found out here. The
+    // numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,

@@ -83,8 +83,8 @@ std::string evaluated(const ModelView& model, const void* prepared, dispatch::Ev
     std::vector<double> values(rows.n_rows * model.n_decisions), bounds(values.size());
     std::vector<std::uint8_t> stages(rows.n_rows, 255);
     std::uint64_t counts[n_stages] = {};
-    const Status status = function(prepared, rows, {rows.n_rows, Values::settled},
-                                   {values, bounds, stages, nullptr}, counts, workspace.data());
+    const Status status = function(prepared, rows, {rows.n_rows, Values::settled}, {values, bounds, stages, nullptr},
+                                   counts, workspace.data());
     const std::string complaint = complaint_about_labels(model, prepared, function, rows, workspace);
     if (!complaint.empty()) return complaint;
     if (model.n_decisions > 1) return status == Status::ok ? "" : message(status);

@@ -105,8 +105,9 @@ void check_bounds(Model& model, std::size_t n_rows, Values wanted, const std::st
         const std::vector<long double> exact = model.exact(rows.data() + i * d);
         for (std::size_t k = 0; k < n; ++k) {
             // Long double rounds, too.
-            const double slack = 0x1p-60 * static_cast<double>(d + model.view().n_sv) *
-                                 (model.view().decisions[k].sum_moduli + std::fabs(model.view().decisions[k].intercept));
+            const double slack =
+                0x1p-60 * static_cast<double>(d + model.view().n_sv) *
+                (model.view().decisions[k].sum_moduli + std::fabs(model.view().decisions[k].intercept));
             const double error = static_cast<double>(std::fabs(values[i * n + k] - exact[k]));
             check::expect(error <= bounds[i * n + k] + slack,
                           name + ": off by " + check::show(error) + ", bound " + check::show(bounds[i * n + k]));

@@ -174,9 +174,11 @@ Status decide(const Kernels& kernels, const ModelView& model, const DenseRows<Re
     const std::size_t n = n_rows_in_call > 0 ? n_rows_in_call : rows.n_rows;
     Status status;
     if constexpr (std::is_same_v<Real, float>) {
-        status = prepared.evaluate(kernels.evaluate_dense_f32, rows, n, {{exact.get(), rows.n_rows}, nullptr, nullptr, nullptr});
+        status = prepared.evaluate(kernels.evaluate_dense_f32, rows, n,
+                                   {{exact.get(), rows.n_rows}, nullptr, nullptr, nullptr});
     } else {
-        status = prepared.evaluate(kernels.evaluate_dense_f64, rows, n, {{exact.get(), rows.n_rows}, nullptr, nullptr, nullptr});
+        status = prepared.evaluate(kernels.evaluate_dense_f64, rows, n,
+                                   {{exact.get(), rows.n_rows}, nullptr, nullptr, nullptr});
     }
     values.assign(exact.get(), exact.get() + rows.n_rows);
     return status;

@@ -148,8 +148,7 @@ TEST(bounds_hold_in_every_mode_that_knows_the_exact_value) {
                                    check::show(error) + ", bound " + check::show(answers.bounds[i]));
                         if (values == Values::settled) continue;
                         expect(answers.stages[i] >= by_float64, *kernels, "a value was not asked of float64");
-                        expect(answers.bounds[i] <= 1e-10 * model.sum_moduli, *kernels,
-                               "an exact value is loose");
+                        expect(answers.bounds[i] <= 1e-10 * model.sum_moduli, *kernels, "an exact value is loose");
                     }
                 }
             }
