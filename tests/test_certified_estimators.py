@@ -174,7 +174,6 @@ def test_verify_takes_rows_in_pieces(many_rows, given):
     told: list[float] = []
     result = approxsvm.verify(fast, model, rows, progress=told.append)
     values, bounds, _ = fast._evaluate(rows, bounds=True, values="settled")
-    values = -values  # oriented as decision_function
     assert result.n_rows == sum(result.rows_per_stage.values()) == 40_000
     assert result.label_differences == (fast.predict(rows) != np.where(exact > 0, 1, -1)).sum() > 1000
     assert result.bound_violations == 40_000
