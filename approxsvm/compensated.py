@@ -59,8 +59,22 @@ def matmul(a: FloatArray, b: FloatArray, a_low: FloatArray | None = None) -> tup
         # |result - exact| <= u |result| + gamma_m^2 sum |a b|, once more for a_low; products may underflow.
         path = (n_terms + 4) * UNIT_ROUNDOFF
         error = 1.01 * (UNIT_ROUNDOFF * np.abs(result) + 2.0 * path**2 * moduli) + (n_terms + 1) * 2.0**-1070
-    known = np.isfinite(result) & (np.abs(a).max(initial=0.0) < _LARGEST) & (np.abs(b).max(initial=0.0) < _LARGEST)
-    return result, np.where(known, error, np.inf)
+    fits = (np.abs(a).max(axis=1, initial=0.0) < _LARGEST)[:, np.newaxis] & (np.abs(b).max(initial=0.0) < _LARGEST)
+    return result, np.where(np.isfinite(result) & fits, error, np.inf)
+
+
+def norms_above(rows: FloatArray) -> FloatArray:
+    """Not below the Euclidean norms of rows, shape (n_rows,); squares out of float64's range are taken of scaled rows."""
+    norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    extreme = np.flatnonzero(~((norms > 1e-140) & (norms < np.inf)))
+    if len(extreme):
+        part = rows[extreme]
+        exponents = np.frexp(np.abs(part).max(axis=1, initial=0.0))[1]
+        scaled = np.ldexp(part, -exponents[:, np.newaxis])
+        norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
+    # A last denormal unit, as roots of denormal squares are coarse.
+    above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT_ROUNDOFF) + (norms > 0) * 2.0**-1074
+    return above
 
 
 def _halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:

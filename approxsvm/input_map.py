@@ -11,8 +11,10 @@ parameters over the real numbers; `source_rounding` bounds how far the source's 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,8 @@ class Affine:
     def run(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
         """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out."""
         u = UNIT_ROUNDOFF
+        limited = self.low is not None or self.high is not None
+        before = (x.copy(), errors.copy()) if limited and errors is not None else None
         if self.subtract is not None:
             x -= self.subtract
             if errors is not None:
@@ -121,20 +125,36 @@ class Affine:
                 errors /= np.abs(self.divide)
                 errors += u * np.abs(x) + _TINY
         if self.relative_error is not None and errors is not None:
-            errors += self.relative_error * np.abs(x)
+            errors += self.relative_error * (np.abs(x) + errors)
         if self.add is not None:
             x += self.add
             if errors is not None:
                 errors += u * np.abs(x)
         if errors is not None:
             errors *= _UP
-        if self.low is not None or self.high is not None:
+        if limited:
             low = -np.inf if self.low is None else self.low
             high = np.inf if self.high is None else self.high
             if errors is not None:  # beyond a limit on either side of which nothing changes
                 errors[(x - errors > high) | (x + errors < low)] = 0.0
+            overflown = np.argwhere(np.isinf(x)) if before is not None else ()
             np.clip(x, low, high, out=x)
+            for row, j in overflown:
+                errors[row, j] = self._limited_error(int(j), before[0][row, j], before[1][row, j], x[row, j])
         return x, errors
+
+    def _limited_error(self, j: int, x: float, error: float, limited: float) -> float:
+        """What a feature that has overflown on its way to its limit is off by, in rational arithmetic."""
+        if not (np.isfinite(x) and np.isfinite(error) and np.isfinite(limited)):
+            return np.inf
+        ends = []
+        for end in (Fraction(x) - Fraction(error), Fraction(x) + Fraction(error)):
+            for name, operation in _OPERATIONS.items():
+                values = getattr(self, name)
+                if values is not None:
+                    end = operation(end, Fraction(float(values[j])))
+            ends.append(abs(end - Fraction(limited)))
+        return 0.0 if max(ends) == 0 else np.inf
 
     run_exactly = run
     run_as_source = run
@@ -150,6 +170,14 @@ class Affine:
 
 
 AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name != "n_features")
+_OPERATIONS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "add": operator.add,
+    "low": max,
+    "high": min,
+}
 _NEUTRAL = {
     "subtract": 0.0,
     "multiply": 1.0,
@@ -243,12 +271,15 @@ class Projection:
 
     def run_exactly(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
         """As `run`, rounded once: slow, for the few rows that need it."""
+        plainly, plain_errors = self.run(x, np.zeros_like(x) if errors is None else errors)
         high, low = compensated.two_sum(x, np.broadcast_to(-self.center, x.shape))
         product, error = compensated.matmul(high, self.matrix, low)
         projected = product + self.bias
-        if errors is None:
-            return projected, None
-        return projected, (errors @ np.abs(self.matrix) + error + self._bias_errors(projected)) * _UP
+        inherited = 0.0 if errors is None else errors @ np.abs(self.matrix)
+        exact_errors = (inherited + error + self._bias_errors(projected)) * _UP
+        known = np.isfinite(exact_errors) & np.isfinite(projected)  # halves of huge numbers overflow
+        projected = np.where(known, projected, plainly)
+        return projected, None if errors is None else np.where(known, exact_errors, plain_errors)
 
     def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
         """As `run`, with the errors of a source that computes x @ matrix - center @ matrix."""
@@ -260,8 +291,8 @@ class Projection:
         return projected, (grown + self._bias_errors(projected)) * _UP
 
     def _bias_errors(self, projected: FloatArray) -> FloatArray:
-        result: FloatArray = self.bias_error + 2 * UNIT_ROUNDOFF * (np.abs(self.bias) + np.abs(projected)) + _TINY
-        return result
+        rounded: FloatArray = 2 * UNIT_ROUNDOFF * (np.abs(self.bias) + np.abs(projected))
+        return self.bias_error + rounded + (self.n_features + 2) * _TINY
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """The shortest inputs, seen from the center, that give about `y`."""
@@ -425,8 +456,17 @@ class InputMap:
         return self._run(rows, lambda stage, x, errors: stage.run(x, errors))
 
     def source_rounding(self, rows: Any) -> FloatArray:
-        """How far the source's own float64 arithmetic may be from the real-number function, shape (n_rows,)."""
-        return self._run(rows, lambda stage, x, errors: stage.run_as_source(x, errors))[1]
+        """How far the source's own float64 arithmetic may be from the real-number function, shape (n_rows,).
+
+        Both begin at the source's own rows before the first projection, which are ours bit for bit.
+        """
+        first = next((stage for stage in self.stages if isinstance(stage, Projection)), None)
+        if first is None:
+            return np.zeros(rows.shape[0])
+        before = self.stages.index(first)
+        front = replace(self, stages=self.stages[:before])
+        behind = InputMap(front.n_features, np.arange(front.n_features), self.stages[before:])
+        return behind._run(front.apply(rows), lambda stage, x, errors: stage.run_as_source(x, errors))[1]
 
     def preimage(self, mapped: FloatArray) -> FloatArray:
         """Raw rows that are mapped to about `mapped`: what raw rows look like where nobody has shown any.
@@ -467,8 +507,7 @@ class InputMap:
                 for stage in self.stages:
                     x, errors = run(stage, x, errors)
                 if errors is not None and self.stages:
-                    # 2^-500: squares that underflow.
-                    distances[piece] = np.sqrt(np.einsum("ij,ij->i", errors, errors)) * _UP + 2.0**-500
+                    distances[piece] = compensated.norms_above(errors)
             mapped[piece] = x
         self._check_mapped(rows, mapped)
         distances[~np.isfinite(distances)] = np.inf

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.compensated import norms_above
 from approxsvm.errors import InputError
 from approxsvm.heads import winner
 from approxsvm.kernel_model import FloatArray
 from approxsvm.quadratic_model import UNIT_ROUNDOFF, QuadraticModel
-from approxsvm.rows import check_finite, chunks
+from approxsvm.rows import check_finite, chunks, of_the_whole
 
 N_STAGES, _FORM, _DEFINITION = 6, 0, 5
 
@@ -29,17 +30,20 @@ class QuadraticPredictor:
     Parameters
     ----------
     model : QuadraticModel
+    tolerance : float
+        What values have to be within of the exact ones.
     """
 
     exact_count = 0  # no row skips a stage
 
-    def __init__(self, model: QuadraticModel) -> None:
+    def __init__(self, model: QuadraticModel, tolerance: float = np.inf) -> None:
         self.model = model
+        self._tolerance = tolerance
         self.counts = [0] * N_STAGES
-        self._linear_norms = np.linalg.norm(model.linear, axis=1)
+        self._linear_norms = norms_above(model.linear)
         self._quadratic_norms = np.zeros(model.n_decisions)
         if model.quadratic is not None:
-            self._quadratic_norms = np.linalg.norm(model.quadratic, axis=(1, 2))
+            self._quadratic_norms = norms_above(model.quadratic.reshape(model.n_decisions, -1))
 
     def dense(
         self,
@@ -54,6 +58,12 @@ class QuadraticPredictor:
         found, errors, stages = self._all_rows(rows, row_errors)
         for stage, count in enumerate(np.bincount(stages, minlength=N_STAGES)):
             self.counts[stage] += int(count)
+        if not labels and (errors > self._tolerance).any():
+            row = int(np.argmax(errors.max(axis=1)))
+            raise InputError(
+                f"row {row}: its value is certain to {errors[row].max():.3g} in float64, and not to the tolerance of "
+                f"{self._tolerance:.3g}"
+            )
         if labels:
             return winner(found).astype(np.uint32)
         if self.model.n_decisions == 1:
@@ -96,7 +106,10 @@ class QuadraticPredictor:
         moved = np.zeros(n_rows) if row_errors is None else row_errors
         for part in chunks(n_rows, model.n_features):
             block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
-            check_finite(block)
+            try:
+                check_finite(block)
+            except InputError as error:
+                raise of_the_whole(error, part.start) from None
             z = np.ascontiguousarray(block, dtype=np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
                 values[part], bounds[part] = model.decision_function(z), self._bounds(z, moved[part])
@@ -107,7 +120,7 @@ class QuadraticPredictor:
 
     def _bounds(self, z: FloatArray, row_errors: FloatArray) -> FloatArray:
         model, d = self.model, self.model.n_features
-        norms = _norms(z)[:, np.newaxis]
+        norms = norms_above(z)[:, np.newaxis] + row_errors[:, np.newaxis]  # those of rows over the real numbers, too
         squares = 0.0 if model.quadratic is None else norms**2  # 0 times their infinity would be no number
         total = np.abs(model.constant) + self._linear_norms * norms + self._quadratic_norms * squares
         path = 1.01 * (2 * d + 8) * UNIT_ROUNDOFF
@@ -138,8 +151,8 @@ class QuadraticPredictor:
         vectors = machine.dense_support_vectors(0, machine.n_sv)
         products = np.array([np.dot(x, z) for x in vectors])
         powers = (kernel.gamma * products + kernel.coef0) ** kernel.degree
-        norm = _norms(z[np.newaxis])
-        moduli = abs(kernel.gamma) * _norms(vectors) * norm + abs(kernel.coef0)
+        norm = norms_above(z[np.newaxis])
+        moduli = abs(kernel.gamma) * norms_above(vectors) * norm + abs(kernel.coef0)
         values, bounds = np.empty((2, machine.n_decisions))
         moved = self._moved(norm[:, np.newaxis], row_error[:, np.newaxis])[0] + machine.value_error
         for k in range(machine.n_decisions):
@@ -151,19 +164,6 @@ class QuadraticPredictor:
             total = float(np.abs(a) @ moduli**kernel.degree) + abs(machine.intercept[k])
             bounds[k] = 1.01 * (machine.n_sv + 3 * len(z) + 16) * UNIT_ROUNDOFF * total * (1 + 1e-9) + moved[k] * 1.01
         return values, bounds
-
-
-def _norms(rows: FloatArray) -> FloatArray:
-    """Not below the Euclidean norms, shape (n_rows,); squares that leave float64's range are taken of scaled rows."""
-    norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    extreme = np.flatnonzero(~((norms > 1e-140) & (norms < np.inf)))
-    if len(extreme):
-        part = rows[extreme]
-        exponents = np.frexp(np.abs(part).max(axis=1, initial=0.0))[1]
-        scaled = np.ldexp(part, -exponents[:, np.newaxis])
-        norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
-    above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT_ROUNDOFF)
-    return above
 
 
 def _check_range(values: FloatArray, first_row: int) -> None:
