@@ -65,7 +65,7 @@ HEADER_FIELDS: Final = (
     ("center_kind", "I"),
     ("label_kind", "I"),
     ("label_dtype", "16s"),
-    ("reserved_0", "I"),
+    ("tolerance_asked", "I"),
     ("source", "32s"),
     ("n_raw_features", "Q"),
     ("reserved_1", "Q"),
@@ -303,6 +303,11 @@ class Artifact(SealedBytes):
         """Intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
 
+    @property
+    def asked_tolerance(self) -> float:
+        """The tolerance that somebody asked for; infinite where none was, or the compiler chose it."""
+        return float(self.header["tolerance"]) if self.header["tolerance_asked"] else math.inf
+
     def feels_error(self, mapped: npt.NDArray[np.float64], errors: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which mapped rows are so far from what is meant that a label, or a value's tolerance, may depend on it.
 
@@ -357,7 +362,14 @@ def _read_header(data: bytes) -> dict[str, Any]:
     checksum = zlib.crc32(data[CHECKSUM_OFFSET + 4 :], zlib.crc32(bytes(4), zlib.crc32(data[:CHECKSUM_OFFSET])))
     if checksum != header["checksum"]:
         raise ArtifactError(f"the checksum is {checksum:08x}, but the header says {header['checksum']:08x}")
-    for name, highest in (("task", 2), ("mode", 2), ("label_kind", 3), ("first_index", 1), ("center_kind", 1)):
+    for name, highest in (
+        ("task", 2),
+        ("mode", 2),
+        ("label_kind", 3),
+        ("first_index", 1),
+        ("center_kind", 1),
+        ("tolerance_asked", 1),
+    ):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
     if header["n_labels"] > MAX_LABELS:
@@ -380,7 +392,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
     for name in ("n_features", "n_raw_features"):
         if not 1 <= header[name] <= MAX_FEATURES:
             raise ArtifactError(f"{name} is {header[name]}, but must be 1 to {MAX_FEATURES}")
-    if header["reserved_0"] != 0 or header["reserved_1"] != 0:
+    if header["reserved_1"] != 0:
         raise ArtifactError("reserved header bytes are not zero")
     for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
         if not header[name] >= 0.0 or (name == "gamma" and header[name] == np.inf):

@@ -122,6 +122,7 @@ def build(
     expanded: Expanded | None = None,
     *,
     tolerance: float = np.inf,
+    tolerance_asked: bool = False,
     plan: str = "",
 ) -> Artifact:
     """Lay out a compiled model.
@@ -137,6 +138,8 @@ def build(
         Left out in mode "exact".
     tolerance : float
         Of values; infinite when only labels count.
+    tolerance_asked : bool
+        Whether a row that misses it is to be refused.
     plan : str
         Why it was done like this, in a sentence.
 
@@ -146,7 +149,7 @@ def build(
         gamma, the coefficients or the labels are beyond what the format holds.
     """
     assert (expanded is None) == (mode == "exact")
-    header = _header(model, mode, frame, tolerance)
+    header = _header(model, mode, frame, tolerance, tolerance_asked)
     decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
@@ -193,7 +196,7 @@ def _power_of_two_above(largest: float) -> float:
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
 
 
-def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> dict[str, Any]:
+def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     return {
@@ -208,7 +211,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float) -> d
         "gamma": model.gamma,
         "label_kind": label_kind,
         "label_dtype": label_dtype,
-        "reserved_0": 0,
+        "tolerance_asked": int(tolerance_asked),
         "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
         "n_raw_features": model.n_raw_features,
         "reserved_1": 0,

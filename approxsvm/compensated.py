@@ -64,7 +64,7 @@ def matmul(a: FloatArray, b: FloatArray, a_low: FloatArray | None = None) -> tup
 
 
 def norms_above(rows: FloatArray) -> FloatArray:
-    """Not below the Euclidean norms of rows, shape (n_rows,); squares out of float64's range are taken of scaled rows."""
+    """Not below the Euclidean norms of rows, shape (n_rows,); squares beyond float64 are taken of scaled rows."""
     norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     extreme = np.flatnonzero(~((norms > 1e-140) & (norms < np.inf)))
     if len(extreme):

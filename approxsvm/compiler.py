@@ -141,11 +141,10 @@ def compile(
     def compile_one(one: KernelModel | QuadraticModel) -> ensemble_artifact.Member:
         _check_labels(one)
         if isinstance(one, QuadraticModel):
-            return quadratic_artifact.pack(one, mode)
+            return quadratic_artifact.pack(one, mode, tolerance)
         assembly.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
-        mapped, row_error = _mapped(one, rows)
         with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
-            return _build(one, mapped, mode, center, tolerance, limits, progress or _ignore, row_error)
+            return _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
 
     artifact: Any
     if isinstance(source, Ensemble):
@@ -203,12 +202,11 @@ def _build(
     tolerance: float | None,
     limits: planner.Limits,
     progress: Progress,
-    row_error: float,
 ) -> Artifact:
     center = taylor.choose_center(model, choice)
     frame = assembly.Frame(center, choice, *taylor.sv_norms(model, center))
-    least = least_tolerance(model, row_error)
-    promise = _promise(model, mode, tolerance, least)
+    promise = _promise(model, mode, tolerance, rows)
+    rows = _mapped(model, rows)
     plan = planner.Plan(None, "")
     # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
     bare = replace(model, input_map=None, heads=Heads(), feature_names=None)
@@ -217,10 +215,12 @@ def _build(
     expanded = None
     if plan.candidate is None:
         mode = "exact"
-        promise = max(promise, least)
+        promise = max(promise, least_tolerance(model))
     else:
         expanded = planner.build_expanded(bare, plan.candidate, mode, partial(progress, "Expanding"))
-    return assembly.build(model, mode, frame, expanded, tolerance=promise, plan=plan.reason)
+    return assembly.build(
+        model, mode, frame, expanded, tolerance=promise, tolerance_asked=tolerance is not None, plan=plan.reason
+    )
 
 
 def _check_size(data: bytes, limits: planner.Limits) -> None:
@@ -228,28 +228,32 @@ def _check_size(data: bytes, limits: planner.Limits) -> None:
         raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
 
 
-def _mapped(model: KernelModel, rows: Any) -> tuple[Any, float]:
-    """Sample rows as the kernel sees them, and how far float64 may have them from what is meant.
+def _mapped(model: KernelModel | QuadraticModel, rows: Any) -> Any:
+    return rows if rows is None or model.input_map is None else model.input_map.apply(rows)
+
+
+def _typical_row_error(model: KernelModel, rows: Any) -> float:
+    """How far float64 may have half of the sample rows from what is meant.
 
     Where there are no rows, those that are mapped to support vectors stand in for them.
     """
     if model.input_map is None:
-        return rows, 0.0
+        return 0.0
     if rows is None:
-        typical = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
-        typical = typical[np.isfinite(typical).all(axis=1)]
-        return None, float(model.input_map.mapped_with_errors(typical, exactly=True)[1].max(initial=0.0))
+        rows = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
+        rows = rows[np.isfinite(rows).all(axis=1)]
     some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
-    return model.input_map.apply(rows), float(
-        model.input_map.mapped_with_errors(some, exactly=True)[1].max(initial=0.0)
-    )
+    return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0
 
 
-def _promise(model: KernelModel, mode: Mode, tolerance: float | None, least: float) -> float:
+def _promise(model: KernelModel, mode: Mode, tolerance: float | None, rows: Any) -> float:
     """What was asked for, else labels alone, or a share of the range of a regression's values."""
     if tolerance is not None:
-        _check_tolerance(tolerance, least, model.input_map is not None)
+        _check_tolerance(
+            tolerance, least_tolerance(model, _typical_row_error(model, rows)), model.input_map is not None
+        )
         return float(tolerance)
+    least = least_tolerance(model)
     if model.task != "regression" or mode == "approximate":
         return np.inf
     return least if mode == "exact" else max(DEFAULT_SHARE_OF_RANGE * value_range(model), least)

@@ -127,7 +127,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     def _make_predictor(self) -> Any:
         if isinstance(self.artifact, QuadraticArtifact):
-            return QuadraticPredictor(self.artifact.model)
+            return QuadraticPredictor(self.artifact.model, self.artifact.asked_tolerance)
         return _native.Predictor(self.artifact.data)
 
     def _rows(self, X: Any) -> Any:
@@ -195,7 +195,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Where the error of a row's map could decide its label, or use up the tolerance, projections are summed again as
         if in twice the precision. Should even that leave a value out of its tolerance, there is no right answer.
         """
-        input_map, tolerance = self.artifact.input_map, float(self.artifact.header["tolerance"])
+        input_map, tolerance = self.artifact.input_map, self.artifact.asked_tolerance
         check_finite(rows)
         mapped, errors = input_map.mapped_with_errors(rows)
         if input_map.has_projection:
@@ -305,6 +305,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         """
         header = self.artifact.header
         rows = self._rows(X)
+        check_finite(rows)
         if self.artifact.input_map is not None:
             rows = self.artifact.input_map.apply(rows)
         norms = row_norms(rows, self.artifact.center)

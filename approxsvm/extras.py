@@ -54,7 +54,7 @@ def unpack_heads(content: bytes, task: str, n_classes: int) -> Heads:
         if not isinstance(heads, Heads):
             raise ValueError(f"it describes a {type(heads).__name__}")
         heads.check(task, n_classes)
-    except (ValueError, TypeError, KeyError, RecursionError, ApproxSVMError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ApproxSVMError) as error:
         raise ArtifactError(f"section heads cannot be read: {error}") from None
     return heads
 

@@ -137,10 +137,11 @@ class Affine:
             high = np.inf if self.high is None else self.high
             if errors is not None:  # beyond a limit on either side of which nothing changes
                 errors[(x - errors > high) | (x + errors < low)] = 0.0
-            overflown = np.argwhere(np.isinf(x)) if before is not None else ()
+            overflown = np.isinf(x)
             np.clip(x, low, high, out=x)
-            for row, j in overflown:
-                errors[row, j] = self._limited_error(int(j), before[0][row, j], before[1][row, j], x[row, j])
+            if before is not None and errors is not None:
+                for row, j in np.argwhere(overflown):
+                    errors[row, j] = self._limited_error(int(j), before[0][row, j], before[1][row, j], x[row, j])
         return x, errors
 
     def _limited_error(self, j: int, x: float, error: float, limited: float) -> float:
@@ -271,12 +272,13 @@ class Projection:
 
     def run_exactly(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
         """As `run`, rounded once: slow, for the few rows that need it."""
-        plainly, plain_errors = self.run(x, np.zeros_like(x) if errors is None else errors)
+        carried = np.zeros_like(x) if errors is None else errors
+        plainly, plain_errors = self.run(x, carried)
+        assert plain_errors is not None
         high, low = compensated.two_sum(x, np.broadcast_to(-self.center, x.shape))
         product, error = compensated.matmul(high, self.matrix, low)
         projected = product + self.bias
-        inherited = 0.0 if errors is None else errors @ np.abs(self.matrix)
-        exact_errors = (inherited + error + self._bias_errors(projected)) * _UP
+        exact_errors = (carried @ np.abs(self.matrix) + error + self._bias_errors(projected)) * _UP
         known = np.isfinite(exact_errors) & np.isfinite(projected)  # halves of huge numbers overflow
         projected = np.where(known, projected, plainly)
         return projected, None if errors is None else np.where(known, exact_errors, plain_errors)

@@ -40,13 +40,16 @@ class QuadraticArtifact(SealedBytes):
         try:
             self.mode: Mode = "approximate" if about["mode"] == "approximate" else "certified"
             self.model = _model(about, arrays)
+            tolerance = np.inf if about["tolerance"] is None else float(about["tolerance"])
+            if not tolerance > 0.0:
+                raise ArtifactError(f"the tolerance is {tolerance}, but must be positive")
         except ArtifactError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ApproxSVMError) as error:
             raise ArtifactError(f"the quadratic model cannot be read: {type(error).__name__}: {error}") from None
         machine = self.model.machine
         self.header: dict[str, Any] = {
-            "tolerance": np.inf,
+            "tolerance": tolerance,
             "degree": 1 if self.model.quadratic is None else 2,
             "n_support_vectors": 0 if machine is None else machine.n_sv,
             "center_kind": 0,
@@ -115,6 +118,11 @@ class QuadraticArtifact(SealedBytes):
         """The origin."""
         return np.zeros(self.n_features, np.float32)
 
+    @property
+    def asked_tolerance(self) -> float:
+        """The tolerance that somebody asked for; infinite where none was."""
+        return float(self.header["tolerance"])
+
     def feels_error(self, mapped: npt.NDArray[np.float64], errors: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which mapped rows are so far from what is meant, relative to their norm, that a label may depend on it."""
         return np.asarray(errors > 0.1 * NEAR_TIE * np.linalg.norm(mapped, axis=1))
@@ -124,8 +132,11 @@ class QuadraticArtifact(SealedBytes):
         return {"intercept": self._intercept}
 
 
-def pack(model: QuadraticModel, mode: Mode) -> QuadraticArtifact:
-    """Bring a model into bytes; in mode "approximate" without its support vectors."""
+def pack(model: QuadraticModel, mode: Mode, tolerance: float | None = None) -> QuadraticArtifact:
+    """Bring a model into bytes; in mode "approximate" without its support vectors.
+
+    Values that float64 cannot be sure to have within a tolerance that is given are refused, row by row.
+    """
     machine = None if mode == "approximate" else model.machine
     intercept = model.constant if model.machine is None else model.machine.intercept
     arrays: container.Arrays = {"constant": model.constant, "linear": model.linear, "intercept": intercept}
@@ -142,6 +153,7 @@ def pack(model: QuadraticModel, mode: Mode) -> QuadraticArtifact:
         "source": model.source,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "first_index": model.first_index,
+        "tolerance": None if tolerance is None else float(tolerance),
         "heads": extras.pack_heads(model.heads).decode(),
     }
     if machine is not None:

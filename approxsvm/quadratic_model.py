@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
 from approxsvm.heads import Heads
 from approxsvm.input_map import InputMap
@@ -208,38 +209,39 @@ def from_support_vectors(machine: KernelModel, *, degree: int, gamma: float, coe
     if degree not in (1, 2):
         raise ModelFormatError(f"degree is {degree}, but must be 1 or 2")
     d, n_decisions = machine.n_features, machine.n_decisions
-    powers = (coef0**2, 2 * gamma * coef0, gamma**2) if degree == 2 else (coef0, gamma, 0.0)
+    scale = 2.0 * coef0 if degree == 2 else 1.0  # of the linear term
     constant, linear = machine.intercept.copy(), np.zeros((n_decisions, d))
     quadratic = np.zeros((n_decisions, d, d)) if degree == 2 else None
-    moduli = np.zeros((3, n_decisions))  # sums of |a_i|, |a_i| ||x_i||, |a_i| ||x_i||^2
+    moduli = np.zeros((3, n_decisions))  # sums of |a_i|, |a_i| ||gamma x_i||, |a_i| ||gamma x_i||^2
     all_coefficients = [machine.coefficients(k) for k in range(n_decisions)]
-    for first in range(0, machine.n_sv, _BLOCK_ROWS):
-        last = min(first + _BLOCK_ROWS, machine.n_sv)
-        block = machine.dense_support_vectors(first, last)
-        norms = np.linalg.norm(block, axis=1)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # what overflows is refused with the model
+        power = np.float64(coef0) ** degree
+        for first in range(0, machine.n_sv, _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, machine.n_sv)
+            # gamma goes with the vectors: its square may be beyond float64 where products of these are not.
+            block = gamma * machine.dense_support_vectors(first, last)
+            norms = norms_above(block)
+            for k in range(n_decisions):
+                a = all_coefficients[k][first:last]
+                linear[k] += a @ block
+                if quadratic is not None:
+                    quadratic[k] += block.T @ (a[:, np.newaxis] * block)
+                moduli[:, k] += [np.abs(a).sum(), np.abs(a) @ norms, np.abs(a) @ norms**2]
         for k in range(n_decisions):
-            a = all_coefficients[k][first:last]
-            linear[k] += a @ block
-            if quadratic is not None:
-                quadratic[k] += block.T @ (a[:, np.newaxis] * block)
-            moduli[:, k] += [np.abs(a).sum(), np.abs(a) @ norms, np.abs(a) @ norms**2]
-    for k in range(n_decisions):
-        constant[k] += powers[0] * all_coefficients[k].sum()
+            constant[k] += power * all_coefficients[k].sum()
+        linear *= scale
     if quadratic is not None:
-        quadratic *= powers[2]
         quadratic = (quadratic + quadratic.transpose(0, 2, 1)) / 2
-    path = 1.01 * (machine.n_sv + 12) * UNIT_ROUNDOFF
+    path = 1.01 * (machine.n_sv + 20) * UNIT_ROUNDOFF
     return QuadraticModel(
         task=machine.task,
         constant=constant,
-        linear=linear * powers[1],
+        linear=linear,
         quadratic=quadratic,
         labels=machine.labels,
-        constant_error=path * (abs(powers[0]) * moduli[0] + np.abs(machine.intercept))
-        + machine.value_error
-        + 2.0**-1000,
-        linear_error=path * abs(powers[1]) * moduli[1] + 2.0**-1000,
-        quadratic_error=path * abs(powers[2]) * moduli[2] + 2.0**-1000,
+        constant_error=path * (abs(power) * moduli[0] + np.abs(machine.intercept)) + machine.value_error + 2.0**-1000,
+        linear_error=path * abs(scale) * moduli[1] + 2.0**-1000,
+        quadratic_error=path * moduli[2] + 2.0**-1000,
         source=machine.source,
         feature_names=machine.feature_names,
         first_index=machine.first_index,

@@ -304,7 +304,7 @@ def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
         sum_moduli = max(float(np.abs(model.coefficients(k)).sum()) for k in range(model.n_decisions))
     path = model.n_sv + model.n_features + 20
     rounding = 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max())
-    moved = sum_moduli * math.sqrt(2.0 * model.gamma / math.e) * row_error
+    moved = sum_moduli * min(1.0, math.sqrt(2.0 * model.gamma / math.e) * row_error)
     return rounding + 2.0 * (float(model.value_error.max()) + moved) + 2.0**-1000
 
 

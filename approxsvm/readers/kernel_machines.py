@@ -66,15 +66,17 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
     deviation, mean = (_fraction(np.ravel(v)[0]) for v in (estimator._y_train_std, estimator._y_train_mean))
     exact_coef = [deviation * terms.rbf * a for a in alpha]
     exact_intercept = mean + deviation * terms.constant * sum(alpha, Fraction(0))
-    dual_coef, intercept = np.array([float(a) for a in exact_coef]), float(exact_intercept)
+    dual_coef, intercept = np.array([rounded_float(a) for a in exact_coef]), rounded_float(exact_intercept)
     rounded = sum((abs(a - Fraction(b)) for a, b in zip(exact_coef, dual_coef.tolist(), strict=True)), Fraction(0))
     rounded += abs(exact_intercept - Fraction(intercept))
     lengths = np.ravel(np.asarray(terms.length_scale, dtype=np.float64))
     names = feature_names(estimator)
     input_map, gamma = None, 0.5
     if len(lengths) == 1:
-        gamma = 0.5 / float(lengths[0]) ** 2
-        # Two roundings of gamma, and t exp(-t) <= 1/e.
+        gamma = rounded_float(Fraction(1, 2) / _fraction(lengths[0]) ** 2) if lengths[0] else math.inf
+        if not 2.0**-200 <= gamma <= 2.0**200:
+            raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
+        # The rounding of gamma, and t exp(-t) <= 1/e.
         kernel_errors = np.full(len(rows), 2.01 * UNIT_ROUNDOFF / math.e)
     else:
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)
@@ -89,7 +91,7 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
         source="sklearn GaussianProcess",
         feature_names=names,
         input_map=input_map,
-        value_error=np.array([float(rounded) + float(np.abs(dual_coef) @ kernel_errors)]) * _UP + 2.0**-1060,
+        value_error=np.array([rounded_float(rounded) + float(np.abs(dual_coef) @ kernel_errors)]) * _UP + 2.0**-1060,
     )
 
 
@@ -129,8 +131,8 @@ def restored(model: KernelModel | QuadraticModel, factor: Fraction, shift: Fract
     """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
     if isinstance(model, KernelModel):
         return restored_machine(model, factor, shift)
-    f = float(factor)
-    constant = np.array([float(_fraction(c) * factor + shift) for c in model.constant])
+    f = _factor(factor)
+    constant = np.array([rounded_float(_fraction(c) * factor + shift) for c in model.constant])
     linear, quadratic = model.linear * f, None if model.quadratic is None else model.quadratic * f
     quadratic_norms = 0.0 if quadratic is None else np.linalg.norm(quadratic, axis=(1, 2))
     grown = {
@@ -150,9 +152,9 @@ def restored(model: KernelModel | QuadraticModel, factor: Fraction, shift: Fract
 
 def restored_machine(model: KernelModel, factor: Fraction, shift: Fraction) -> KernelModel:
     """As `restored`."""
-    f = float(factor)
+    f = _factor(factor)
     dual_coef = model.dual_coef * f
-    intercept = np.array([float(_fraction(b) * factor + shift) for b in model.intercept])
+    intercept = np.array([rounded_float(_fraction(b) * factor + shift) for b in model.intercept])
     error = model.value_error * abs(f) + _ROUNDED * (np.abs(dual_coef).sum() + np.abs(intercept)) + 2.0**-1060
     return replace(model, dual_coef=dual_coef, intercept=intercept, value_error=error * _UP)
 
@@ -199,6 +201,27 @@ def _one_target(coefficients: Any, name: str) -> FloatArray:
     if values.ndim > 1 and values.shape[1] != 1:
         raise UnsupportedModelError(f"this {name} has {values.shape[1]} targets, only one can be compiled")
     return values.ravel()
+
+
+def _factor(exact: Fraction) -> float:
+    f = rounded_float(exact)
+    if not 2.0**-900 <= abs(f) <= 2.0**900:
+        raise UnsupportedModelError(f"the target is scaled by {f:.6g}, which leaves float64 no room")
+    return f
+
+
+def rounded_float(exact: Fraction) -> float:
+    """The nearest float64.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is beyond float64.
+    """
+    try:
+        return float(exact)
+    except OverflowError:
+        raise UnsupportedModelError("a number of the model is beyond the range of float64") from None
 
 
 def _fraction(number: Any) -> Fraction:

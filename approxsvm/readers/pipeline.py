@@ -32,9 +32,8 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     steps = _flat(pipeline)
     if not steps or _is_nothing(steps[-1][1]):
         raise UnsupportedModelError("the last step of this pipeline is not an estimator")
+    steps = flat_steps(pipeline)
     final_name, final = steps.pop()
-    while steps and _is_nothing(steps[-1][1]):
-        steps.pop()
     linear = sklearn_class(final)
     if steps and sklearn_class(steps[-1][1]) == "Nystroem" and linear in linear_models.NAMES:
         model: Model = kernel_machines.read_nystroem(steps.pop()[1], final, linear)
@@ -43,7 +42,6 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
             model = read(final)
         except UnsupportedModelError as error:
             raise UnsupportedModelError(f"step {final_name!r} of the pipeline: {error}") from None
-    steps = [(name, step) for name, step in steps if not _is_nothing(step)]
     if not steps:
         return model
     # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
@@ -98,6 +96,11 @@ def sklearn_class(estimator: Any) -> str:
         if base.__module__.startswith("sklearn.") and not base.__name__.endswith("Mixin"):
             return base.__name__
     return ""
+
+
+def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps that do something, those of inner pipelines in their place."""
+    return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:

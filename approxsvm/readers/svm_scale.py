@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from approxsvm.artifact import MAX_FEATURES
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.heads import Heads, LaplaceNoise
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import KernelModel
 from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
-from approxsvm.readers.kernel_machines import restored_machine
+from approxsvm.readers.kernel_machines import restored_machine, rounded_float
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,19 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
     lower, upper = numbers(2)
     if not upper > lower:
         raise DataFormatError(f"{name}, line {at}: the upper limit {upper} is not above the lower limit {lower}")
+    if not np.isfinite(upper - lower):
+        raise DataFormatError(f"{name}, line {at}: from {lower} to {upper} is beyond the range of float64")
     features: dict[int, tuple[float, float]] = {}
     while at < len(lines):
         index, least, greatest = numbers(3)
-        if index != int(index) or index < 0 or int(index) in features:
-            raise DataFormatError(f"{name}, line {at}: {lines[at - 1][0]} is not a new feature index")
+        if index != int(index) or not 0 <= index <= MAX_FEATURES or int(index) in features:
+            raise DataFormatError(
+                f"{name}, line {at}: {lines[at - 1][0]} is not a new feature index, from 0 to {MAX_FEATURES}"
+            )
         if least > greatest:
             raise DataFormatError(f"{name}, line {at}: the least value {least} is above the greatest {greatest}")
+        if not np.isfinite(greatest - least):
+            raise DataFormatError(f"{name}, line {at}: from {least} to {greatest} is beyond the range of float64")
         if least < greatest:
             features[int(index)] = (least, greatest)
     return ScaleRange(lower, upper, features, target)
@@ -191,7 +198,7 @@ def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bo
         model = restored_machine(model, exact, Fraction(y_min) - Fraction(y_lower) * exact)
         noise = model.heads.probability
         if isinstance(noise, LaplaceNoise):
-            changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * float(exact)))
+            changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * rounded_float(exact)))
     return replace(model, **changes)
 
 

@@ -577,11 +577,16 @@ TEST(source_is_for_people_only) {
 }
 
 TEST(must_reserved) {
-    for (std::size_t offset = 140; offset < 192; offset += offset == 143 ? 41 : 1) {
+    for (std::size_t offset = 184; offset < 192; ++offset) {
         for (const unsigned wrong : {1u, 0x80u, 255u}) {
             CHECK_EQ(with(offset, static_cast<std::uint8_t>(wrong)), Status::bad_header);
         }
     }
+}
+
+TEST(must_tolerance_asked) {
+    for (const std::uint32_t asked : {2u, 256u, ~0u}) CHECK_EQ(with(140, asked), Status::bad_header);
+    for (const std::uint32_t asked : {0u, 1u}) CHECK_EQ(with(140, asked), Status::ok);
 }
 
 TEST(must_n_raw_features) {

@@ -224,7 +224,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     if (model.n_labels > max_n_labels || n_decisions != n_decisions_of(model.n_labels)) return Status::bad_header;
     const std::uint64_t n_raw_features = read_at<std::uint64_t>(bytes, 176);
     if (n_raw_features < 1 || n_raw_features > max_n_features) return Status::bad_header;
-    if (n_features < 1 || n_features > max_n_features || !all_zero(bytes + 140, bytes + 144) ||
+    if (n_features < 1 || n_features > max_n_features || read_at<std::uint32_t>(bytes, 140) > 1 ||
         !all_zero(bytes + 184, bytes + 192))
         return Status::bad_header;
     if (!(model.gamma >= 0.0) || !is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale))

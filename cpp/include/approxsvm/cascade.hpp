@@ -82,8 +82,11 @@ inline void for_kernels_by_definition(const PreparedModel& prepared, const Sourc
         if (row_error > 0.0) {
             const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
             const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
-            const double slope = 2.0 * model.gamma * far * std::exp(-model.gamma * near * near) * (1.0 + 1e-12);
-            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest);
+            // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.
+            const double gaussian = std::exp(-model.gamma * near * near);
+            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * far * gaussian * (1.0 + 1e-12) : 0.0;
+            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
+            if (!(moved < 1.0)) moved = 1.0;
         }
         visit(k, std::exp(-model.gamma * sq_distance), moved);
     }
@@ -131,7 +134,7 @@ constexpr std::size_t route_rows = 16384;
 // of rows.
 struct EvaluationMemory {
     float *first_block, *later_block, *nonzeros32, *nonzeros64;
-    double *sums32, *sums64, *pair_values, *pair_bounds;
+    double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
     std::uint32_t *routing, *tally;
 
     EvaluationMemory(const ModelView& model, Carver& carver) {
@@ -149,6 +152,7 @@ struct EvaluationMemory {
         const std::size_t n_pairs_here = classes ? model.n_decisions : 0;
         pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
+        pair_moved = carver.take<double>(n_pairs_here);
         tally = carver.take<std::uint32_t>(2 * n_labels);
     }
 };

@@ -33,6 +33,7 @@ class ClassCascade {
           block_bounds_(memory.pair_bounds),
           value_(block_values_ + block_rows * view_.n_decisions),
           bound_(block_bounds_ + block_rows * view_.n_decisions),
+          moved_(memory.pair_moved),
           tally_(memory.tally),
           block_(memory.later_block),
           engine32_(prepared, source, batch, {prepared.class32.expansion}, block_, memory.nonzeros32, memory.sums32),
@@ -293,21 +294,24 @@ class ClassCascade {
     }
 
     void settle_by_definition(std::size_t i) {
-        for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = 0.0;
+        for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = moved_[pair] = 0.0;
         std::size_t c = 0, end = view_.class_counts[0];  // of the class that support vector k is of
-        for_kernels_by_definition(prepared_, source_, i, 0.0, block_, [&](std::size_t k, double kernel, double) {
-            while (k == end) end += view_.class_counts[++c];
-            add_kernel(c, k, kernel);
-        });
+        for_kernels_by_definition(prepared_, source_, i, row_error_of(request_, i), block_,
+                                  [&](std::size_t k, double kernel, double moved) {
+                                      while (k == end) end += view_.class_counts[++c];
+                                      add_kernel(c, k, kernel, moved);
+                                  });
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
-            bound_[pair] = definition_bound(view_, view_.decisions[pair], bound_[pair]) + slack_of(i, pair);
+            const DecisionNumbers& decision = view_.decisions[pair];
+            bound_[pair] =
+                1.0001 * (definition_bound(view_, decision, bound_[pair]) + decision.value_error + moved_[pair]);
             value_[pair] += view_.decisions[pair].intercept;
         }
         settle(i, by_definition);
     }
 
     // Adds support vector k, of class c, to the values of its pairs and the moduli to their bounds.
-    void add_kernel(std::size_t c, std::size_t k, double kernel) {
+    void add_kernel(std::size_t c, std::size_t k, double kernel, double moved) {
         for (std::size_t other = 0; other < n_classes_; ++other) {
             if (other == c) continue;
             const std::size_t pair =
@@ -315,6 +319,7 @@ class ClassCascade {
             const double a = view_.dual_coef[(other < c ? other : other - 1) * view_.n_sv + k];
             value_[pair] += a * kernel;
             bound_[pair] += std::fabs(a) * kernel;
+            moved_[pair] += std::fabs(a) * moved;
         }
     }
 
@@ -367,7 +372,7 @@ class ClassCascade {
     const bool labels_only_, exact_;
     bool accurate_ = true;  // the engine's sums of a row, as exact values have to be
     double *const block_values_, *const block_bounds_;
-    double *const value_, *const bound_;  // of one row, (n_decisions,)
+    double *const value_, *const bound_, *const moved_;  // of one row, (n_decisions,)
     std::uint32_t* const tally_;
     float* const block_;
     std::size_t center_ = 0;

@@ -15,10 +15,11 @@ struct Batch {
     bool engines_alone;  // in the exact engines
 };
 // What every bound of a row holds beside rounding: what the source's function and this one differ by, and what a row
-// that is off by row_error adds: |f(z) - f(z')| <= A1 sqrt(2 gamma / e) ||z - z'||. `slope` is kernel_slope(gamma).
+// `slope` is kernel_slope(gamma); kernels are between 0 and 1, so it is A1 at most.
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
-    return row_error > 0.0 ? 1.0001 * (decision.value_error + decision.sum_moduli * slope * row_error)
-                           : decision.value_error;
+    if (!(row_error > 0.0)) return decision.value_error;
+    const double moved = slope * row_error;
+    return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
 }
 inline double row_error_of(const Request& request, std::size_t row) {
     return request.row_errors ? request.row_errors[row] : 0.0;
