@@ -208,9 +208,9 @@ def _compare(
     tally.n_rows += len(values)
     tally.label_differences += int(differ.sum())
     tally.near_ties += int((~judged.certain).sum())
-    violations: npt.NDArray[np.bool_] = (known & (errors > bounds + slack)).any(axis=1)
+    violations = np.asarray((known & (errors > bounds + slack)).any(axis=1))
     if model.task == "regression":  # a label that differs is counted as such
-        violations = violations | judged.misread
+        violations = np.asarray(violations | judged.misread)
     tally.bound_violations += int(violations.sum())
     tally.tolerance_violations += int((errors > tolerance + slack).any(axis=1).sum())
     tally.largest_error_to_bound = max(tally.largest_error_to_bound, float(np.max(excess)))
@@ -384,7 +384,7 @@ def _judge_dense(against: Any, model: KernelModel | QuadraticModel, rows: FloatA
         misread = np.zeros(len(rows), bool)
         if own is not None:
             allowed = 64 * slack + float(model.value_error.max() if isinstance(model, KernelModel) else 0.0)
-            misread = (np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values)).any(axis=1)
+            misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
         return Judgement(values, slack, None, np.ones(len(rows), bool), misread, seconds)
     near = NEAR_TIE * _scale(model) + noise + np.zeros_like(values)
     if model.task == "one_class":

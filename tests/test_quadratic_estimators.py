@@ -206,7 +206,7 @@ def test_options():
     source = SVC(kernel="linear").fit(X, y)
     with pytest.raises(UnsupportedModelError, match="max_bytes is 10"):
         approxsvm.compile(source, max_bytes=10)
-    with pytest.raises(UnsupportedModelError, match="the model has 4 features, but 3"):
+    with pytest.raises(approxsvm.InputError, match="X has 3 features, but the model has 4"):
         approxsvm.compile(source, X[:, :3])
     strange = replace(read_any(source), labels=np.array([1 + 2j, 2]))
     with pytest.raises(UnsupportedModelError, match="complex128 cannot be stored"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -266,3 +267,159 @@ def test_multi_target_regressors_are_refused_by_name():
     X, _ = data(0.0, n=40)
     with pytest.raises(approxsvm.UnsupportedModelError, match="MultiOutputRegressor"):
         approxsvm.compile(MultiOutputRegressor(SVR()).fit(X, X[:, :2]))
+
+
+# What an independent review found.
+
+
+def test_an_outlier_in_the_sample_changes_no_promise():
+    X, _ = data(0.0)
+    y = np.sin(X.sum(axis=1))
+    with_outlier = np.vstack([np.full((1, X.shape[1]), 1e15), X])
+    for step in (StandardScaler(), MinMaxScaler(), RobustScaler(), make_pipeline(StandardScaler(), PCA(3))):
+        source = make_pipeline(step, SVR(C=10)).fit(X, y)
+        fast, plain = approxsvm.compile(source, with_outlier), approxsvm.compile(source, X)
+        assert fast.summary.tolerance == plain.summary.tolerance < 0.01
+        assert (np.abs(fast.predict(X) - source.predict(X)) <= 1.01 * plain.summary.tolerance).all()
+        approxsvm.compile(source, with_outlier, tolerance=1e-3).predict(X)
+
+
+def test_rows_that_nobody_asked_a_tolerance_of_are_answered():
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    far = [501, 1203]
+    X[far] += 1e9
+    y = np.sin(X.sum(axis=1))
+    y[far] = [1, -1]
+    source = make_pipeline(RobustScaler(), SVR(C=10, gamma=0.5, epsilon=0.3)).fit(X, y)
+    for mode in ("certified", "exact"):
+        fast = approxsvm.compile(source, X, mode=mode)
+        assert (np.abs(fast.predict(X) - source.predict(X)) <= fast.error_bound(X) + 1e-9).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_far_rows_of_several_classes_are_within_a_tolerance(n_classes):
+    X, _ = data(0.0)
+    y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1])
+    fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(X, y), X, tolerance=1e-6)
+    for size in (1e9, 1e14, 1e150):
+        assert fast.error_bound(np.full((1, 4), size)).max() <= 1e-6
+
+
+def test_bounds_never_exceed_what_kernels_can_do():
+    X, y = data(0.0)
+    fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC(gamma=1e50)).fit(X, y), X)
+    limit = 1.01 * np.abs(fast.artifact.dual_coef()).sum()
+    for rows in (X, np.full((1, 4), 1e160), np.full((1, 4), 1e200)):
+        assert (fast.error_bound(rows) <= limit).all()
+
+
+def test_one_huge_row_leaves_the_projections_of_others_alone():
+    X, y = data(1e6)
+    fast = approxsvm.compile(make_pipeline(PCA(3), SVC()).fit(X, y), X)
+    rows = np.vstack([X, [[5e299, 1e299, 0, 0]], [[1.5e300, 0, 0, 0]]])
+    np.testing.assert_array_equal(fast.error_bound(rows)[: len(X)], fast.error_bound(X))
+    np.testing.assert_array_equal(fast.predict(rows)[: len(X)], fast.predict(X))
+
+
+def test_values_that_overflow_on_their_way_to_a_limit():
+    X, _ = data(0.0)
+    source = make_pipeline(MinMaxScaler(clip=True), SVR(C=10)).fit(X / 100, np.sin(X.sum(axis=1)))
+    fast = approxsvm.compile(source, X / 100, tolerance=1e-4)
+    rows = np.vstack([np.full((1, 4), 1e308), np.full((1, 4), -1e308)])
+    clipped = source.predict(np.sign(rows))  # scikit-learn warns of the overflow
+    np.testing.assert_allclose(fast.predict(rows), clipped, atol=1.01e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-80, 1e80, 1e90])
+def test_quadratic_kernels_at_any_scale(scale):
+    X, y = data(0.0)
+    rows = X * scale
+    classifier = SVC(kernel="poly", degree=2).fit(rows, y)
+    np.testing.assert_array_equal(approxsvm.compile(classifier, rows).predict(rows), classifier.predict(rows))
+    source = SVR(kernel="poly", degree=2).fit(rows, np.sin(X.sum(axis=1)))
+    fast = approxsvm.compile(source, rows)
+    np.testing.assert_allclose(fast.predict(rows), source.predict(rows), rtol=1e-9, atol=1e-9)
+    assert approxsvm.verify(fast, source, rows).kept
+
+
+@pytest.mark.parametrize("size", [1e-165, 1e-160, 1.0, 1e150])
+def test_bounds_of_linear_kernels_for_rows_of_any_size(size):
+    X, _ = data(0.0, n=40)
+    source = KernelRidge(kernel="linear", alpha=1.0).fit(X, np.sin(X.sum(axis=1)))
+    fast, rows = approxsvm.compile(source), X[:6] * size
+    for row, value, bound in zip(rows, fast.predict(rows), fast.error_bound(rows), strict=True):
+        with mpmath.workdps(60):
+            vectors, coefficients, z = numbers(source.X_fit_), column(source.dual_coef_), column(row)
+            true = sum(
+                a * sum(p * q for p, q in zip(x, z, strict=True)) for x, a in zip(vectors, coefficients, strict=True)
+            )
+            assert abs(mpmath.mpf(float(value)) - true) <= bound
+
+
+def test_tolerances_of_quadratic_models_are_kept_or_refused():
+    X, _ = data(1e9)
+    source = make_pipeline(StandardScaler(), KernelRidge(kernel="linear")).fit(X, 1e3 * np.sin(X.sum(axis=1)))
+    with pytest.raises(InputError, match=r"row \d+: its value is certain to .* not to the tolerance of 1e-12"):
+        approxsvm.compile(source, tolerance=1e-12).predict(X)
+    assert (approxsvm.compile(source, tolerance=1e-3).error_bound(X) <= 1e-3).all()
+
+
+def verified(source, X, sample=None):
+    return approxsvm.verify(approxsvm.compile(source, X if sample is None else sample), source, X)
+
+
+def test_verify_survives_sources_that_overwrite_nest_and_are_sparse():
+    X, y = data(5.0)
+    target = np.sin(X.sum(axis=1))
+    for scaler in (StandardScaler(copy=False), MinMaxScaler(copy=False), RobustScaler(copy=False)):
+        assert verified(make_pipeline(scaler, SVC()).fit(X.copy(), y), X).kept
+    map_ = Nystroem(gamma=0.1, n_components=4, random_state=0)
+    for final in (Ridge(), LogisticRegression()):
+        wanted = target if isinstance(final, Ridge) else y
+        for pipeline in (
+            make_pipeline(make_pipeline(StandardScaler(), map_), final),
+            make_pipeline(StandardScaler(), map_, "passthrough", final),
+        ):
+            assert verified(pipeline.fit(X, wanted), X).kept
+    sparse = csr_array(np.where(np.abs(X) > 5, X, 0.0))
+    for source in (SVC(), make_pipeline(MaxAbsScaler(), SVC()), make_pipeline(StandardScaler(with_mean=False), SVC())):
+        assert verified(source.fit(sparse.toarray(), y), sparse).kept
+        assert verified(source.fit(sparse, y), sparse).kept
+
+
+def test_verify_knows_what_the_source_cannot_tell():
+    X, y = data(1e4)
+    source = make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()).fit(X, y)
+    assert verified(source, np.vstack([X, near_the_boundary(source, X)])).kept
+
+
+def test_verify_notices_other_answers_of_the_source():
+    X, y = data(1e15)
+    source = make_pipeline(MinMaxScaler(), SVC()).fit(X, y)
+    fast = approxsvm.compile(source, X)
+    source[-1].predict = lambda rows: 1 - SVC.predict(source[-1], rows)
+    assert approxsvm.verify(fast, source, X).label_differences == len(X)
+    X, _ = data(0.0)
+    regressor = make_pipeline(StandardScaler(), SVR()).fit(X, np.sin(X.sum(axis=1)))
+    fast = approxsvm.compile(regressor, X)
+    assert approxsvm.verify(fast, regressor, X).kept
+    assert approxsvm.verify(fast, regressor, X).near_ties == 0
+    regressor[-1].predict = lambda rows: SVR.predict(regressor[-1], rows) + 5.0
+    assert approxsvm.verify(fast, regressor, X).bound_violations == len(X)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (lambda X, y: GaussianProcessRegressor(RBF(1e200), optimizer=None).fit(X, y), "length scale.*1e\\+200"),
+        (lambda X, y: GaussianProcessRegressor(RBF(1e-200), optimizer=None).fit(X, y), "length scale.*1e-200"),
+        (
+            lambda X, y: TransformedTargetRegressor(SVR(), transformer=MinMaxScaler((0, 1e-5))).fit(X, y * 1e305),
+            "beyond the range|leaves float64 no room",
+        ),
+    ],
+)
+def test_numbers_beyond_float64_are_refused_by_name(source, message):
+    X, _ = data(0.0, n=40)
+    with pytest.raises(approxsvm.UnsupportedModelError, match=message):
+        approxsvm.compile(source(X, np.sin(X.sum(axis=1))))

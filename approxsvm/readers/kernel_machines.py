@@ -73,9 +73,10 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
     names = feature_names(estimator)
     input_map, gamma = None, 0.5
     if len(lengths) == 1:
-        gamma = rounded_float(Fraction(1, 2) / _fraction(lengths[0]) ** 2) if lengths[0] else math.inf
-        if not 2.0**-200 <= gamma <= 2.0**200:
+        length = _fraction(lengths[0])
+        if not 2.0**-100 <= abs(length) <= 2.0**100:
             raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
+        gamma = float(Fraction(1, 2) / length**2)
         # The rounding of gamma, and t exp(-t) <= 1/e.
         kernel_errors = np.full(len(rows), 2.01 * UNIT_ROUNDOFF / math.e)
     else:
