@@ -40,7 +40,8 @@ APPROXSVM_INLINE void load_square(const float* center, double scale, const Real*
 // n_rows <= lanes rows, wherever they are, into one register column of the block; missing rows become zeros.
 template <class Real>
 APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, double scale, const Real* const* rows,
-                       std::ptrdiff_t column_stride, std::size_t n_rows, float* block, std::size_t block_stride) {
+                                 std::ptrdiff_t column_stride, std::size_t n_rows, float* block,
+                                 std::size_t block_stride) {
     constexpr std::size_t width = lanes;
     if (column_stride == 1 && n_features >= width) {
         std::size_t first = 0;

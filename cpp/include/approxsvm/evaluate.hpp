@@ -85,8 +85,7 @@ inline bool expand_sparse(Cascade<Source>& cascade, const PreparedModel& prepare
     std::size_t n_nonzero;
     status = source.sparse_value_of(i, *prepared.view, prepared.folded, result, n_nonzero);
     if (n_nonzero == Source::none_evaluated) return false;
-    cascade.offer_expansion(i, result.value,
-                            sparse_rounding_bound(*prepared.view, prepared.folded, result, n_nonzero));
+    cascade.offer_expansion(i, result.value, sparse_rounding_bound(*prepared.view, prepared.folded, result, n_nonzero));
     return true;
 }
 
@@ -287,8 +286,8 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
             const Evaluation out{values, bounds, nullptr};
-            if (evaluate<RowSource>(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts, room.workspace) !=
-                Status::ok) {
+            if (evaluate<RowSource>(prepared, source, Request{b % 2 ? ~std::size_t{0} : 1, b >= 2}, out, counts,
+                                    room.workspace) != Status::ok) {
                 return Status::check_row_mismatch;
             }
             for (std::size_t i = 0; i < n_rows; ++i) {
