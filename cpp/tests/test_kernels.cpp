@@ -167,9 +167,8 @@ namespace {
 
 /// Values of dense rows, with a result of exact size, in a call of so many rows; 0 for as many as there are.
 template <class Real>
-Status decide(const Kernels& kernels, const ModelView& model, const DenseRows<Real>& rows, std::vector<double>& values,
-              std::size_t n_rows_in_call = 0) {
-    const Prepared prepared(kernels, model);
+Status decide(const Kernels& kernels, const Prepared& prepared, const DenseRows<Real>& rows,
+              std::vector<double>& values, std::size_t n_rows_in_call = 0) {
     const std::unique_ptr<double[]> exact(new double[rows.n_rows]);
     const std::size_t n = n_rows_in_call > 0 ? n_rows_in_call : rows.n_rows;
     Status status;
@@ -182,6 +181,13 @@ Status decide(const Kernels& kernels, const ModelView& model, const DenseRows<Re
     }
     values.assign(exact.get(), exact.get() + rows.n_rows);
     return status;
+}
+
+/// Those of a model that is evaluated once.
+template <class Real>
+Status decide(const Kernels& kernels, const ModelView& model, const DenseRows<Real>& rows, std::vector<double>& values,
+              std::size_t n_rows_in_call = 0) {
+    return decide(kernels, Prepared(kernels, model), rows, values, n_rows_in_call);
 }
 
 std::vector<std::size_t> row_counts(const Kernels& kernels, bool all) {
@@ -200,13 +206,14 @@ template <class Real>
 void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& rows, const std::vector<double>& alone,
                    const std::vector<double>& in_block) {
     const std::size_t d = model.n_features;
+    const Prepared prepared(kernels, model);
     std::vector<double> values;
     for (const std::size_t n : row_counts(kernels, d <= 130)) {
         if (n == 0) {
             const Matrix<Real> one(rows, 1, layouts_of(1, d)[0]);
             DenseRows<Real> none = one.view();
             none.n_rows = 0;
-            expect(decide(kernels, model, none, values) == Status::ok, kernels, "0 rows");
+            expect(decide(kernels, prepared, none, values) == Status::ok, kernels, "0 rows");
             continue;
         }
         const std::size_t first = n * 5 % (rows.size() - n + 1);  // not always the same place in the block
@@ -216,16 +223,16 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
             const Matrix<Real> matrix(part, n, layout);
             const std::string where = "d " + std::to_string(d) + ", " + std::to_string(n) + " rows, " + layout.name +
                                       (sizeof(Real) == 4 ? ", float32" : ", float64");
-            const Status blocks = decide(kernels, model, matrix.view(), values, many_rows);
+            const Status blocks = decide(kernels, prepared, matrix.view(), values, many_rows);
             expect(blocks == Status::ok && same_bits(values, &in_block[first]), kernels, where + ", by blocks");
-            const Status any = decide(kernels, model, matrix.view(), values);
+            const Status any = decide(kernels, prepared, matrix.view(), values);
             expect(any == Status::ok && same_bits(values, n <= 4 ? &alone[first] : &in_block[first]), kernels, where);
         }
         const Matrix<Real> repeated({rows[first]}, 1, layouts_of(1, d)[0]);
         DenseRows<Real> view = repeated.view();
         view.n_rows = n;
         view.row_stride = 0;
-        decide(kernels, model, view, values, many_rows);
+        decide(kernels, prepared, view, values, many_rows);
         for (const double value : values) {
             expect(bits_of(value) == bits_of(in_block[first]), kernels, "d " + std::to_string(d) + ", stride 0");
         }
@@ -236,13 +243,14 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
 template <class Real>
 void decide_both(const Kernels& kernels, const ModelView& model, const Rows& rows, std::vector<double>& alone,
                  std::vector<double>& in_block) {
+    const Prepared prepared(kernels, model);
     const Matrix<Real> matrix(rows, rows.size(), layouts_of(rows.size(), model.n_features)[0]);
-    CHECK_EQ(decide(kernels, model, matrix.view(), in_block, many_rows), Status::ok);
+    CHECK_EQ(decide(kernels, prepared, matrix.view(), in_block, many_rows), Status::ok);
     alone.clear();
     std::vector<double> value;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const Matrix<Real> row({rows[i]}, 1, layouts_of(1, model.n_features)[0]);
-        CHECK_EQ(decide(kernels, model, row.view(), value), Status::ok);
+        CHECK_EQ(decide(kernels, prepared, row.view(), value), Status::ok);
         alone.push_back(value[0]);
     }
 }
@@ -332,6 +340,7 @@ template <class Real>
 void check_odd_number(const Kernels& kernels, const artifact_writer::Model& model, const ModelView& view, Real odd,
                       Status expected) {
     const std::size_t d = model.n_features();
+    const Prepared prepared(kernels, view);
     Random random(4);
     const Rows good = random_rows(model, kernels.block_rows + 2, random);
     std::vector<double> alone, in_block, values;
@@ -343,7 +352,7 @@ void check_odd_number(const Kernels& kernels, const artifact_writer::Model& mode
             rows[i][j] = static_cast<double>(odd);
             for (const Layout& layout : {layouts_of(n, d)[0], layouts_of(n, d)[1]}) {
                 const Matrix<Real> matrix(rows, n, layout);
-                const Status status = decide(kernels, view, matrix.view(), values);
+                const Status status = decide(kernels, prepared, matrix.view(), values);
                 const std::string where = check::show(odd) + " at row " + std::to_string(i) + " of " +
                                           std::to_string(n) + ", column " + std::to_string(j) + " of " +
                                           std::to_string(d);
