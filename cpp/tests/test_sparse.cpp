@@ -66,7 +66,7 @@ Sparse<Real, Index> random_sparse(const artifact_writer::Model& model, Random& r
 }
 
 template <class Real, class Index>
-Status decide(const Kernels& kernels, const ModelView& model, const Sparse<Real, Index>& rows, std::size_t first,
+Status decide(const Kernels& kernels, const Prepared& prepared, const Sparse<Real, Index>& rows, std::size_t first,
               std::size_t n, std::vector<double>& result) {
     const auto values = exact_copy(rows.values);
     const auto columns = exact_copy(rows.columns);
@@ -74,9 +74,14 @@ Status decide(const Kernels& kernels, const ModelView& model, const Sparse<Real,
     const auto starts = exact_copy(std::vector<Index>(begin, begin + static_cast<std::ptrdiff_t>(n) + 1));
     const std::unique_ptr<double[]> decided(new double[n]);
     const CsrRows<Real, Index> view{values.get(), columns.get(), starts.get(), n};
+<<<<<<< HEAD
     const Status status = Prepared(kernels, model)
                               .evaluate(csr_function<Real, Index>(kernels), view, many_rows,
                                         {{decided.get(), n}, nullptr, nullptr, nullptr});
+=======
+    const Status status =
+        prepared.evaluate(csr_function<Real, Index>(kernels), view, many_rows, {decided.get(), nullptr, nullptr});
+>>>>>>> refs/heads/build
     result.assign(decided.get(), decided.get() + n);
     return status;
 }
@@ -123,8 +128,9 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
         all_terms.back().half_s += static_cast<long double>(model.gamma) * rows.unseen_sq_norm[i];
     }
     for (const Kernels* kernels : dispatch::runnable_targets()) {
+        const Prepared prepared(*kernels, view);
         std::vector<double> values, part;
-        CHECK_EQ(decide(*kernels, view, rows, 0, n, values), Status::ok);
+        CHECK_EQ(decide(*kernels, prepared, rows, 0, n, values), Status::ok);
         for (std::size_t i = 0; i < n; ++i) {
             const Terms& terms = all_terms[i];
             const std::size_t lanes_here = kernels->block_rows / 3;
@@ -149,7 +155,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
         }
         for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{5}, n - 3}) {
             const std::size_t first = size == 0 ? n : n - size - 2;
-            CHECK_EQ(decide(*kernels, view, rows, first, size, part), Status::ok);
+            CHECK_EQ(decide(*kernels, prepared, rows, first, size, part), Status::ok);
             expect(same_bits(part, values.data() + first), *kernels,
                    "sparse rows depend on the rows beside them, d " + std::to_string(d));
         }
@@ -169,7 +175,7 @@ void check_sparse_refusals(const Kernels& kernels, const ModelView& view) {
         }
         rows.start_row(d);
         for (const auto& [column, value] : pairs) rows.add(column, value);
-        return decide(kernels, view, rows, 0, 4, values);
+        return decide(kernels, Prepared(kernels, view), rows, 0, 4, values);
     };
     constexpr Real nan = std::numeric_limits<Real>::quiet_NaN(), inf = std::numeric_limits<Real>::infinity();
     for (const Real odd : {nan, inf, -inf}) {
