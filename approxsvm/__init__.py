@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from approxsvm.audit import Verification, verify
     from approxsvm.compiler import compile, load
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
-    from approxsvm.ensemble_estimator import CompiledEnsemble
-    from approxsvm.estimators import CompiledOneClassSVM, CompiledSVC, CompiledSVR
+    from approxsvm.estimators import CompiledEnsemble, CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.kernel_model import KernelModel
+    from approxsvm.predictor import Predictor
     from approxsvm.readers import read_any, read_model
     from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
@@ -42,12 +42,13 @@ __version__ = version("approxsvm")
 
 _HOMES = {
     "Artifact": "approxsvm.artifact",
-    "CompiledEnsemble": "approxsvm.ensemble_estimator",
+    "CompiledEnsemble": "approxsvm.estimators",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",
     "CompiledSVR": "approxsvm.estimators",
     "CrossValidation": "approxsvm.cross_validation",
     "KernelModel": "approxsvm.kernel_model",
+    "Predictor": "approxsvm.predictor",
     "Training": "approxsvm.cross_validation",
     "Verification": "approxsvm.audit",
     "compile": "approxsvm.compiler",
@@ -77,6 +78,7 @@ __all__ = [
     "InputError",
     "KernelModel",
     "ModelFormatError",
+    "Predictor",
     "TargetError",
     "Training",
     "UnsupportedModelError",
