@@ -1,4 +1,4 @@
-"""scikit-learn estimators around an artifact, fitted from the start: conventions, and rows checked as it checks them."""
+"""scikit-learn estimators around an artifact, fitted from the start: its conventions, and rows checked as it does."""
 
 from __future__ import annotations
 
