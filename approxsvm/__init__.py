@@ -4,15 +4,13 @@ Public names are imported on first use, so that ``import approxsvm`` costs next 
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
     from approxsvm.source_tree import installed_folder
 
-    __path__[:] = [installed_folder(Path(__file__).parent)]
+    __path__[:] = [installed_folder(__path__[0])]
 
 from approxsvm.errors import (
     ApproxSVMError,
@@ -25,6 +23,7 @@ from approxsvm.errors import (
 )
 
 if TYPE_CHECKING:
+    __version__: str
     from approxsvm.artifact import Artifact
     from approxsvm.audit import Verification, verify
     from approxsvm.compiler import compile, load
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
     from approxsvm.readers.svm_scale import with_range_file
-
-__version__ = version("approxsvm")
 
 _HOMES = {
     "Artifact": "approxsvm.artifact",
@@ -99,6 +96,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # which takes longer to import than the rest
+
+        globals()[name] = version("approxsvm")
+        return globals()[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'approxsvm' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
