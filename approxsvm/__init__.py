@@ -4,15 +4,13 @@ Public names are imported on first use, so that ``import approxsvm`` costs next 
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
     from approxsvm.source_tree import installed_folder
 
-    __path__[:] = [installed_folder(Path(__file__).parent)]
+    __path__[:] = [installed_folder(__path__[0])]
 
 from approxsvm.errors import (
     ApproxSVMError,
@@ -25,29 +23,29 @@ from approxsvm.errors import (
 )
 
 if TYPE_CHECKING:
+    __version__: str
     from approxsvm.artifact import Artifact
     from approxsvm.audit import Verification, verify
     from approxsvm.compiler import compile, load
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
-    from approxsvm.ensemble_estimator import CompiledEnsemble
-    from approxsvm.estimators import CompiledOneClassSVM, CompiledSVC, CompiledSVR
+    from approxsvm.estimators import CompiledEnsemble, CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.kernel_model import KernelModel
+    from approxsvm.predictor import Predictor
     from approxsvm.readers import read_any, read_model
     from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
     from approxsvm.readers.svm_scale import with_range_file
 
-__version__ = version("approxsvm")
-
 _HOMES = {
     "Artifact": "approxsvm.artifact",
-    "CompiledEnsemble": "approxsvm.ensemble_estimator",
+    "CompiledEnsemble": "approxsvm.estimators",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",
     "CompiledSVR": "approxsvm.estimators",
     "CrossValidation": "approxsvm.cross_validation",
     "KernelModel": "approxsvm.kernel_model",
+    "Predictor": "approxsvm.predictor",
     "Training": "approxsvm.cross_validation",
     "Verification": "approxsvm.audit",
     "compile": "approxsvm.compiler",
@@ -77,6 +75,7 @@ __all__ = [
     "InputError",
     "KernelModel",
     "ModelFormatError",
+    "Predictor",
     "TargetError",
     "Training",
     "UnsupportedModelError",
@@ -97,6 +96,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # which takes longer to import than the rest
+
+        globals()[name] = version("approxsvm")
+        return globals()[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'approxsvm' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import secrets
 import stat
 import struct
 import sys
@@ -149,6 +148,8 @@ def _write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
             with open(path, "wb") as stream:
                 stream.write(data)
             return
+        import secrets  # here, as who only predicts writes nothing
+
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
             with open(temporary, "xb") as file:  # and not tempfile, whose files are private

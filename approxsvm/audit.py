@@ -17,9 +17,10 @@ from approxsvm.compensated import norms_above
 from approxsvm.ensemble import Ensemble
 from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import InputError
-from approxsvm.estimators import CompiledModel, proven
+from approxsvm.estimators import CompiledModel
 from approxsvm.heads import certified_class
 from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.predictor import proven
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 from approxsvm.readers.pipeline import flat_steps, sklearn_class
@@ -152,7 +153,7 @@ def verify(
             part = rows[piece]
             start = time.perf_counter()
             try:
-                values, bounds, stages = compiled._evaluate_checked(part, bounds=True, values="settled")
+                values, bounds, stages = compiled._evaluator.evaluate(part, bounds=True, values="settled")
             except InputError as error:
                 raise of_the_whole(error, piece.start) from None
             tally.our_seconds += time.perf_counter() - start

@@ -14,16 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from approxsvm import assembly, container, ensemble_artifact, planner, quadratic_artifact
+from approxsvm import assembly, ensemble_artifact, planner, quadratic_artifact
 from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
 from approxsvm.ensemble import Ensemble
-from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
+from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import taylor
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.heads import Heads
 from approxsvm.kernel_model import KernelModel
+from approxsvm.predictor import read_artifact
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -175,23 +176,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     OSError
         The file cannot be read.
     """
-    return estimator_for(_read_artifact(path), n_jobs=n_jobs)
-
-
-def _read_artifact(path: str | os.PathLike[str]) -> Any:
-    kinds: dict[bytes, Any] = {
-        container.QUADRATIC_MAGIC: quadratic_artifact.QuadraticArtifact,
-        container.ENSEMBLE_MAGIC: ensemble_artifact.EnsembleArtifact,
-    }
-    with open(path, "rb") as file:
-        kind = kinds.get(file.read(8))
-        if kind is None:
-            return Artifact.read(path)
-        content = file.seek(0) or file.read()
-    try:
-        return kind(content)
-    except ArtifactError as error:
-        raise ArtifactError(f"{os.fspath(path)}: {error}") from None
+    return estimator_for(read_artifact(path), n_jobs=n_jobs)
 
 
 def _build(

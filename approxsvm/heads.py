@@ -286,10 +286,7 @@ class SigmoidCalibrator:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Apply to values of any shape."""
-        from scipy.special import expit
-
-        result: FloatArray = expit(-(self.slope * values + self.intercept))
-        return result
+        return sigmoid(values, self.slope, self.intercept)
 
 
 @dataclass(frozen=True, eq=False)

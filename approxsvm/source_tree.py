@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 
-def installed_folder(sources: Path) -> str:
+def installed_folder(path: str) -> str:
     """Where the installed package is, which has the compiled part that the sources lack.
 
     All modules are taken from there, so that two states of the sources are never mixed; where the two differ, a warning
@@ -17,7 +17,7 @@ def installed_folder(sources: Path) -> str:
 
     Parameters
     ----------
-    sources : path
+    path : str
         Of the package that has been found first.
 
     Raises
@@ -25,6 +25,7 @@ def installed_folder(sources: Path) -> str:
     ImportError
         There is none.
     """
+    sources = Path(path)
     try:
         folder = Path(str(distribution("approxsvm").locate_file("approxsvm")))
     except PackageNotFoundError:

@@ -238,7 +238,7 @@ def test_forced_targets(monkeypatch):
     model = random_model(1)
     for name in _native.runnable_targets():
         monkeypatch.setenv("APPROXSVM_TARGET", name)
-        assert compile(model)._predictor.target == name
+        assert compile(model)._evaluator.native.target == name
     monkeypatch.setenv("APPROXSVM_TARGET", "avx1024")
     with pytest.raises(TargetError, match=r"APPROXSVM_TARGET asks for target 'avx1024', which was not built in"):
         compile(model)
