@@ -74,14 +74,8 @@ Status decide(const Kernels& kernels, const Prepared& prepared, const Sparse<Rea
     const auto starts = exact_copy(std::vector<Index>(begin, begin + static_cast<std::ptrdiff_t>(n) + 1));
     const std::unique_ptr<double[]> decided(new double[n]);
     const CsrRows<Real, Index> view{values.get(), columns.get(), starts.get(), n};
-<<<<<<< HEAD
-    const Status status = Prepared(kernels, model)
-                              .evaluate(csr_function<Real, Index>(kernels), view, many_rows,
-                                        {{decided.get(), n}, nullptr, nullptr, nullptr});
-=======
-    const Status status =
-        prepared.evaluate(csr_function<Real, Index>(kernels), view, many_rows, {decided.get(), nullptr, nullptr});
->>>>>>> refs/heads/build
+    const Status status = prepared.evaluate(csr_function<Real, Index>(kernels), view, many_rows,
+                                            {{decided.get(), n}, nullptr, nullptr, nullptr});
     result.assign(decided.get(), decided.get() + n);
     return status;
 }
