@@ -306,7 +306,8 @@ inline std::vector<Section> sections_of(const Model& model) {
     const std::size_t d = model.n_features(), v = model.varying_columns().size();
     const bool expanded = model.mode != exact, has_vectors = model.mode != approximate;
     std::vector<Section> sections = {{center, bytes_of(model.center)}};
-    sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli, model.value_error})});
+    sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli,
+                                                                model.value_error})});
     const auto add = [&](std::uint32_t identifier, const auto& get_bytes) {
         sections.push_back({identifier, for_all_centers(model, get_bytes)});
     };

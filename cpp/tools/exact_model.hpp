@@ -103,7 +103,7 @@ class ExactModel {
 
     /// One decision function per pair of classes. The engines read the coefficients column by column.
     void describe_decisions() {
-        for (const double rho : model_.rho) decisions_.push_back({-rho, 0.0, 0.0});
+        for (const double rho : model_.rho) decisions_.push_back({-rho, 0.0, 0.0, 0.0});
         view_.decisions = decisions_.data();
         view_.n_decisions = decisions_.size();
         const std::size_t n_coef = static_cast<std::size_t>(model_.n_coef);
