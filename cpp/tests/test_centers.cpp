@@ -213,7 +213,7 @@ TEST(the_distance_to_a_slice_is_never_too_short) {
     // Squares that are all just below half a unit in the last place of the first: each is lost in the sum.
     ModelView model{};
     const std::uint32_t varying[] = {1};
-    const DecisionNumbers decision{0.0, 1.0, 1.0};
+    const DecisionNumbers decision{0.0, 1.0, 1.0, 0.0};
     model.varying = varying;
     model.n_varying = 1;
     model.half_theta = 0.5f;
