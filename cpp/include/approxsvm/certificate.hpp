@@ -48,16 +48,22 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// The largest value of phi_k on [low, high]: at s = k if that lies inside, else at the nearer end.
-inline double max_phi(int k, double low, double high) {
-    const double at = k < low ? low : k > high ? high : k;
-    return phi(k, at);
-}
+// The largest values of phi_0, phi_1, ... on [low, high]: at s = k if that lies inside, else at the nearer end.
+constexpr int n_phis = last_norm_degree + 3;
+struct MaxPhis {
+    double values[n_phis];
 
-// The largest value of s phi_k(s) = sqrt((k+1)(k+2)) phi_{k+2}(s) on [low, high].
-inline double max_s_phi(int k, double low, double high) {
-    return std::sqrt((k + 1.0) * (k + 2.0)) * max_phi(k + 2, low, high);
-}
+    MaxPhis(double low, double high) {
+        double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k there
+        for (int k = 0; k < n_phis; ++k) {
+            if (k > 0) at_low *= low / k, at_high *= high / k;
+            values[k] = k < low ? std::sqrt(at_low) : k > high ? std::sqrt(at_high) : phi(k, k);
+        }
+    }
+    double operator[](int k) const { return values[k]; }
+    // The largest value of s phi_k(s) = sqrt((k+1)(k+2)) phi_{k+2}(s).
+    double times_s(int k) const { return std::sqrt((k + 1.0) * (k + 2.0)) * values[k + 2]; }
+};
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
 // positive multiple of the one before; what is left out is below what the rounding up allows for. Beyond s = 40 it is 1
@@ -116,45 +122,71 @@ inline double remainder_factor(int first, double theta, double s) {
 // What float32 arithmetic adds per unit of N_k, k <= degree: certificate.md, 3 (i). In order: the products of the form
 // and the constant (their paths, the narrowing of the coefficients, exp and the products behind it); the error of s in
 // the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x their sum to first order.
-inline double rounding_factor(const ModelView& model, int degree, int k, double low, double high) {
-    const double p_q = form_path(model.n_features, degree) + 11.0, p_s = 0.5 * (norm_path(model.n_features) + 4.0);
-    const double x = unit32 * (p_q + p_s * high);
-    return 1.01 * std::exp(x) * unit32 * (p_q * max_phi(k, low, high) + p_s * max_s_phi(k, low, high));
-}
+struct RoundingFactors {
+    double form_path, norm_path, growth;
 
-// The row of the table for s in [low, high], the expansion being cut behind `degree`.
-inline void fill_basis_row(const ModelView& model, int degree, double low, double high, float* row) {
+    RoundingFactors(const ModelView& model, int degree, double high)
+        : form_path(approxsvm::form_path(model.n_features, degree) + 11.0),
+          norm_path(0.5 * (approxsvm::norm_path(model.n_features) + 4.0)),
+          growth(std::exp(unit32 * (form_path + norm_path * high))) {}
+    double of(int k, const MaxPhis& phis) const {
+        return 1.01 * growth * unit32 * (form_path * phis[k] + norm_path * phis.times_s(k));
+    }
+};
+
+// What the rows of the table for s in [low, high] have in common, wherever the expansion is cut.
+struct BasisCell {
+    double low, high;
+    MaxPhis phis;
+    float remainders[n_contractions];
+    double total = 0.0;
+
+    BasisCell(const ModelView& model, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
+        // Parts of any degrees are together at most W: that takes over before a factor overflows.
+        for (int t = 0; t < n_contractions; ++t) {
+            const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
+            if (!(factor < 0x1p60)) total = 1.0;
+            remainders[t] = rounded_up(factor);
+        }
+        for (int t = 0; t < n_contractions && total > 0.0; ++t) remainders[t] = 0.0f;
+    }
+};
+
+// A row of the table, the expansion being cut behind `degree`.
+inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
+    const RoundingFactors rounding(model, degree, cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
-        double factor = max_phi(k, low, high);
+        double factor = cell.phis[k];
         // From s = 174 on, rows may already get the bare intercept: the kept terms are then missing.
-        if (k <= degree) factor = (high > 174.0 ? factor : 0.0) + rounding_factor(model, degree, k, low, high);
+        if (k <= degree) factor = (cell.high > 174.0 ? factor : 0.0) + rounding.of(k, cell.phis);
         row[term::norms + k] = rounded_up(factor);
     }
-    // Parts of any degrees are together at most W: that takes over before a factor overflows.
-    double total = 0.0;
-    for (int t = 0; t < n_contractions; ++t) {
-        const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
-        if (!(factor < 0x1p60)) total = 1.0;
-        row[term::remainders + t] = rounded_up(factor);
-    }
-    for (int t = 0; t < n_contractions && total > 0.0; ++t) row[term::remainders + t] = 0.0f;
+    for (int t = 0; t < n_contractions; ++t) row[term::remainders + t] = cell.remainders[t];
     // The rounding of u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at
     // most 2.
-    const double moved = std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0;
-    row[term::total] = rounded_up(total + 1.01 * moved + 0x1p-100 + 0x1p-48);
+    const double moved = std::sqrt(cell.high) < 0x1p24 ? std::sqrt(cell.high) * unit32 : 2.0;
+    row[term::total] = rounded_up(cell.total + 1.01 * moved + 0x1p-100 + 0x1p-48);
     row[term::fixed] = 1.0f;
     for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
 }
 
-// Fills table[0 .. n_cells * n_bound_terms).
-inline void fill_basis(const ModelView& model, int degree, float* table) {
+// Fills a table of n_cells rows behind the other for each of the degrees from `first` to `last`.
+inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
     const double widen = s_error(model.n_features);
-    for (std::size_t cell = 0; cell + 1 < n_cells; ++cell) {
-        fill_basis_row(model, degree, cell_begin(cell) * (1.0 - widen), cell_begin(cell + 1) * (1.0 + widen),
-                       table + cell * n_bound_terms);
+    constexpr std::size_t table_size = n_cells * n_bound_terms;
+    for (std::size_t k = 0; k + 1 < n_cells; ++k) {
+        const BasisCell cell(model, cell_begin(k) * (1.0 - widen), cell_begin(k + 1) * (1.0 + widen));
+        for (int degree = first; degree <= last; ++degree) {
+            fill_basis_row(model, degree, cell,
+                           tables + static_cast<std::size_t>(degree - first) * table_size + k * n_bound_terms);
+        }
     }
-    float* last = table + (n_cells - 1) * n_bound_terms;  // the value is the intercept there
-    for (std::size_t t = 0; t < n_bound_terms; ++t) last[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
+    for (int degree = first; degree <= last; ++degree) {
+        float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // the value is the intercept there
+            end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
+        }
+    }
 }
 
 // The weights of one expansion of one decision function.
@@ -203,9 +235,10 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     if (!(reach > 0.0)) return infinity;
     const double low = 2.0 * h * (1.0 - widen), high = 2.0 * h * (1.0 + widen);
     double kept = 0.0;
+    const MaxPhis phis(low, high);
+    const RoundingFactors rounding(model, model.degree, high);
     for (int k = 0; k <= model.degree; ++k) {
-        const double rounding = half_s < 128.0f ? rounding_factor(model, model.degree, k, low, high) : 0.0;
-        kept += expansion.norms[k] * (max_phi(k, low, high) + rounding);
+        kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
     }
     const double far = decision.sum_moduli * std::exp(-reach * reach), w = decision.total_norm;
     const double moved = 2.0 * unit32 * std::sqrt(high) * w;

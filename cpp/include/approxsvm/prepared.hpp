@@ -278,10 +278,8 @@ inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     for (std::size_t j = 0; j < view.n_features + panel_rows; ++j) pieces.zeros[j] = 0.0f;
     model.zeros = pieces.zeros;
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
-    for (std::size_t k = 0; k < n_bases(view); ++k) {
-        const int degree = k == 0 && view.degree < 2 ? view.degree : static_cast<int>(k) + 2;
-        fill_basis(view, degree, pieces.basis + k * n_cells * n_bound_terms);
-    }
+    // Degrees that evaluation may stop behind (n_bases).
+    if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
     for (std::size_t e = 0; e < view.n_centers * view.n_decisions; ++e) {
         fill_weights(view.expansions[e], view.decisions[e % view.n_decisions], pieces.weights + e * n_bound_terms);
     }
