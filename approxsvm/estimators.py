@@ -22,7 +22,7 @@ from approxsvm.predictor import (
     with_one_index_type,
 )
 from approxsvm.report import Summary, summarize
-from approxsvm.rows import Row, check_finite, check_sparse, is_plain_matrix
+from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
 
 Self = TypeVar("Self", bound="CompiledModel")
 
@@ -101,8 +101,6 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
-        if plain and type(X) is Row:
-            return X.view(np.ndarray)
         if plain and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the core checks the rest
         if plain:

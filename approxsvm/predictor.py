@@ -209,7 +209,7 @@ class Evaluator:
         """The answer for a single row, with as little overhead as Python allows."""
         artifact = self.artifact
         if artifact.input_map is not None or artifact.heads.label_rule != "votes":
-            answer = self.predict(as_row(row).view(np.ndarray))[0]
+            answer = self.predict(as_row(row))[0]
             return answer if artifact.task == "classification" else answer.item()
         found = self.native.one(one_row(row))
         if artifact.task == "regression":
@@ -313,7 +313,7 @@ class EnsembleEvaluator:
 
     def one(self, row: Any) -> Any:
         """The label of a single row."""
-        return self.predict(as_row(row).view(np.ndarray))[0]
+        return self.predict(as_row(row))[0]
 
     def predict_proba(self, rows: Any) -> FloatArray:
         """Mean probabilities, columns as the sorted labels."""

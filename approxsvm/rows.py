@@ -14,10 +14,6 @@ _CHUNK_ROWS = 1 << 15
 _CHUNK_NUMBERS = 1 << 22
 
 
-class Row(np.ndarray[Any, Any]):
-    """One row of ours, of shape (1, n_features): it has no column names, and nobody is warned that they are missing."""
-
-
 def one_row(row: Any) -> Any:
     """What ``predict_one`` is given, as an array; arrays as they are, in no time."""
     if type(row) is np.ndarray:
@@ -40,7 +36,7 @@ def as_row(row: Any) -> Any:
     found = one_row(row)
     if found.ndim > 2 or (found.ndim == 2 and len(found) != 1):
         raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {found.shape}")
-    return found.reshape(1, -1).view(Row)
+    return found.reshape(1, -1)
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
