@@ -32,7 +32,10 @@ _UP = 1.0 + 2.0**-30
 
 
 def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | QuadraticModel:
-    """Read a fitted KernelRidge with one target; gamma=None is 1 / n_features."""
+    """Read a fitted KernelRidge with one target; gamma=None is 1 / n_features.
+
+    The reference is K(rows, X_fit_) @ dual_coef_ over the real numbers.
+    """
     require_fitted(estimator, name, "dual_coef_")
     check_kernel(estimator, name)
     rows = host_array(estimator.X_fit_)

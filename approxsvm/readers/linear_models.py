@@ -79,7 +79,10 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
 
 
 def read_linear(estimator: Any, name: str) -> QuadraticModel:
-    """A linear model alone, as a quadratic form without a quadratic term."""
+    """A linear model alone, as a quadratic form without a quadratic term.
+
+    The reference is rows @ coef_ + intercept_ over the real numbers.
+    """
     parts = linear_parts(estimator, name)
     return QuadraticModel(
         task=parts.task,

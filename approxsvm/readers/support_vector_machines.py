@@ -25,7 +25,11 @@ TASKS: dict[str, Task] = {
 
 
 def read_svm(estimator: Any, name: str) -> KernelModel | QuadraticModel:
-    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM; name is one of these."""
+    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM; name is one of these.
+
+    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers, nothing of it computed
+    here; forms that linear and polynomial kernels are summed up to bound their rounding (quadratic_model.py).
+    """
     require_fitted(estimator, name, "support_vectors_")
     check_kernel(estimator, name)
     task = TASKS[name]

@@ -35,7 +35,8 @@ _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]]
 def read_calibrated(estimator: Any, read: Read) -> KernelModel | QuadraticModel | Ensemble:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
-    It labels by the greatest probability, which may differ from the label of the classifier inside.
+    It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is the
+    calibrators' formula of the exact decision values.
     """
     require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
     classes = np.asarray(estimator.classes_)
@@ -46,7 +47,10 @@ def read_calibrated(estimator: Any, read: Read) -> KernelModel | QuadraticModel 
 
 
 def read_transformed_target(estimator: Any, read: Read) -> KernelModel | QuadraticModel:
-    """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing."""
+    """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
+
+    The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
+    """
     require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
     model = read(estimator.regressor_)
     if isinstance(model, Ensemble) or model.task != "regression":
