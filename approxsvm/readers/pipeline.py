@@ -24,8 +24,8 @@ Read = Callable[[Any], Model]
 def read_pipeline(pipeline: Any, read: Read) -> Model:
     """Read a fitted Pipeline whose last step is an estimator that `read` knows.
 
-    The reference is that of the last step, at rows that the steps before make in float64, operation after operation; from
-    the first projection on, over the real numbers (input_map.py).
+    The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
+    from the first projection on, over the real numbers (input_map.py).
 
     Raises
     ------

@@ -35,8 +35,8 @@ _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]]
 def read_calibrated(estimator: Any, read: Read) -> KernelModel | QuadraticModel | Ensemble:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
-    It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is the
-    calibrators' formula of the exact decision values.
+    It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
+    the calibrators' formula of the exact decision values.
     """
     require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
     classes = np.asarray(estimator.classes_)
