@@ -90,10 +90,11 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _evaluator(self) -> Any:
-        cached: Evaluator | EnsembleEvaluator | None = self.__dict__.get("_evaluator_cache")
-        if cached is None or cached.artifact is not self.artifact:
-            cached = self.__dict__["_evaluator_cache"] = evaluator_for(self.artifact)
-        cached.n_jobs = self.n_jobs
+        own = self.__dict__
+        cached: Evaluator | EnsembleEvaluator | None = own.get("_evaluator_cache")
+        if cached is None or cached.artifact is not own["artifact"]:
+            cached = own["_evaluator_cache"] = evaluator_for(self.artifact)
+        cached.n_jobs = own["n_jobs"]
         return cached
 
     def _rows(self, X: Any) -> Any:

@@ -109,6 +109,9 @@ class Evaluator:
             self.native = QuadraticPredictor(artifact.model, artifact.asked_tolerance)
         else:
             self.native = _native.Predictor(artifact.data)
+        # What a single row's answer is looked up in where the core gives it at once: by position, or itself.
+        self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(artifact.task, artifact.labels)
+        self._has_detour = artifact.input_map is not None or artifact.heads.label_rule != "votes"
 
     # --- values
 
@@ -207,16 +210,11 @@ class Evaluator:
 
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
-        artifact = self.artifact
-        if artifact.input_map is not None or artifact.heads.label_rule != "votes":
+        if self._has_detour:
             answer = self.predict(as_row(row))[0]
-            return answer if artifact.task == "classification" else answer.item()
-        found = self.native.one(one_row(row))
-        if artifact.task == "regression":
-            return float(found)
-        if artifact.task == "one_class":
-            return 1 if found == 0 else -1
-        return artifact.labels[int(found)]
+            return answer if self.artifact.task == "classification" else answer.item()
+        found = self.native.one(row if type(row) is np.ndarray else one_row(row))
+        return found if self._by_position is None else self._by_position[int(found)]
 
     def classes(self, rows: Any) -> IntArray:
         """Positions of the predicted labels among the model's own."""
