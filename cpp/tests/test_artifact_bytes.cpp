@@ -48,6 +48,14 @@ std::vector<artifact_writer::Model> models() {
     return all;
 }
 
+/// Four changes of a byte; under sanitizers, several times as slow, one of them in turn.
+constexpr unsigned changes[] = {1u, 0x40u, 0x80u, 255u};
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t changes_apart = 4;
+#else
+constexpr std::size_t changes_apart = 1;
+#endif
+
 /// Every byte of every second model changed, and the checksum made right.
 void every_byte_changed(std::size_t first) {
     const std::vector<artifact_writer::Model> all = models();
@@ -56,8 +64,8 @@ void every_byte_changed(std::size_t first) {
         std::size_t n_accepted = 0;
         for (std::size_t i = 0; i < bytes.size(); ++i) {
             const unsigned char right = bytes[i];
-            for (const unsigned change : {1u, 0x40u, 0x80u, 255u}) {
-                bytes[i] = static_cast<unsigned char>(right ^ change);
+            for (std::size_t c = i % changes_apart; c < 4; c += changes_apart) {
+                bytes[i] = static_cast<unsigned char>(right ^ changes[c]);
                 put(bytes, checksum_at, artifact_writer::checksum_of(bytes));
                 n_accepted += exercised(bytes) == Status::ok;
             }
