@@ -452,8 +452,10 @@ def _own_noise(source: Any, model: KernelModel | QuadraticModel, mapped: FloatAr
 
     scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
     """
+    if isinstance(model, QuadraticModel):
+        return _quadratic_noise(model, mapped)
     steps = _own_steps(source)
-    if steps is None or not isinstance(model, KernelModel):
+    if steps is None:
         return np.zeros((len(mapped), 1))
     moduli = _scale(model)
     nystroem = steps[-2] if len(steps) > 1 and sklearn_class(steps[-2]) == "Nystroem" else None
@@ -468,6 +470,23 @@ def _own_noise(source: Any, model: KernelModel | QuadraticModel, mapped: FloatAr
     lost = model.gamma * 2.0 * (model.n_features + 8) * u * reach**2 + 4.0 * (model.n_sv + 8) * u
     result: FloatArray = (moduli * np.minimum(lost, 1.0))[:, np.newaxis]
     return result
+
+
+def _quadratic_noise(model: QuadraticModel, mapped: FloatArray) -> FloatArray:
+    """What float64 sums over support vectors, or over coefficients, lose in any order: these kernels grow with rows."""
+    norms, machine, kernel = norms_above(mapped)[:, np.newaxis], model.machine, model.kernel
+    if machine is None:
+        moduli = np.abs(model.constant) + norms_above(model.linear) * norms
+        return np.asarray(4.0 * (model.n_features + 16) * 2.0**-53 * moduli)
+    sums = np.zeros((len(mapped), machine.n_decisions))
+    vector_norms = norms_above(machine.dense_support_vectors(0, machine.n_sv))
+    for k in range(machine.n_decisions):
+        weights = np.abs(machine.coefficients(k))
+        for power in range(kernel.degree + 1):
+            share = math.comb(kernel.degree, power) * abs(kernel.coef0) ** (kernel.degree - power)
+            sums[:, k] += share * float(weights @ (abs(kernel.gamma) * vector_norms) ** power) * norms[:, 0] ** power
+        sums[:, k] += abs(float(machine.intercept[k]))
+    return np.asarray(4.0 * (machine.n_sv + machine.n_features + 16) * 2.0**-53 * sums)
 
 
 def _named(estimator: Any, rows: Any) -> Any:

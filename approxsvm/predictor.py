@@ -137,6 +137,8 @@ class Evaluator:
 
     def _evaluate_piece(self, rows: Any, options: dict[str, Any]) -> Any:
         if rows.dtype not in NATIVE_DTYPES:
+            if rows.dtype.kind == "c":
+                raise InputError(f"rows are {rows.dtype}, but must be real numbers")
             rows = rows.astype(np.float64)
         if self.artifact.input_map is None:
             return self._evaluate_rows(rows, options)
@@ -462,12 +464,17 @@ class Predictor:
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):
             return X
+        names, columns = self.artifact.feature_names, getattr(X, "columns", None)
+        if names is not None and columns is not None and tuple(map(str, columns)) != names:
+            raise InputError(
+                f"X has the columns {list(map(str, columns))}, but the model was fitted with {list(names)}"
+            )
         if hasattr(X, "tocsr"):
             rows = check_sparse(X)
         else:
             try:
                 rows = np.asarray(X)
-                rows = rows if rows.dtype.kind in "fiub" else rows.astype(np.float64)
+                rows = rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
             except (TypeError, ValueError) as error:
                 raise InputError(f"X is not an array of numbers: {error}") from None
         if rows.ndim != 2 or rows.shape[1] != self.n_features:

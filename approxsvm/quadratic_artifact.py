@@ -153,7 +153,7 @@ def pack(model: QuadraticModel, mode: Mode, tolerance: float | None = None) -> Q
         "source": model.source,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "first_index": model.first_index,
-        "tolerance": None if tolerance is None else float(tolerance),
+        "tolerance": None if tolerance is None or np.isinf(tolerance) else float(tolerance),
         "heads": extras.pack_heads(model.heads).decode(),
     }
     if machine is not None:

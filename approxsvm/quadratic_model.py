@@ -226,7 +226,7 @@ def from_support_vectors(machine: KernelModel, *, degree: int, gamma: float, coe
                 linear[k] += a @ block
                 if quadratic is not None:
                     quadratic[k] += block.T @ (a[:, np.newaxis] * block)
-                moduli[:, k] += [np.abs(a).sum(), np.abs(a) @ norms, np.abs(a) @ norms**2]
+                moduli[:, k] += [np.abs(a).sum(), np.abs(a) @ norms, (np.abs(a) * norms) @ norms]
         for k in range(n_decisions):
             constant[k] += power * all_coefficients[k].sum()
         linear *= scale

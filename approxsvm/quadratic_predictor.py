@@ -121,10 +121,12 @@ class QuadraticPredictor:
     def _bounds(self, z: FloatArray, row_errors: FloatArray) -> FloatArray:
         model, d = self.model, self.model.n_features
         norms = norms_above(z)[:, np.newaxis] + row_errors[:, np.newaxis]  # those of rows over the real numbers, too
-        squares = 0.0 if model.quadratic is None else norms**2  # 0 times their infinity would be no number
-        total = np.abs(model.constant) + self._linear_norms * norms + self._quadratic_norms * squares
+        total = np.abs(model.constant) + self._linear_norms * norms
+        terms = model.constant_error + model.linear_error * norms
+        if model.quadratic is not None:  # one norm after the other: the square of a small one is zero
+            total = total + self._quadratic_norms * norms * norms
+            terms = terms + model.quadratic_error * norms * norms
         path = 1.01 * (2 * d + 8) * UNIT_ROUNDOFF
-        terms = model.constant_error + model.linear_error * norms + model.quadratic_error * squares
         terms = terms + self._moved(norms, row_errors[:, np.newaxis])
         result: FloatArray = (path * total + terms) * (1 + 1e-9) + 2.0**-1000
         return result

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import GOLDEN, random_model
 from scipy.sparse import csc_array, csr_array
@@ -90,6 +91,8 @@ def test_rows_of_every_form(pair):
         ([["a"] * 4], "X is not an array of numbers"),
         (csr_array((2, 5)), r"X has shape \(2, 5\)"),
         ([[0.0, np.nan, 0.0, 0.0]], r"NaN.*row 0, column 1"),
+        (X + 1j, "rows are complex128, but must be real numbers"),
+        (csr_array(X + 1j), "rows are complex128"),
     ],
 )
 def test_wrong_rows_are_refused(pair, rows, message):
@@ -104,6 +107,14 @@ def test_what_a_model_does_not_have_is_refused():
     ensemble = approxsvm.Predictor(approxsvm.compile(sources()["ensemble"], X).artifact)
     with pytest.raises(InputError, match="averages probabilities"):
         ensemble.decision_function(X)
+
+
+def test_columns_in_another_order_are_refused():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(frame, TWO)).artifact)
+    np.testing.assert_array_equal(predictor.predict(frame), predictor.predict(X))
+    with pytest.raises(InputError, match=r"columns \['b', 'a', 'c', 'd'\], but the model was fitted with \['a'"):
+        predictor.predict(frame[list("bacd")])
 
 
 def test_broken_files_are_named(tmp_path):

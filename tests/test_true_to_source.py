@@ -423,3 +423,31 @@ def test_numbers_beyond_float64_are_refused_by_name(source, message):
     X, _ = data(0.0, n=40)
     with pytest.raises(approxsvm.UnsupportedModelError, match=message):
         approxsvm.compile(source(X, np.sin(X.sum(axis=1))))
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 100.0])
+def test_verify_of_polynomials_allows_for_what_their_sources_lose(offset):
+    X, _ = data(offset)
+    y = np.sin((X - offset).sum(axis=1))
+    sources = [KernelRidge(), KernelRidge(kernel="poly", degree=2), SVR(kernel="linear"), SVR(kernel="poly", degree=2)]
+    for source in sources:
+        assert verified(source.fit(X, y), X).kept, source
+
+
+def test_bounds_of_quadratic_kernels_of_tiny_rows():
+    X, _ = data(0.0, n=40)
+    source = KernelRidge(kernel="poly", degree=2, gamma=1e300, coef0=0.0).fit(X * 1e-150, np.sin(X.sum(axis=1)))
+    fast, rows = approxsvm.compile(source), X[:4] * 1e-163
+    with mpmath.workdps(60):
+        for row, value, bound in zip(rows, fast.predict(rows), fast.error_bound(rows), strict=True):
+            products = [sum(p * q for p, q in zip(x, column(row), strict=True)) for x in numbers(source.X_fit_)]
+            gamma = mpmath.mpf(1e300)
+            true = sum(a * (gamma * p) ** 2 for a, p in zip(column(source.dual_coef_), products, strict=True))
+            assert abs(mpmath.mpf(float(value)) - true) <= bound
+
+
+def test_an_infinite_tolerance_asks_for_nothing():
+    X, _ = data(0.0, n=40)
+    for kernel in ("linear", "rbf"):
+        source = KernelRidge(kernel=kernel).fit(X, X[:, 0])
+        assert approxsvm.compile(source, tolerance=np.inf).predict(X).shape == (40,)
