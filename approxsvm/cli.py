@@ -101,11 +101,11 @@ def _range_options(command: Any) -> Any:
 
 
 def _read_model(path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool) -> Any:
-    if range_file is None:
-        if restore_target:
-            raise InputError("--restore-target needs --range, the file that says what the target was")
-        return approxsvm.read_any(path, n_features=n_features, trust=trust)
+    if range_file is None and restore_target:
+        raise InputError("--restore-target needs --range, the file that says what the target was")
     model = approxsvm.read_any(path, n_features=n_features, trust=trust)
+    if range_file is None:
+        return model
     return approxsvm.with_range_file(model, range_file, restore_target=restore_target)
 
 

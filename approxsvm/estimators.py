@@ -222,57 +222,6 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """Class labels, sorted."""
         return np.sort(self.artifact.labels)
 
-
-class CompiledSVC(CompiledClassifier):
-    """Compiled support vector classifier, one-vs-one where there are several classes; parameters as in CompiledModel.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
-    """
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Decision values as the source gives them.
-
-        They are the source's own, by the exact engine in float64, to rank, threshold and calibrate with; `predict` does
-        not need them and is faster. Where a tolerance was asked for at compilation, values are within it instead, and
-        their signs the exact model's. In mode "approximate" they are the expansion's. `error_bound` says how close each
-        is.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
-            Of two classes, positive means ``classes_[1]``, as everywhere in scikit-learn. Of several, a score for each
-            class ("ovr": votes, and confidences to break ties), or, where the source says decision_function_shape="ovo"
-            and for LIBSVM models, a value for each pair of ``classes_``, positive for the first.
-
-        Raises
-        ------
-        ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
-        """
-        values: FloatArray = self._evaluator.decision_function(self._rows(X))
-        return values
-
-    def predicted_classes(self, X: Any) -> npt.NDArray[np.intp]:
-        """Positions of the predicted labels in ``artifact.labels``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), int
-        """
-        classes: npt.NDArray[np.intp] = self._evaluator.classes(self._rows(X))
-        return classes
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class labels.
 
@@ -348,6 +297,57 @@ class CompiledSVC(CompiledClassifier):
             The row has another shape, type or layout, or holds NaN or infinity.
         """
         return self._evaluator.one(row)
+
+
+class CompiledSVC(CompiledClassifier):
+    """Compiled support vector classifier, one-vs-one where there are several classes; parameters as in CompiledModel.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted, with the dtype of the source model.
+    """
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values as the source gives them.
+
+        They are the source's own, by the exact engine in float64, to rank, threshold and calibrate with; `predict` does
+        not need them and is faster. Where a tolerance was asked for at compilation, values are within it instead, and
+        their signs the exact model's. In mode "approximate" they are the expansion's. `error_bound` says how close each
+        is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
+            Of two classes, positive means ``classes_[1]``, as everywhere in scikit-learn. Of several, a score for each
+            class ("ovr": votes, and confidences to break ties), or, where the source says decision_function_shape="ovo"
+            and for LIBSVM models, a value for each pair of ``classes_``, positive for the first.
+
+        Raises
+        ------
+        ValueError
+            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
+        """
+        values: FloatArray = self._evaluator.decision_function(self._rows(X))
+        return values
+
+    def predicted_classes(self, X: Any) -> npt.NDArray[np.intp]:
+        """Positions of the predicted labels in ``artifact.labels``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), int
+        """
+        classes: npt.NDArray[np.intp] = self._evaluator.classes(self._rows(X))
+        return classes
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
@@ -437,29 +437,6 @@ class CompiledEnsemble(CompiledClassifier):
     def members(self) -> list[CompiledSVC]:
         """The compiled classifiers."""
         return [CompiledSVC(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class labels: those of the greatest mean probability, shape (n_rows,)."""
-        return np.asarray(self._evaluator.predict(self._rows(X)))
-
-    def predict_one(self, row: npt.NDArray[Any]) -> Any:
-        """Class label of a single row of shape (n_features,) or (1, n_features)."""
-        return self._evaluator.one(row)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Mean class probabilities, shape (n_rows, n_classes), columns as in ``classes_``.
-
-        They come from the exact decision values unless a tolerance was asked for, whose values then serve.
-        """
-        return np.asarray(self._evaluator.predict_proba(self._rows(X)))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of `predict_proba`."""
-        return np.asarray(np.log(self.predict_proba(X)))
-
-    def probability_bound(self, X: Any) -> FloatArray:
-        """What |probability - that of the exact decision values| never exceeds, shape (n_rows, n_classes)."""
-        return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
     def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row passes the paper's validity test for every member."""

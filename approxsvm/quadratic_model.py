@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.compensated import norms_above
+from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.errors import ModelFormatError
 from approxsvm.heads import Heads
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import FloatArray, KernelModel, Task
 
-UNIT_ROUNDOFF = 2.0**-53
 _BLOCK_ROWS = 4096
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.compensated import norms_above
+from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.errors import InputError
 from approxsvm.heads import winner
 from approxsvm.kernel_model import FloatArray
-from approxsvm.quadratic_model import UNIT_ROUNDOFF, QuadraticModel
+from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.rows import check_finite, chunks, of_the_whole
 
 N_STAGES, _FORM, _DEFINITION = 6, 0, 5

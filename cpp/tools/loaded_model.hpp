@@ -53,16 +53,13 @@ class LoadedModel {
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
-        // approxsvm/container.py: the other kinds of .asvm file differ in one letter.
-        if (bytes.substr(0, 8) == std::string_view("\x89"
-                                                   "ASVQ\r\n\x1a",
-                                                   8))
-            throw UnsupportedModel(quadratic);
-        if (bytes.substr(0, 8) == std::string_view("\x89"
-                                                   "ASVE\r\n\x1a",
-                                                   8))
-            throw UnsupportedModel(ensemble);
-        predictor_.emplace(bytes.data(), bytes.size(), kernels_);
+        try {
+            predictor_.emplace(bytes.data(), bytes.size(), kernels_);
+        } catch (const dispatch::ArtifactError& error) {
+            if (error.status == Status::quadratic_artifact) throw UnsupportedModel(quadratic);
+            if (error.status == Status::ensemble_artifact) throw UnsupportedModel(ensemble);
+            throw;
+        }
         const Status status = check_extras(predictor_->model(), Extras::refused);
         if (status != Status::ok) throw UnsupportedModel(message(status));
         if (wants_probabilities) throw UnsupportedModel(labels_only);
