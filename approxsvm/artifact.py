@@ -24,7 +24,7 @@ from approxsvm.heads import Heads
 from approxsvm.kernel_model import Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 5
+VERSION: Final = 6
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
@@ -67,7 +67,8 @@ HEADER_FIELDS: Final = (
     ("tolerance_asked", "I"),
     ("source", "32s"),
     ("n_raw_features", "Q"),
-    ("reserved_1", "Q"),
+    ("kernel", "I"),
+    ("reserved_1", "I"),
 )
 HEADER: Final = struct.Struct("<" + "".join(code for _, code in HEADER_FIELDS))
 SECTION: Final = struct.Struct("<IIQQ")
@@ -91,9 +92,11 @@ SECTIONS: Final[tuple[str, ...]] = (
     "dual_coef",
     "support_vectors",
     "exact_check_rows",
-    "heads",
+    "outputs",
     "input_map",
     "varying",
+    "polynomial",
+    "members",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype(
@@ -227,7 +230,7 @@ class Artifact(SealedBytes):
         self.labels = _read_labels(self.header, self._sections.get("labels"))
         names = self._sections.get("feature_names")
         self.feature_names = None if names is None else tuple(_read_texts(names, self.n_raw_features, "feature_names"))
-        heads, input_map = self._sections.get("heads"), self._sections.get("input_map")
+        heads, input_map = self._sections.get("outputs"), self._sections.get("input_map")
         self.heads = Heads() if heads is None else extras.unpack_heads(heads, self.task, len(self.labels))
         self.input_map = (
             None if input_map is None else extras.unpack_input_map(input_map, self.n_raw_features, self.n_features)
@@ -370,6 +373,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
         ("first_index", 1),
         ("center_kind", 1),
         ("tolerance_asked", 1),
+        ("kernel", 0),
     ):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
@@ -484,6 +488,8 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
         "favourites": (expanded and classes, 4 * n),
         "dual_coef": (exact, len(sections.get("dual_coef", b"")) // coef_bytes * coef_bytes),
         "support_vectors": (exact, len(sections.get("support_vectors", b""))),
+        "polynomial": (False, 0),
+        "members": (False, 0),
     }
     for name, (wanted, expected) in sizes.items():
         if wanted != (name in sections):

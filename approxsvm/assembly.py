@@ -214,6 +214,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tole
         "tolerance_asked": int(tolerance_asked),
         "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
         "n_raw_features": model.n_raw_features,
+        "kernel": 0,
         "reserved_1": 0,
         "input_scale": input_scale_for(model.gamma),
         "tolerance": tolerance,
@@ -463,7 +464,7 @@ def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, by
     if labels:
         sections["labels"] = labels
     if not extras.is_plain(model.heads, len(model.labels)):
-        sections["heads"] = extras.pack_heads(model.heads)
+        sections["outputs"] = extras.pack_heads(model.heads)
     if model.input_map is not None:
         sections["input_map"] = extras.pack_input_map(model.input_map)
     if model.feature_names is not None:

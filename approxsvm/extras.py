@@ -55,7 +55,7 @@ def unpack_heads(content: bytes, task: str, n_classes: int) -> Heads:
             raise ValueError(f"it describes a {type(heads).__name__}")
         heads.check(task, n_classes)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ApproxSVMError) as error:
-        raise ArtifactError(f"section heads cannot be read: {error}") from None
+        raise ArtifactError(f"section outputs cannot be read: {error}") from None
     return heads
 
 

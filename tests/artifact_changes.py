@@ -15,6 +15,7 @@ from approxsvm import Artifact, ArtifactError, KernelModel, _native
 from approxsvm.compiler import compile as compile_model
 
 # Offsets of header fields, from the table in models/FORMAT.md.
+KERNEL = 184
 VERSION, N_SECTIONS, FILE_BYTES, CHECKSUM, TASK, MODE, DEGREE, N_FEATURES = 8, 12, 16, 24, 28, 32, 36, 40
 FIRST_INDEX, N_LABELS, GAMMA, INPUT_SCALE, TOLERANCE, MAX_SV_NORM, MAX_SV_NORM_ORIGIN = 56, 60, 64, 72, 80, 88, 96
 N_CENTERS, N_DECISIONS, FIRST_REMAINDER_DEGREE, CENTER_KIND, LABEL_KIND, LABEL_DTYPE = 104, 108, 112, 116, 120, 124

@@ -34,6 +34,7 @@ from artifact_changes import (
     INF,
     INPUT_MAP,
     INPUT_SCALE,
+    KERNEL,
     LABEL_DTYPE,
     LABEL_KIND,
     LABELS,
@@ -118,8 +119,8 @@ ENDS = ((CENTER, 0), (EXACT_CHECK_ROWS, 12))
 BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
-    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 6, 2**32 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (22, 2**32 - 1)),
+    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 7, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (24, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (3, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
@@ -146,14 +147,15 @@ BROKEN: list[tuple[str, Change, str]] = [
     *(("max_sv_norm_origin", field(MAX_SV_NORM_ORIGIN, "d", x), "max_sv_norm_origin is") for x in (-1.0, NAN)),
     ("label_kind", field(LABEL_KIND, "I", 4), "label_kind is 4"),
     ("label_kind", field(LABEL_KIND, "I", 0), "kind 0"),
-    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (184, 191)),
+    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (188, 191)),
+    ("kernel", field(KERNEL, "I", 7), "kernel is 7"),
     *(("tolerance_asked", field(140, "I", v), f"tolerance_asked is {v}") for v in (2, 256, 2**32 - 1)),
     *(("tolerance", field(TOLERANCE, "d", x), "tolerance is") for x in (0.0, -1.0, NAN, -INF)),
     ("center_kind", field(CENTER_KIND, "I", 2), "center_kind is 2"),
     ("section_order", swap_two_sections, "section 0 has identifier 2|section 1 has identifier 1"),
     ("section_order", entry(CENTER, 0, "I", 0), "section 0 has identifier 0"),
     ("section_order", entry(DECISIONS, 0, "I", 1), "section 1 has identifier 1"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 22), "section 12 has identifier 22"),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 24), "section 12 has identifier 24"),
     *(("section_reserved", entry(k, 4, "I", 1), f"section {p}") for k, p in ((1, 0), (5, 3), (18, 12))),
     *(("section_offset", entry(k, 8, "Q", n), f"section {p} takes") for k, p in ENDS for n in (0, 64, 2**64 - 64)),
     *(("section_offset", entry(k, 16, "Q", n), f"section {p} takes") for k, p in ENDS for n in (2**63, 2**64 - 1)),
@@ -296,7 +298,7 @@ def test_must(name: str, change: Change, message: str, artifact: Artifact) -> No
 def test_every_must_of_the_format_is_broken_here() -> None:
     named = names_of_the_format()
     elsewhere = {"file_bytes", "checksum", "label_dtype", "check_row_value", "exact_check_row_value"}
-    elsewhere |= {"class_counts", "favourites", "heads", "input_map", "varying"}
+    elsewhere |= {"class_counts", "favourites", "outputs", "input_map", "polynomial", "members", "varying"}
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
 
@@ -304,7 +306,7 @@ def test_every_must_of_the_format_is_broken_here() -> None:
 def test_every_must_of_the_format_is_broken_in_the_native_tests() -> None:
     sources = (REPOSITORY / "cpp" / "tests").glob("test_*.cpp")
     tests = set(re.findall(r"^TEST\(must_(\w+)\)", "".join(path.read_text() for path in sources), re.MULTILINE))
-    for name in names_of_the_format() - {"label_dtype", "heads"}:  # only Python reads them
+    for name in names_of_the_format() - {"label_dtype", "outputs"}:  # only Python reads them
         assert any(test == name or test.startswith(f"{name}_") for test in tests), name
 
 
@@ -487,7 +489,7 @@ def test_must_favourites() -> None:
 )
 def test_must_heads(wrong: bytes) -> None:
     data = changed(content({HEADS: wrong}), several_classes())
-    with pytest.raises(ArtifactError, match="section heads"):
+    with pytest.raises(ArtifactError, match="section outputs"):
         Artifact(data)
 
 

@@ -362,13 +362,13 @@ TEST(must_magic) {
 }
 
 TEST(must_version) {
-    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 6u, 0x05000000u, ~0u}) {
+    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 7u, 0x06000000u, ~0u}) {
         CHECK_EQ(with(version_at, version), Status::unsupported_version);
     }
 }
 
 TEST(must_n_sections) {
-    for (const std::uint32_t n : {22u, 23u, 0x10000u, ~0u}) CHECK_EQ(with(n_sections_at, n), Status::bad_header);
+    for (const std::uint32_t n : {24u, 25u, 0x10000u, ~0u}) CHECK_EQ(with(n_sections_at, n), Status::bad_header);
     for (const std::uint32_t mode : all_modes) {
         const Bytes bytes = written(small_model(mode));
         const std::uint32_t right = get<std::uint32_t>(bytes, n_sections_at);
@@ -576,8 +576,12 @@ TEST(source_is_for_people_only) {
     for (std::size_t offset = 144; offset < 176; ++offset) CHECK_EQ(with(offset, std::uint8_t{255}), Status::ok);
 }
 
+TEST(must_kernel) {
+    for (const std::uint32_t kernel : {2u, 256u, ~0u}) CHECK_EQ(with(184, kernel), Status::bad_header);
+}
+
 TEST(must_reserved) {
-    for (std::size_t offset = 184; offset < 192; ++offset) {
+    for (std::size_t offset = 188; offset < 192; ++offset) {
         for (const unsigned wrong : {1u, 0x80u, 255u}) {
             CHECK_EQ(with(offset, static_cast<std::uint8_t>(wrong)), Status::bad_header);
         }
@@ -621,7 +625,7 @@ TEST(must_section_order) {
         const std::size_t n = artifact_writer::sections_of(model).size();
         for (std::size_t k = 0; k < n; ++k) {
             const std::uint32_t before = k == 0 ? 0 : artifact_writer::sections_of(model)[k - 1].identifier;
-            for (const std::uint32_t wrong : {before, 0u, 21u, ~0u}) {
+            for (const std::uint32_t wrong : {before, 0u, 24u, ~0u}) {
                 CHECK_EQ(with_sections(model, [=](Sections& s) { s[k].identifier = wrong; }), Status::bad_section);
             }
             if (k == 0) continue;

@@ -21,10 +21,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::uint32_t format_version = 5;
+constexpr std::uint32_t format_version = 6;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 21;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 23;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
@@ -48,9 +48,11 @@ enum Id : std::uint32_t {
     dual_coef = 16,
     support_vectors = 17,
     exact_check_rows = 18,
-    heads = 19,      // for Python
-    input_map = 20,  // for Python: rows are to be mapped before they come here
-    varying = 21
+    outputs = 19,
+    input_map = 20,
+    varying = 21,
+    polynomial = 22,
+    members = 23
 };
 }
 
@@ -468,8 +470,9 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     Section sections[max_sections + 1] = {};
     status = read_sections(bytes, n_bytes, sections);
     if (status != Status::ok) return status;
+    if (sections[section::polynomial].offset != 0 || sections[section::members].offset != 0) return Status::bad_section;
     model.has_input_map = sections[section::input_map].offset != 0;
-    const Section& heads = sections[section::heads];
+    const Section& heads = sections[section::outputs];
     model.labels_by_votes =
         heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
     const Section& map = sections[section::input_map];
