@@ -20,7 +20,7 @@ from approxsvm import extras, packing
 from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
-from approxsvm.heads import Heads
+from approxsvm.heads import ClassProbability, Heads
 from approxsvm.kernel_model import Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
@@ -31,6 +31,7 @@ MAX_FEATURES: Final = 1 << 20
 MAX_CENTERS: Final = 1 << 20
 MAX_DEGREE: Final = 6
 MAX_LABELS: Final = 1 << 10
+MAX_MEMBERS: Final = 1 << 10
 MAX_INPUT_SCALE: Final = 2.0**100
 MAX_OUTPUT_SCALE: Final = 2.0**1000
 MAX_CHECK_ROWS: Final = 16
@@ -72,6 +73,7 @@ HEADER_FIELDS: Final = (
 )
 HEADER: Final = struct.Struct("<" + "".join(code for _, code in HEADER_FIELDS))
 SECTION: Final = struct.Struct("<IIQQ")
+FILE_BYTES_OFFSET: Final = 16
 CHECKSUM_OFFSET: Final = 24
 SECTIONS: Final[tuple[str, ...]] = (
     "center",
@@ -118,6 +120,7 @@ EXPANSION_NUMBERS: Final = np.dtype(
 )
 Mode = Literal["approximate", "certified", "exact"]
 MODES: Final[tuple[Mode, ...]] = ("approximate", "certified", "exact")
+ENSEMBLE: Final = 3  # the header's mode of several models in one file
 TASKS: Final[tuple[Task, ...]] = ("classification", "regression", "one_class")
 NO_LABELS, INT64, FLOAT64, TEXT = range(4)
 _MAX_LABEL_WIDTH: Final = 1 << 16  # characters of a label_dtype like <U9, unless a label is longer
@@ -226,7 +229,9 @@ class Artifact(SealedBytes):
         self.data = bytes(data)
         self.header = _read_header(self.data)
         self._sections = _read_sections(self.data, self.header)
-        _check_sections(self.header, self._sections)
+        self.members = _read_members(self.header, self._sections) if self.header["mode"] == ENSEMBLE else ()
+        if not self.members:
+            _check_sections(self.header, self._sections)
         self.labels = _read_labels(self.header, self._sections.get("labels"))
         names = self._sections.get("feature_names")
         self.feature_names = None if names is None else tuple(_read_texts(names, self.n_raw_features, "feature_names"))
@@ -235,8 +240,12 @@ class Artifact(SealedBytes):
         self.input_map = (
             None if input_map is None else extras.unpack_input_map(input_map, self.n_raw_features, self.n_features)
         )
-        _check_numbers(self)
-        _check_router(self.header, self._sections.get("router"))
+        _check_plan(self)
+        if self.members:
+            _check_members(self)
+        else:
+            _check_numbers(self)
+            _check_router(self.header, self._sections.get("router"))
 
     def __repr__(self) -> str:
         return f"<Artifact: {self.task}, {self.n_features} features, {len(self.data):,} bytes>"
@@ -248,8 +257,21 @@ class Artifact(SealedBytes):
 
     @property
     def mode(self) -> Mode:
-        """How much of the exact model is on board."""
-        return MODES[int(self.header["mode"])]
+        """How much of the exact model is on board; of an ensemble "certified" where members differ."""
+        if not self.members:
+            return MODES[int(self.header["mode"])]
+        modes = {member.mode for member in self.members}
+        return modes.pop() if len(modes) == 1 else "approximate" if "approximate" in modes else "certified"
+
+    @property
+    def averages(self) -> bool:
+        """Whether this is an ensemble that averages its members' probabilities, and has no decision values."""
+        return bool(self.members) and self.task == "classification"
+
+    @property
+    def has_class_probabilities(self) -> bool:
+        """Whether the source gives classes probabilities."""
+        return self.averages or isinstance(self.heads.probability, ClassProbability)
 
     @property
     def n_features(self) -> int:
@@ -268,8 +290,8 @@ class Artifact(SealedBytes):
 
     @property
     def n_centers(self) -> int:
-        """Number of points expanded about; 0 in mode "exact"."""
-        return int(self.header["n_centers"])
+        """Number of points expanded about; 0 in mode "exact", the most of any member."""
+        return max([int(self.header["n_centers"]), *(member.n_centers for member in self.members)])
 
     @property
     def n_varying(self) -> int:
@@ -368,7 +390,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
         raise ArtifactError(f"the checksum is {checksum:08x}, but the header says {header['checksum']:08x}")
     for name, highest in (
         ("task", 2),
-        ("mode", 2),
+        ("mode", 3),
         ("label_kind", 3),
         ("first_index", 1),
         ("center_kind", 1),
@@ -379,12 +401,13 @@ def _read_header(data: bytes) -> dict[str, Any]:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
     if header["n_labels"] > MAX_LABELS:
         raise ArtifactError(f"n_labels is {header['n_labels']}, but at most {MAX_LABELS} are allowed")
-    if header["n_decisions"] != n_decisions_of(header["n_labels"]):
+    ensemble = header["mode"] == ENSEMBLE  # whose decision functions are counted with its members
+    if not ensemble and header["n_decisions"] != n_decisions_of(header["n_labels"]):
         raise ArtifactError(
             f"n_decisions is {header['n_decisions']}, but {header['n_labels']} labels need "
             f"{n_decisions_of(header['n_labels'])}"
         )
-    exact = MODES[header["mode"]] == "exact"
+    exact = header["mode"] >= MODES.index("exact")
     limits = {
         "degree": (1, MAX_DEGREE),
         "n_centers": (1, MAX_CENTERS),
@@ -407,6 +430,8 @@ def _read_header(data: bytes) -> dict[str, Any]:
     scale = header["input_scale"]
     if not _is_power_of_two(scale, MAX_INPUT_SCALE):
         raise ArtifactError(f"input_scale is {scale}, but must be a power of two from 2^-100 to 2^100")
+    if ensemble and (header["gamma"] != 0.0 or scale != 1.0 or header["tolerance"] < math.inf):
+        raise ArtifactError("an ensemble has no gamma, input_scale or tolerance of its own")
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
     if header["gamma"] > 0.0 and not 1.0 <= theta < 4.0:
         raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
@@ -447,6 +472,59 @@ def _read_sections(data: bytes, header: dict[str, Any]) -> dict[str, bytes]:
             f"{len(data) - end} bytes follow the last section, expected {aligned(end) - end} zero bytes"
         )
     return sections
+
+
+def _read_members(header: dict[str, Any], sections: dict[str, bytes]) -> tuple[Artifact, ...]:
+    """Whole artifacts one after the other, none of them an ensemble."""
+    strange = sections.keys() - {"labels", "feature_names", "plan", "members"}
+    content = sections.get("members", b"")
+    if strange or not content:
+        raise ArtifactError(f"an ensemble needs section members, and none of {sorted(strange)}")
+    members: list[Artifact] = []
+    at = 0
+    while at < len(content):
+        size = int.from_bytes(content[at + FILE_BYTES_OFFSET : at + FILE_BYTES_OFFSET + 8], "little")
+        if len(content) - at < HEADER_BYTES or size % ALIGNMENT or size > len(content) - at:
+            raise ArtifactError(f"member {len(members)} claims {size} of {len(content) - at} bytes of section members")
+        if len(members) == MAX_MEMBERS:
+            raise ArtifactError(f"an ensemble has at most {MAX_MEMBERS} members")
+        try:
+            members.append(Artifact(content[at : at + size]))
+        except ArtifactError as error:
+            raise ArtifactError(f"member {len(members)}: {error}") from None
+        if members[-1].members:
+            raise ArtifactError(f"member {len(members) - 1} is an ensemble itself")
+        at += size
+    expected = 0 if header["task"] == TASKS.index("classification") else len(members)
+    if header["n_decisions"] != expected:
+        raise ArtifactError(f"n_decisions is {header['n_decisions']}, but must be {expected} with these members")
+    return tuple(members)
+
+
+def _check_members(artifact: Artifact) -> None:
+    """Members agree with the ensemble and with each other."""
+    if artifact.task == "one_class" or artifact.n_features != artifact.n_raw_features:
+        raise ArtifactError(f"a {artifact.task} ensemble has {artifact.n_features} of {artifact.n_raw_features} features")
+    for k, member in enumerate(artifact.members):
+        if member.task != artifact.task or member.n_raw_features != artifact.n_raw_features:
+            raise ArtifactError(
+                f"the members do not match: member {k} is a {member.task} of {member.n_raw_features} features, "
+                f"the ensemble a {artifact.task} of {artifact.n_raw_features}"
+            )
+        if member.labels.tolist() != artifact.labels.tolist():
+            raise ArtifactError(
+                f"the members do not match: member {k} has the labels {member.labels.tolist()}, "
+                f"the ensemble {artifact.labels.tolist()}"
+            )
+        if artifact.averages and not member.has_class_probabilities:
+            raise ArtifactError(f"the members do not match: member {k} has no class probabilities")
+
+
+def _check_plan(artifact: Artifact) -> None:
+    try:
+        _ = artifact.plan
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"section plan is not UTF-8: {error.reason}") from None
 
 
 def _n_varying(header: dict[str, Any], content: bytes | None) -> int:
@@ -581,10 +659,6 @@ def _check_numbers(artifact: Artifact) -> None:
         raise ArtifactError("section dual_coef holds NaN or infinity")
     if "support_vectors" in artifact._sections:
         packing.parse(artifact._sections["support_vectors"], artifact.dual_coef().shape[1], artifact.n_features)
-    try:
-        _ = artifact.plan
-    except UnicodeDecodeError as error:
-        raise ArtifactError(f"section plan is not UTF-8: {error.reason}") from None
 
 
 def _check_records(artifact: Artifact) -> None:

@@ -9,7 +9,7 @@
 
 namespace approxsvm::dispatch {
 
-// approxsvm/evaluate.hpp: evaluate_source(). `prepared` is what Kernels::prepare returned.
+// approxsvm/answers.hpp: answer(). `prepared` is what Kernels::prepare returned.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
@@ -17,13 +17,11 @@ using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Req
 struct Kernels {
     const char* name;
     std::size_t block_rows;
-    std::size_t (*replay_bytes)(std::size_t n_features);
-    Status (*replay_check_rows)(const ModelView&, void*);
     std::size_t (*prepared_bytes)(const ModelView&);
     const void* (*prepare)(const ModelView&, void* memory);
-    std::size_t (*evaluation_workspace_bytes)(const ModelView&);
-    std::size_t (*exact_replay_bytes)(const ModelView&);
-    Status (*replay_exact_check_rows)(const void* prepared, void* memory);
+    std::size_t (*workspace_bytes)(const void* prepared);
+    std::size_t (*replay_bytes)(const void* prepared);
+    Status (*replay)(const void* prepared, void* memory);  // check rows
     EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
     EvaluateFunction<DenseRows<double>> evaluate_dense_f64;
     EvaluateFunction<CsrRows<float, std::int32_t>> evaluate_csr_f32_i32;

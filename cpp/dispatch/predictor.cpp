@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 namespace approxsvm::dispatch {
@@ -70,21 +71,6 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-template <class T>
-Span<T> from(const Span<T>& span, std::size_t first) {
-    return span ? Span<T>{span.data + first, span.size - first} : span;
-}
-
-Evaluation part_of(const Evaluation& out, std::size_t first, std::size_t n_decisions) {
-    return {from(out.values, first * n_decisions), from(out.bounds, first * n_decisions), from(out.stages, first),
-            from(out.labels, first)};
-}
-
-Request part_of(Request request, std::size_t first) {
-    if (request.row_errors) request.row_errors += first;
-    return request;
-}
-
 // Work of a dense row up to degree 2: its form and the way to its center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
@@ -117,18 +103,27 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
     const Status allowed = check_request(predictor.model(), rows.n_rows, request, out);
     if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = rows.n_rows;
-    const void* prepared = predictor.prepared();
+    const double work =
+        predictor.ensemble_work() > 0.0 ? predictor.ensemble_work() : work_per_row(predictor.model(), expansion_work);
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
+    std::mutex faults;
+    int n_faults = 0;
     const Status status =
-        for_chunks(predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
-                   [&](std::size_t first, std::size_t n, void* workspace) {
-                       StageCounts mine{};
-                       const Evaluation part = part_of(out, first, predictor.model().n_decisions);
-                       const Status result =
-                           function(prepared, cut(first, n), part_of(request, first), part, mine.data(), workspace);
-                       for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
-                       return result;
-                   });
+        for_chunks(predictor, rows.n_rows, work, n_threads, [&](std::size_t first, std::size_t n, void* workspace) {
+            StageCounts mine{};
+            Fault fault{};
+            Request own = request;
+            own.fault = &fault;
+            const Status result = function(predictor.prepared(), cut(first, n), own,
+                                           part_of(predictor.model(), out, first, n), mine.data(), workspace);
+            for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
+            if (result == Status::ok || !request.fault) return result;
+            // Of several threads' faults the first row's, as of one thread.
+            const std::lock_guard<std::mutex> lock(faults);
+            fault.row += first;
+            if (n_faults++ == 0 || fault.row < request.fault->row) *request.fault = fault;
+            return result;
+        });
     for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += total[k];
     return status;
 }
@@ -155,26 +150,24 @@ Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows
 Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& kernels) : kernels_(&kernels) {
     Status status = open_artifact(artifact, n_bytes, model_);
     if (status != Status::ok) throw ArtifactError(status);
-    if (model_.mode != Mode::exact) {
-        const Workspace memory(kernels.replay_bytes(model_.n_features));
-        status = kernels.replay_check_rows(model_, memory.data());
-        if (status != Status::ok) throw ArtifactError(status);
-    }
-    if (model_.mode != Mode::approximate) {
-        const Workspace memory(kernels.exact_replay_bytes(model_));
-        status = kernels.replay_exact_check_rows(prepared(), memory.data());
-        if (status != Status::ok) throw ArtifactError(status);
-    }
+    prepare();
+    const Workspace memory(kernels.replay_bytes(prepared_));
+    status = kernels.replay(prepared_, memory.data());
+    if (status != Status::ok) throw ArtifactError(status);
 }
 
-Predictor::Predictor(const ModelView& model, const Kernels& kernels) : model_(model), kernels_(&kernels) {}
+Predictor::Predictor(const ModelView& model, const Kernels& kernels) : model_(model), kernels_(&kernels) {
+    prepare();
+}
 
-const void* Predictor::prepared() const {
-    std::call_once(prepared_once_, [this] {
-        prepared_memory_.reset(new unsigned char[kernels_->prepared_bytes(model_)]);
-        prepared_ = kernels_->prepare(model_, prepared_memory_.get());
+void Predictor::prepare() {
+    prepared_memory_.reset(new unsigned char[kernels_->prepared_bytes(model_)]);
+    prepared_ = kernels_->prepare(model_, prepared_memory_.get());
+    if (model_.n_members == 0) return;
+    for_members(model_, [&](const ModelView& member) {
+        ensemble_work_ += work_per_row(member, dense_work(member));
+        return Status::ok;
     });
-    return prepared_;
 }
 
 bool Predictor::gives_exact_values(const Request& request, const Evaluation& out) const {
@@ -182,7 +175,7 @@ bool Predictor::gives_exact_values(const Request& request, const Evaluation& out
 }
 
 Workspace Predictor::make_workspace() const {
-    return Workspace(kernels_->evaluation_workspace_bytes(model_));
+    return Workspace(kernels_->workspace_bytes(prepared_));
 }
 
 Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
@@ -214,7 +207,7 @@ namespace {
 
 template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
-                      EvaluateFunction<DenseRows<Real>> function) {
+                      Fault* fault, EvaluateFunction<DenseRows<Real>> function) {
     StageCounts counts{};
     std::uint32_t label = 0;
     Evaluation out;
@@ -223,19 +216,20 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
     } else {
         out.labels = {&label, 1};
     }
-    const Status status =
-        function(predictor.prepared(), {row, 1, 0, 1}, Request{1}, out, counts.data(), workspace.data());
+    Request request{1};
+    request.fault = fault;
+    const Status status = function(predictor.prepared(), {row, 1, 0, 1}, request, out, counts.data(), workspace.data());
     if (out.labels) value = label;
     return status;
 }
 
 }  // namespace
 
-Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace) const {
-    return decide_one_row(*this, row, value, workspace, kernels_->evaluate_dense_f32);
+Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault) const {
+    return decide_one_row(*this, row, value, workspace, fault, kernels_->evaluate_dense_f32);
 }
-Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace) const {
-    return decide_one_row(*this, row, value, workspace, kernels_->evaluate_dense_f64);
+Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault) const {
+    return decide_one_row(*this, row, value, workspace, fault, kernels_->evaluate_dense_f64);
 }
 
 }  // namespace approxsvm::dispatch

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 
 #include "kernels.hpp"
@@ -41,9 +40,8 @@ class Predictor {
     const Kernels& kernels() const { return *kernels_; }
     Workspace make_workspace() const;
 
-    // What `out` has room for, by as many stages as the model's mode allows and its promise needs. Rows are mapped
-    // already where the artifact asks for that; labels are by votes. request.n_rows_in_call is found out here. The
-    // numbers do not depend on n_threads.
+    // What `out` has room for, of raw rows, by as many stages as the model's mode allows and its promise needs.
+    // request.n_rows_in_call is found out here. The numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
@@ -62,18 +60,23 @@ class Predictor {
 
     // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
     // make_workspace().
-    Status decide_one(const float* row, double& value, const Workspace& workspace) const;
-    Status decide_one(const double* row, double& value, const Workspace& workspace) const;
+    Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr) const;
+    Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr) const;
 
-    // What Kernels::prepare returned; made on first use where predictions can do without.
-    const void* prepared() const;
+    // What Kernels::prepare returned.
+    const void* prepared() const { return prepared_; }
+
+    // Multiply-adds of an ensemble's row, guessed; 0 for other models.
+    double ensemble_work() const { return ensemble_work_; }
 
   private:
+    void prepare();
+
     ModelView model_;
     const Kernels* kernels_;
-    mutable std::once_flag prepared_once_;
-    mutable std::unique_ptr<unsigned char[]> prepared_memory_;
-    mutable const void* prepared_ = nullptr;
+    std::unique_ptr<unsigned char[]> prepared_memory_;
+    const void* prepared_ = nullptr;
+    double ensemble_work_ = 0.0;
 };
 
 }  // namespace approxsvm::dispatch

@@ -18,23 +18,31 @@ constexpr bool same(const char* a, const char* b) {
 }
 static_assert(same(APPROXSVM_TEXT(APPROXSVM_TARGET), APPROXSVM_TARGET_NAME), "the compiler flags give another target");
 
-Status replay(const ModelView& model, void* memory) {
-    return replay_check_rows(model, memory);
+const PreparedModel& prepared_model(const void* prepared) {
+    return *static_cast<const PreparedModel*>(prepared);
 }
 
+std::size_t prepared_memory(const ModelView& model) {
+    return prepared_bytes(model);
+}
 const void* prepare_model(const ModelView& model, void* memory) {
-    return &lay_out(model, memory);  // extras are by the caller
+    return &lay_out(model, memory);
 }
-
-Status replay_exact(const void* prepared, void* memory) {
-    return replay_exact_check_rows(*static_cast<const PreparedModel*>(prepared), memory);
+std::size_t workspace_memory(const void* prepared) {
+    return workspace_bytes(prepared_model(prepared));
+}
+std::size_t replay_memory(const void* prepared) {
+    return replay_bytes(prepared_model(prepared));
+}
+Status replay_check_rows(const void* prepared, void* memory) {
+    return replay(prepared_model(prepared), memory);
 }
 
 template <class Rows, class Source>
 Status evaluate_rows(const void* prepared, const Rows& rows, const Request& request, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
-    const PreparedModel& model = *static_cast<const PreparedModel*>(prepared);
-    return evaluate_source(model, Source(rows, model.view->n_features), request, out, counts, workspace);
+    const PreparedModel& model = prepared_model(prepared);
+    return answer(model, Source(rows, model.view->n_raw_features), request, out, counts, workspace);
 }
 
 template <class Real>
@@ -46,19 +54,6 @@ void exp_all(const float* x, float* result, std::size_t n) {
     for (std::size_t i = 0; i + lanes <= n; i += lanes) store(result + i, exp_nonpositive(load(x + i)));
 }
 
-std::size_t replay_memory(std::size_t n_features) {
-    return replay_bytes(n_features);
-}
-std::size_t prepared_memory(const ModelView& model) {
-    return prepared_bytes(model);
-}
-std::size_t evaluation_memory(const ModelView& model) {
-    return evaluation_workspace_bytes(model);
-}
-std::size_t exact_replay_memory(const ModelView& model) {
-    return exact_replay_bytes(model);
-}
-
 }  // namespace APPROXSVM_TABLE
 
 extern const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
@@ -67,13 +62,11 @@ const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     Kernels k{};
     k.name = APPROXSVM_TARGET_NAME;
     k.block_rows = block_rows;
-    k.replay_bytes = replay_memory;
-    k.replay_check_rows = replay;
     k.prepared_bytes = prepared_memory;
     k.prepare = prepare_model;
-    k.evaluation_workspace_bytes = evaluation_memory;
-    k.exact_replay_bytes = exact_replay_memory;
-    k.replay_exact_check_rows = replay_exact;
+    k.workspace_bytes = workspace_memory;
+    k.replay_bytes = replay_memory;
+    k.replay = replay_check_rows;
     k.evaluate_dense_f32 = evaluate_dense<float>;
     k.evaluate_dense_f64 = evaluate_dense<double>;
     k.evaluate_csr_f32_i32 = evaluate_csr<float, std::int32_t>;

@@ -16,7 +16,6 @@ namespace approxsvm::python {
 namespace {
 
 using dispatch::Kernels;
-using RowErrors = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
 const Kernels& kernels_for(const std::optional<std::string>& target) {
     try {
@@ -58,13 +57,12 @@ class PyPredictor {
 
     std::string target() const { return predictor_->kernels().name; }
 
-    // Values; with bounds also bounds and stages; with labels the positions of labels instead. `values` is the name of
-    // one of Values; row_errors says how far each row may be from what is meant.
-    py::object dense(const py::array& rows, int n_threads, bool bounds, bool labels, const std::string& values,
-                     const std::optional<RowErrors>& row_errors) {
+    // What `want`, a sum of Want's bits, asks for: an array, or a tuple of arrays in the order of the bits. `values` is
+    // the name of one of Values.
+    py::object dense(const py::array& rows, int n_threads, int want, const std::string& values) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
-        const Wanted wanted = wanted_of(bounds, labels, values, row_errors, rows.shape(0));
+        const Wanted wanted{want, values_named(values)};
         check_n_features(rows.shape(1));
         if (py::isinstance<py::array_t<float>>(rows)) return dense_of<float>(rows, n_threads, wanted);
         if (py::isinstance<py::array_t<double>>(rows)) return dense_of<double>(rows, n_threads, wanted);
@@ -72,8 +70,8 @@ class PyPredictor {
     }
 
     py::object csr(const py::array& row_starts, const py::array& columns, const py::array& data, int n_threads,
-                   bool bounds, bool labels, const std::string& values, const std::optional<RowErrors>& row_errors) {
-        const Wanted wanted = wanted_of(bounds, labels, values, row_errors, row_starts.size() - 1);
+                   int want, const std::string& values) {
+        const Wanted wanted{want, values_named(values)};
         const bool is_float = py::isinstance<py::array_t<float>>(data);
         if (!is_float && !py::isinstance<py::array_t<double>>(data))
             raise("InputError", "values must be float32 or float64");
@@ -105,22 +103,33 @@ class PyPredictor {
         if ((row.flags() & needed) != needed) raise("InputError", "expected a C-contiguous, aligned row");
         double value = 0.0;
         Status status = Status::ok;
+        Fault fault{};
         if (py::isinstance<py::array_t<float>>(row)) {
-            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_);
+            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &fault);
         } else if (py::isinstance<py::array_t<double>>(row)) {
-            status = predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_);
+            status = predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_, &fault);
         } else {
             raise("InputError", "the row must be float32 or float64");
         }
-        if (status != Status::ok) raise("InputError", "Input X contains NaN or infinity.");
+        if (status == Status::not_finite) raise("InputError", "Input X contains NaN or infinity.");
+        raise_if_at_fault(status, fault);
         return value;
     }
 
   private:
-    enum class What { values, bounds, labels };
+    // Bits of `want`.
+    enum Want {
+        labels = 1,
+        values = 2,
+        bounds = 4,
+        stages = 8,
+        certified = 16,
+        probabilities = 32,
+        shares_bounds = 64
+    };
     struct Wanted {
-        What what;
-        Request request;
+        int what;
+        Values values;
     };
 
     static Values values_named(const std::string& name) {
@@ -130,18 +139,30 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    static Wanted wanted_of(bool bounds, bool labels, const std::string& values,
-                            const std::optional<RowErrors>& row_errors, py::ssize_t n_rows) {
-        Wanted wanted{labels ? What::labels : bounds ? What::bounds : What::values, {0, values_named(values), nullptr}};
-        if (!row_errors) return wanted;
-        if (row_errors->ndim() != 1 || row_errors->size() != n_rows)
-            raise("InputError", "there are " + std::to_string(row_errors->size()) + " row errors for " +
-                                    std::to_string(n_rows) + " rows");
-        wanted.request.row_errors = row_errors->data();
-        for (py::ssize_t i = 0; i < n_rows; ++i) {
-            if (!(wanted.request.row_errors[i] >= 0.0)) raise("InputError", "row errors must be at least 0");
+    static std::string shown(double number, int digits) {
+        char room[32];
+        std::snprintf(room, sizeof room, "%.*g", digits, number);
+        return room;
+    }
+
+    // What is wrong with a row, or was wrong to ask for.
+    static void raise_if_at_fault(Status status, const Fault& fault) {
+        const std::string row = "row " + std::to_string(fault.row) + ": ";
+        switch (status) {
+            case Status::ok:
+            case Status::not_finite:        // the caller finds the place
+            case Status::unsorted_indices:  // and has another exception
+                return;
+            case Status::map_overflow:
+                raise("InputError", row + "scaling its values, the largest of which is " + shown(fault.found, 6) +
+                                        ", exceeds the range of float64");
+            case Status::beyond_tolerance:
+                raise("InputError", row + "float64 scales it too coarsely: its value is certain to " +
+                                        shown(fault.found, 3) + " and not to the tolerance of " +
+                                        shown(fault.expected, 3));
+            default:
+                raise("InputError", message(status));
         }
-        return wanted;
     }
 
     std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
@@ -154,58 +175,70 @@ class PyPredictor {
     }
 
     void check_n_features(py::ssize_t n) const {
-        const py::ssize_t expected = static_cast<py::ssize_t>(predictor_->model().n_features);
+        const py::ssize_t expected = static_cast<py::ssize_t>(predictor_->model().n_raw_features);
         if (n != expected) {
             raise("InputError", "X has " + std::to_string(n) + " features, but the model expects " +
                                     std::to_string(expected) + " features as input");
         }
     }
 
-    // Arrays for the results of n rows: values, with bounds also bounds and stages, or labels alone.
+    // Arrays for the results of n rows.
     struct Results {
         const Wanted wanted;
-        py::array_t<double> values, bounds;
-        py::array_t<std::uint8_t> stages;
-        py::array_t<std::uint32_t> labels;
+        py::array_t<std::uint32_t> label_positions;
+        py::array_t<double> value, bound, probability, probability_bound;
+        py::array_t<std::uint8_t> stage;
+        py::array_t<bool> is_certified;
 
-        Results(std::size_t n_rows, std::size_t n_decisions, Wanted wanted_) : wanted(wanted_) {
+        Results(std::size_t n_rows, const ModelView& model, Wanted wanted_) : wanted(wanted_) {
             const py::ssize_t n = static_cast<py::ssize_t>(n_rows);
-            const std::vector<py::ssize_t> shape =
-                n_decisions == 1 ? std::vector<py::ssize_t>{n}
-                                 : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(n_decisions)};
-            if (wanted.what == What::labels) {
-                labels = py::array_t<std::uint32_t>(n);
-            } else {
-                values = py::array_t<double>(shape);
-            }
-            if (wanted.what == What::bounds) {
-                bounds = py::array_t<double>(shape);
-                stages = py::array_t<std::uint8_t>(n);
-            }
+            const std::vector<py::ssize_t> rows{n}, shares{n, static_cast<py::ssize_t>(n_probabilities(model))};
+            const std::vector<py::ssize_t> decisions =
+                model.n_decisions == 1 ? rows
+                                       : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(model.n_decisions)};
+            if (wants(labels)) label_positions = py::array_t<std::uint32_t>(rows);
+            if (wants(values)) value = py::array_t<double>(decisions);
+            if (wants(bounds)) bound = py::array_t<double>(decisions);
+            if (wants(stages)) stage = py::array_t<std::uint8_t>(rows);
+            if (wants(certified)) is_certified = py::array_t<bool>(rows);
+            if (wants(probabilities)) probability = py::array_t<double>(shares);
+            if (wants(shares_bounds)) probability_bound = py::array_t<double>(shares);
         }
+        bool wants(Want what) const { return (wanted.what & what) != 0; }
 
         template <class T>
         static Span<T> whole(py::array_t<T>& array) {
             return {array.mutable_data(), static_cast<std::size_t>(array.size())};
         }
         Evaluation evaluation() {
+            static_assert(sizeof(bool) == 1, "NumPy's bool is a byte");
             Evaluation out;
-            if (wanted.what == What::labels) {
-                out.labels = whole(labels);
-                return out;
+            if (wants(labels)) out.labels = whole(label_positions);
+            if (wants(values)) out.values = whole(value);
+            if (wants(bounds)) out.bounds = whole(bound);
+            if (wants(stages)) out.stages = whole(stage);
+            if (wants(certified)) {
+                out.certified = {reinterpret_cast<std::uint8_t*>(is_certified.mutable_data()),
+                                 static_cast<std::size_t>(is_certified.size())};
             }
-            out.values = whole(values);
-            if (wanted.what == What::bounds) {
-                out.bounds = whole(bounds);
-                out.stages = whole(stages);
-            }
+            if (wants(probabilities)) out.probabilities = whole(probability);
+            if (wants(shares_bounds)) out.probability_bounds = whole(probability_bound);
             return out;
         }
 
         py::object to_python() const {
-            return wanted.what == What::labels   ? py::object(labels)
-                   : wanted.what == What::values ? py::object(values)
-                                                 : py::object(py::make_tuple(values, bounds, stages));
+            std::vector<py::object> found;
+            if (wants(labels)) found.push_back(label_positions);
+            if (wants(values)) found.push_back(value);
+            if (wants(bounds)) found.push_back(bound);
+            if (wants(stages)) found.push_back(stage);
+            if (wants(certified)) found.push_back(is_certified);
+            if (wants(probabilities)) found.push_back(probability);
+            if (wants(shares_bounds)) found.push_back(probability_bound);
+            if (found.size() == 1) return found[0];
+            py::tuple all(found.size());
+            for (std::size_t k = 0; k < found.size(); ++k) all[k] = found[k];
+            return all;
         }
     };
 
@@ -213,15 +246,19 @@ class PyPredictor {
     Status run(const Rows& rows, Results& results, int n_threads) {
         const Evaluation out = results.evaluation();
         dispatch::StageCounts counts{};
+        Fault fault{};
+        Request request;
+        request.values = results.wanted.values;
+        request.fault = &fault;
         Status status;
         {
             py::gil_scoped_release release;
-            status = predictor_->evaluate(rows, out, counts, n_threads, results.wanted.request);
+            status = predictor_->evaluate(rows, out, counts, n_threads, request);
         }
-        if (status == Status::no_labels || status == Status::no_exact_values) raise("InputError", message(status));
+        raise_if_at_fault(status, fault);
         if (status == Status::ok) {
             for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
-            if (predictor_->gives_exact_values(results.wanted.request, out)) exact_count_ += rows.n_rows;
+            if (predictor_->gives_exact_values(request, out)) exact_count_ += rows.n_rows;
         }
         return status;
     }
@@ -234,7 +271,7 @@ class PyPredictor {
         }
         const DenseRows<Real> view{static_cast<const Real*>(rows.data()), static_cast<std::size_t>(rows.shape(0)),
                                    rows.strides(0) / size, rows.strides(1) / size};
-        Results results(view.n_rows, predictor_->model().n_decisions, wanted);
+        Results results(view.n_rows, predictor_->model(), wanted);
         if (run(view, results, n_threads) == Status::not_finite) {
             for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
                 for (py::ssize_t j = 0; j < rows.shape(1); ++j) {
@@ -261,7 +298,7 @@ class PyPredictor {
             }
         }
         const CsrRows<Real, Index> view{data.data(), cols.data(), s, static_cast<std::size_t>(n_rows)};
-        Results results(view.n_rows, predictor_->model().n_decisions, wanted);
+        Results results(view.n_rows, predictor_->model(), wanted);
         const Status status = run(view, results, n_threads);
         if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
         if (status == Status::not_finite) {
@@ -302,11 +339,10 @@ void register_predictor(py::module_& module) {
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def_property_readonly("exact_count", &PyPredictor::exact_count)
-        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("bounds") = false,
-             py::arg("labels") = false, py::arg("values") = "promised", py::arg("row_errors") = py::none())
+        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("want"),
+             py::arg("values") = "promised")
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("bounds") = false, py::arg("labels") = false, py::arg("values") = "promised",
-             py::arg("row_errors") = py::none())
+             py::arg("want"), py::arg("values") = "promised")
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

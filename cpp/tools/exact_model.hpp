@@ -84,7 +84,7 @@ class ExactModel {
         view_.first_index = model_.min_index == 0 ? 0 : 1;
         for (std::int32_t& index : model_.indices) index -= static_cast<std::int32_t>(view_.first_index);
         const std::int64_t n_features = std::int64_t{model_.max_index} + 1 - view_.first_index;
-        view_.n_features = static_cast<std::size_t>(std::max<std::int64_t>(n_features, 1));
+        view_.n_features = view_.n_raw_features = static_cast<std::size_t>(std::max<std::int64_t>(n_features, 1));
         view_.gamma = model_.gamma.value_or(0.0);
         view_.n_sv = static_cast<std::size_t>(model_.n_sv);
         describe_decisions();

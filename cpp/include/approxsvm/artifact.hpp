@@ -25,7 +25,7 @@ constexpr std::uint32_t format_version = 6;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
 constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 23;
-constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10;
+constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10, max_n_members = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
 namespace section {
@@ -217,13 +217,18 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
                         n_decisions = read_at<std::uint32_t>(bytes, 108);
     const std::uint32_t first_remainder = read_at<std::uint32_t>(bytes, 112);
     const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 116);
-    if (task > 2 || mode > 2 || label_kind > 3 || model.first_index > 1 || center_kind > 1) return Status::bad_header;
-    const bool expanded = mode != 2;
+    if (task > 2 || mode > 3 || label_kind > 3 || model.first_index > 1 || center_kind > 1) return Status::bad_header;
+    const bool expanded = mode < 2;
     if (expanded ? degree < 1 || degree > max_degree || n_centers < 1 || n_centers > max_n_centers ||
                        first_remainder <= degree || first_remainder > last_norm_degree + 1
                  : degree != 0 || n_centers != 0 || first_remainder != 0)
         return Status::bad_header;
-    if (model.n_labels > max_n_labels || n_decisions != n_decisions_of(model.n_labels)) return Status::bad_header;
+    // Those of an ensemble are counted with its members.
+    if (model.n_labels > max_n_labels || (mode != 3 && n_decisions != n_decisions_of(model.n_labels)))
+        return Status::bad_header;
+    if (mode == 3 && (model.gamma != 0.0 || model.input_scale != 1.0 || model.tolerance < infinity || task == 2))
+        return Status::bad_header;
+    model.tolerance_asked = read_at<std::uint32_t>(bytes, 140) != 0;
     const std::uint64_t n_raw_features = read_at<std::uint64_t>(bytes, 176);
     if (n_raw_features < 1 || n_raw_features > max_n_features) return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || read_at<std::uint32_t>(bytes, 140) > 1 ||
@@ -442,42 +447,31 @@ inline bool contains(const unsigned char* p, std::size_t n_bytes, const char* te
     return false;
 }
 
-// Artifacts of other kinds differ in one letter of their magic bytes.
-inline Status status_of_other_kind(const unsigned char* bytes, std::size_t n_bytes) {
-    constexpr std::size_t kind = 4;
-    if (n_bytes < sizeof magic || std::memcmp(bytes, magic, kind) != 0 ||
-        std::memcmp(bytes + kind + 1, magic + kind + 1, sizeof magic - kind - 1) != 0)
-        return Status::bad_magic;
-    return bytes[kind] == 'Q'   ? Status::quadratic_artifact
-           : bytes[kind] == 'E' ? Status::ensemble_artifact
-                                : Status::bad_magic;
+inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model);
+inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes);
+
+// Labels, names of raw columns, and the plan.
+inline Status read_labels_and_texts(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    model.labels = bytes + sections[section::labels].offset;
+    if (!labels_are_valid(model, sections[section::labels])) return Status::bad_labels;
+    const Section& names = sections[section::feature_names];
+    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_raw_features))
+        return Status::bad_labels;
+    const Section& plan = sections[section::plan];
+    if (plan.offset != 0 && !is_utf8(bytes + plan.offset, plan.bytes)) return Status::bad_labels;
+    return Status::ok;
 }
 
-// Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is used.
-inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model) {
-    const unsigned char* bytes = static_cast<const unsigned char*>(data);
-    if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;
-    const std::size_t n_magic = n_bytes < sizeof magic ? n_bytes : sizeof magic;
-    if (n_magic == 0 || std::memcmp(bytes, magic, n_magic) != 0) return status_of_other_kind(bytes, n_bytes);
-    if (n_bytes < header_bytes) return Status::truncated;
-    if (read_at<std::uint32_t>(bytes, 8) != format_version) return Status::unsupported_version;
-    if (read_at<std::uint64_t>(bytes, 16) != n_bytes) return Status::size_mismatch;
-    if (read_at<std::uint32_t>(bytes, checksum_offset) != artifact_checksum(bytes, n_bytes))
-        return Status::checksum_mismatch;
-
-    Status status = read_header(bytes, model);
-    if (status != Status::ok) return status;
-    Section sections[max_sections + 1] = {};
-    status = read_sections(bytes, n_bytes, sections);
-    if (status != Status::ok) return status;
-    if (sections[section::polynomial].offset != 0 || sections[section::members].offset != 0) return Status::bad_section;
+// All sections of a model that is no ensemble.
+inline Status read_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    if (sections[section::polynomial].offset != 0) return Status::bad_section;
     model.has_input_map = sections[section::input_map].offset != 0;
     const Section& heads = sections[section::outputs];
     model.labels_by_votes =
         heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
     const Section& map = sections[section::input_map];
-    status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
-                            model.n_features, model.input_map);
+    Status status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
+                                   model.n_features, model.input_map);
     if (status != Status::ok) return status;
     status = read_varying(bytes, sections[section::varying], model);
     if (status != Status::ok) return status;
@@ -490,18 +484,110 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     const Section &check = sections[section::check_rows], &exact_check = sections[section::exact_check_rows];
     status = read_check_rows(bytes, check, model.mode != Mode::exact, model.check_rows, model.n_check_rows);
     if (status != Status::ok) return status;
-    status = read_check_rows(bytes, exact_check, model.mode != Mode::approximate, model.exact_check_rows,
-                             model.n_exact_check_rows);
-    if (status != Status::ok) return status;
+    return read_check_rows(bytes, exact_check, model.mode != Mode::approximate, model.exact_check_rows,
+                           model.n_exact_check_rows);
+}
 
-    model.labels = bytes + sections[section::labels].offset;
-    if (!labels_are_valid(model, sections[section::labels])) return Status::bad_labels;
-    const Section& names = sections[section::feature_names];
-    if (names.offset != 0 && !is_text_list(bytes + names.offset, names.bytes, model.n_raw_features))
-        return Status::bad_labels;
-    const Section& plan = sections[section::plan];
-    if (plan.offset != 0 && !is_utf8(bytes + plan.offset, plan.bytes)) return Status::bad_labels;
+// --- members of an ensemble
+
+// Calls visit(member) for each in turn while it says ok; they have been validated.
+template <class Visit>
+inline Status for_members(const ModelView& ensemble, const Visit& visit) {
+    const unsigned char* bytes = ensemble.members;
+    for (std::size_t k = 0; k < ensemble.n_members; ++k) {
+        const std::size_t n_bytes = static_cast<std::size_t>(read_at<std::uint64_t>(bytes, 16));
+        ModelView member;
+        Status status = describe_artifact(bytes, n_bytes, member);
+        if (status == Status::ok) status = visit(member);
+        if (status != Status::ok) return status;
+        bytes += n_bytes;
+    }
     return Status::ok;
+}
+
+inline bool labels_are_equal(const ModelView& a, const ModelView& b) {
+    if (a.label_kind != b.label_kind || a.n_labels != b.n_labels) return false;
+    std::size_t n_bytes = 8 * std::size_t{a.n_labels};
+    if (a.label_kind == LabelKind::text) {
+        n_bytes = 4 * std::size_t{a.n_labels};
+        for (std::size_t k = 0; k < a.n_labels; ++k) {
+            if (read_at<std::uint32_t>(a.labels, 4 * k) != read_at<std::uint32_t>(b.labels, 4 * k)) return false;
+            n_bytes += read_at<std::uint32_t>(a.labels, 4 * k);
+        }
+    }
+    return n_bytes == 0 || std::memcmp(a.labels, b.labels, n_bytes) == 0;
+}
+
+inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, const ModelView& ensemble) {
+    Status status = check_envelope(bytes, n_bytes);
+    if (status != Status::ok) return status;
+    if (read_at<std::uint32_t>(bytes, 32) == static_cast<std::uint32_t>(Mode::ensemble)) return Status::bad_section;
+    ModelView member;
+    status = describe_artifact(bytes, n_bytes, member);
+    if (status != Status::ok) return status;
+    if (member.task != ensemble.task || member.n_raw_features != ensemble.n_raw_features ||
+        !labels_are_equal(member, ensemble))
+        return Status::bad_labels;
+    return ensemble.task == Task::regression || has_class_probabilities(member) ? Status::ok : Status::bad_section;
+}
+
+// Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.
+inline Status read_members(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    for (std::uint32_t id = 1; id <= max_sections; ++id) {
+        const bool allowed = id == section::labels || id == section::feature_names || id == section::plan;
+        if (sections[id].offset != 0 && !allowed && id != section::members) return Status::bad_section;
+    }
+    const Section& section = sections[section::members];
+    if (section.offset == 0) return Status::bad_section;
+    model.members = bytes + section.offset;
+    for (std::size_t at = 0; at < section.bytes; ++model.n_members) {
+        const unsigned char* member = model.members + at;
+        const std::size_t left = section.bytes - at;
+        if (left < header_bytes || model.n_members == max_n_members) return Status::bad_section;
+        const std::uint64_t n_bytes = read_at<std::uint64_t>(member, 16);
+        if (n_bytes > left || n_bytes % section_alignment != 0) return Status::bad_section;
+        const Status status = check_member(member, static_cast<std::size_t>(n_bytes), model);
+        if (status != Status::ok) return status;
+        at += static_cast<std::size_t>(n_bytes);
+    }
+    const bool averages = model.task == Task::classification;
+    if (model.n_members < 1 || model.n_decisions != (averages ? 0 : model.n_members)) return Status::bad_header;
+    return model.n_features == model.n_raw_features ? Status::ok : Status::bad_header;
+}
+
+// Everything behind the header's checksum. The bytes are those of a whole artifact.
+inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model) {
+    model = ModelView{};
+    Status status = read_header(bytes, model);
+    if (status != Status::ok) return status;
+    Section sections[max_sections + 1] = {};
+    status = read_sections(bytes, n_bytes, sections);
+    if (status != Status::ok) return status;
+    status = read_labels_and_texts(bytes, sections, model);
+    if (status != Status::ok) return status;
+    if (model.mode == Mode::ensemble) return read_members(bytes, sections, model);
+    if (sections[section::members].offset != 0) return Status::bad_section;
+    return read_model(bytes, sections, model);
+}
+
+// Magic bytes, version, size and checksum.
+inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes) {
+    const std::size_t n_magic = n_bytes < sizeof magic ? n_bytes : sizeof magic;
+    if (n_magic == 0 || std::memcmp(bytes, magic, n_magic) != 0) return Status::bad_magic;
+    if (n_bytes < header_bytes) return Status::truncated;
+    if (read_at<std::uint32_t>(bytes, 8) != format_version) return Status::unsupported_version;
+    if (read_at<std::uint64_t>(bytes, 16) != n_bytes) return Status::size_mismatch;
+    return read_at<std::uint32_t>(bytes, checksum_offset) == artifact_checksum(bytes, n_bytes)
+               ? Status::ok
+               : Status::checksum_mismatch;
+}
+
+// Validates an artifact and describes it. `bytes` must stay alive and unchanged for as long as `model` is used.
+inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model) {
+    const unsigned char* bytes = static_cast<const unsigned char*>(data);
+    if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;
+    const Status status = check_envelope(bytes, n_bytes);
+    return status == Status::ok ? describe_artifact(bytes, n_bytes, model) : status;
 }
 
 // --- check rows
@@ -529,35 +615,6 @@ inline void make_check_row(const ModelView& model, const float* center, const un
 // Check row k of n_rows is about one of the centers and of one of the decision functions: spread over all of them.
 constexpr std::size_t check_row_position(std::size_t n_all, std::uint32_t k, std::uint32_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
-}
-
-// Replays every check row of the expansions alone and in a full block. `memory` holds
-// decision_function_bytes(n_features) bytes and, behind them, one row of n_features floats (replay_bytes in all).
-constexpr std::size_t replay_bytes(std::size_t n_features) {
-    return decision_function_bytes(n_features) + n_features * sizeof(float) + 64;
-}
-inline Status replay_check_rows(const ModelView& model, void* memory) {
-    unsigned char* bytes = static_cast<unsigned char*>(memory);
-    float* row = align_workspace(bytes + decision_function_bytes(model.n_features));
-    for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
-        const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
-        const std::size_t decision = check_row_position(model.n_decisions, k, model.n_check_rows);
-        make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, row);
-        const double expected = read_at<double>(model.check_rows, k * check_row_bytes + 8);
-        const double tolerance = read_at<double>(model.check_rows, k * check_row_bytes + 16);
-        double values[block_rows];
-        constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
-        for (const std::size_t n_rows : batches) {          // a row stride of 0 repeats the row
-            const DenseRows<float> rows{row, n_rows, 0, 1};
-            if (decision_function_about(model, center, decision, rows, values, memory) != Status::ok) {
-                return Status::check_row_mismatch;
-            }
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                if (!(std::fabs(values[i] - expected) <= tolerance)) return Status::check_row_mismatch;
-            }
-        }
-    }
-    return Status::ok;
 }
 
 }  // namespace APPROXSVM_TARGET

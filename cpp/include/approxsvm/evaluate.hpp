@@ -1,5 +1,5 @@
-// evaluate(): rows in, values with bounds out. Each row goes to a center near it, the rows of a center go through its
-// expansion together, and what that leaves open goes down the cascade.
+// Rows as the kernel sees them in, values with bounds out. Each row goes to a center near it, the rows of a center go
+// through its expansion together, and what that leaves open goes down the cascade.
 #pragma once
 
 #include "cascade.hpp"
@@ -217,28 +217,11 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
     return status;
 }
 
-template <class T>
-inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t per_row) {
-    return !span || span.size / per_row >= n_rows;
-}
-
-// Whether a model has what is asked of it, and the caller room for that.
-inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
-    if (out.labels && model.task == Task::regression) return Status::no_labels;
-    if (request.values == Values::exact && !has_engines(model)) return Status::no_exact_values;
-    const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
-                        is_large_enough(out.bounds, n_rows, model.n_decisions) &&
-                        is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, 1);
-    return enough ? Status::ok : Status::buffer_too_small;
-}
-
-// Evaluates all rows of a source. `counts[stage]` grows by the number of rows that each stage answered. The workspace
-// is of evaluation_workspace_bytes().
+// Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
+// number of rows that each stage answered. The workspace is of evaluation_workspace_bytes().
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, void* workspace) {
     const ModelView& model = *prepared.view;
-    const Status status = check_request(model, source.n_rows(), request, out);
-    if (status != Status::ok) return status;
     Carver carver(workspace);
     const EvaluationMemory memory(model, carver);
     const Batch batch = batch_of(model, request.n_rows_in_call);
@@ -249,93 +232,6 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     }
     return evaluate_with(Cascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared, source,
                          batch, memory, in_float64);
-}
-
-// --- rows as callers have them
-
-inline Status evaluate_in(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
-                          Span<unsigned char> workspace, Values values) {
-    if (workspace.size < evaluation_workspace_bytes(*prepared.view)) return Status::buffer_too_small;
-    std::uint64_t counts[n_stages] = {};
-    return evaluate_source(prepared, source, Request{source.n_rows(), values}, out, counts, workspace.data);
-}
-
-// Rows anywhere in memory: that all of it may be read is the caller's to see to.
-template <class Real>
-inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    const DenseSource<Real> source(rows, prepared.view->n_features);
-    return evaluate_in(prepared, source, out, workspace, values);
-}
-template <class Real, class Index>
-inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    const CsrSource<Real, Index> source(rows, prepared.view->n_features);
-    return evaluate_in(prepared, source, out, workspace, values);
-}
-
-// Rows one after the other, n_features numbers each: as many as the numbers make up.
-inline Status evaluate(const PreparedModel& prepared, Span<const float> rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    DenseRows<float> view;
-    const Status status = whole_rows(*prepared.view, rows, view);
-    return status == Status::ok ? evaluate(prepared, view, out, workspace, values) : status;
-}
-inline Status evaluate(const PreparedModel& prepared, Span<const double> rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    DenseRows<double> view;
-    const Status status = whole_rows(*prepared.view, rows, view);
-    return status == Status::ok ? evaluate(prepared, view, out, workspace, values) : status;
-}
-
-// Replays the exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within
-// its own bound of the stored one.
-struct ReplayMemory {
-    unsigned char* workspace;
-    float* row;
-    double *values, *bounds;
-
-    ReplayMemory(const ModelView& model, Carver& carver) {
-        workspace = carver.take<unsigned char>(evaluation_workspace_bytes(model));
-        row = carver.take<float>(model.n_features);
-        values = carver.take<double>(block_rows * model.n_decisions);
-        bounds = carver.take<double>(block_rows * model.n_decisions);
-    }
-};
-inline std::size_t exact_replay_bytes(const ModelView& model) {
-    Carver counter(nullptr);
-    ReplayMemory memory(model, counter);
-    return counter.used(nullptr) + 64;
-}
-inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memory) {
-    const ModelView& model = *prepared.view;
-    const std::size_t n_decisions = model.n_decisions;
-    Carver carver(memory);
-    const ReplayMemory room(model, carver);
-    float* row = room.row;
-    double *values = room.values, *bounds = room.bounds;
-    for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
-        const std::size_t decision = check_row_position(n_decisions, k, model.n_exact_check_rows);
-        make_check_row(model, model.center, model.exact_check_rows, k, row);
-        const double expected = read_at<double>(model.exact_check_rows, k * check_row_bytes + 8);
-        const double tolerance = read_at<double>(model.exact_check_rows, k * check_row_bytes + 16);
-        constexpr std::size_t batches[] = {1, block_rows, 1, block_rows};
-        for (std::size_t b = 0; b < 4; ++b) {
-            const std::size_t n_rows = batches[b];
-            std::uint64_t counts[n_stages] = {};
-            const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
-            const Evaluation out{{values, n_rows * n_decisions}, {bounds, n_rows * n_decisions}, nullptr, nullptr};
-            const Request request{b % 2 ? ~std::size_t{0} : 1, b < 2 ? Values::settled : Values::exact};
-            if (evaluate_source(prepared, source, request, out, counts, room.workspace) != Status::ok) {
-                return Status::check_row_mismatch;
-            }
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                const std::size_t at = i * n_decisions + decision;
-                if (!(std::fabs(values[at] - expected) <= bounds[at] + tolerance)) return Status::check_row_mismatch;
-            }
-        }
-    }
-    return Status::ok;
 }
 
 }  // namespace APPROXSVM_TARGET

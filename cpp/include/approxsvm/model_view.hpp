@@ -10,7 +10,7 @@
 namespace approxsvm {
 
 enum class Task : std::uint32_t { classification = 0, regression = 1, one_class = 2 };
-enum class Mode : std::uint32_t { approximate = 0, certified = 1, exact = 2 };
+enum class Mode : std::uint32_t { approximate = 0, certified = 1, exact = 2, ensemble = 3 };
 enum class LabelKind : std::uint32_t { none = 0, int64 = 1, float64 = 2, text = 3 };
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
@@ -74,6 +74,7 @@ struct InputMapView {
     const unsigned char* stages;
     std::size_t widest;  // the most features before, between and after stages
     bool has_projection;
+    bool takes_all_columns;  // in their order
 };
 
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
@@ -92,9 +93,9 @@ struct ModelView {
     std::uint32_t n_check_rows;
     std::size_t n_features;
     std::size_t n_raw_features;  // of rows before they are mapped ...
-    bool has_input_map;          // ... which only Python does so far
-    InputMapView input_map;      // how, where has_input_map
-    bool labels_by_votes;        // or else by scores or probabilities, which only Python knows how to do
+    bool has_input_map;
+    InputMapView input_map;  // how, where has_input_map
+    bool labels_by_votes;    // or else by scores or probabilities, which only Python knows how to do
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
@@ -104,6 +105,7 @@ struct ModelView {
     const unsigned char* labels;
     const unsigned char* check_rows;
     double tolerance;           // of values; infinite when only labels count
+    bool tolerance_asked;       // by somebody: a row that float64 cannot have within it is refused
     double max_sv_norm;         // max ||x_i - center||
     double max_sv_norm_origin;  // max ||x_i||
 
@@ -130,6 +132,11 @@ struct ModelView {
     PackedVectors packed;
     const unsigned char* exact_check_rows;
     std::uint32_t n_exact_check_rows;
+
+    // An ensemble holds other models and nothing else: of classifiers it averages the probabilities, of regressions it
+    // gives the values side by side.
+    std::size_t n_members;
+    const unsigned char* members;  // whole artifacts, one after the other
 };
 
 // Memory of a caller's: where it begins and how many elements it holds, which is checked before anything is written.
@@ -158,11 +165,13 @@ struct Span {
 // for the second. Python's decision_function of two classes follows scikit-learn, where positive means the greater
 // label: it has the other sign wherever the model's first label is the smaller one, as in every model of scikit-learn.
 struct Evaluation {
-    Span<double> values;        // decision values, (n_rows, n_decisions)
-    Span<double> bounds;        // |value - exact| never exceeds it, (n_rows, n_decisions)
-    Span<std::uint8_t> stages;  // which Stage answered, (n_rows,)
-    Span<std::uint32_t>
-        labels;  // positions of the predicted labels, by votes, (n_rows,); 0 is a one-class model's inlier
+    Span<double> values;           // decision values, (n_rows, n_decisions)
+    Span<double> bounds;           // |value - exact| never exceeds it, (n_rows, n_decisions)
+    Span<std::uint8_t> stages;     // which Stage answered, (n_rows,); the last one of an ensemble's members
+    Span<std::uint32_t> labels;    // positions of the predicted labels, (n_rows,); 0 is a one-class model's inlier
+    Span<std::uint8_t> certified;  // 1 where the first stage proves the label (of a regression, has a bound), (n_rows,)
+    Span<double> probabilities;    // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier
+    Span<double> probability_bounds;  // |probability - that of the exact values| never exceeds it
 };
 
 // Which values and bounds a caller wants. It has no say in labels, which are always those of the exact model unless
@@ -174,6 +183,12 @@ enum class Values : std::uint8_t {
     exact = 2     // by the engine in float64, or by the definition where that is not enough
 };
 
+// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, beyond_tolerance).
+struct Fault {
+    std::size_t row;
+    double found, expected;
+};
+
 // How rows are to be evaluated.
 struct Request {
     std::size_t
@@ -181,13 +196,7 @@ struct Request {
     Values values = Values::promised;
     // (n_rows,): how far, in Euclidean distance, each row may be from the one that is meant; null for none.
     const double* row_errors = nullptr;
-};
-
-// What an artifact may ask for besides its expansions and support vectors, and the core cannot do: rows that are scaled
-// or projected first, labels by another rule than votes.
-enum class Extras : std::uint8_t {
-    refused = 0,   // such an artifact is none for this caller
-    by_caller = 1  // who maps rows before they come here, and makes labels of values
+    Fault* fault = nullptr;  // filled for a status that says so
 };
 
 // How a row's value was found, cheapest first.

@@ -299,18 +299,10 @@ inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, d
     return Status::ok;
 }
 
-// Whether the core does all that the artifact asks for, or the caller said that he does the rest.
-inline Status check_extras(const ModelView& model, Extras extras) {
-    if (extras == Extras::by_caller) return Status::ok;
-    return model.has_input_map                                            ? Status::needs_input_map
-           : model.task == Task::classification && !model.labels_by_votes ? Status::needs_label_rule
-                                                                          : Status::ok;
-}
-
-// Numbers as rows that lie one after the other.
+// Numbers as raw rows that lie one after the other.
 template <class Real>
 inline Status whole_rows(const ModelView& model, Span<const Real> numbers, DenseRows<Real>& rows) {
-    const std::size_t d = model.n_features;
+    const std::size_t d = model.n_raw_features;
     if (numbers.size % d != 0) return Status::wrong_row_size;
     rows = {numbers.data, numbers.size / d, static_cast<std::ptrdiff_t>(d), 1};
     return Status::ok;
@@ -320,26 +312,25 @@ inline Status whole_rows(const ModelView& model, Span<const Real> numbers, Dense
 // and of any model without a bound. Memory: decision_function_bytes(model.n_features).
 template <class Real>
 inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, Span<double> decision_values,
-                                Span<unsigned char> memory, Extras extras = Extras::refused) {
-    const Status status = check_extras(model, extras);
-    if (status != Status::ok) return status;
+                                Span<unsigned char> memory) {
     if (model.n_centers == 0) return Status::no_expansion;
+    if (model.has_input_map) return Status::needs_input_map;
     if (decision_values.size / model.n_decisions < rows.n_rows ||
         memory.size < decision_function_bytes(model.n_features))
         return Status::buffer_too_small;
     return expand_rows(model, rows, decision_values.data, memory.data);
 }
 inline Status decision_function(const ModelView& model, Span<const float> rows, Span<double> decision_values,
-                                Span<unsigned char> memory, Extras extras = Extras::refused) {
+                                Span<unsigned char> memory) {
     DenseRows<float> view;
     const Status status = whole_rows(model, rows, view);
-    return status == Status::ok ? decision_function(model, view, decision_values, memory, extras) : status;
+    return status == Status::ok ? decision_function(model, view, decision_values, memory) : status;
 }
 inline Status decision_function(const ModelView& model, Span<const double> rows, Span<double> decision_values,
-                                Span<unsigned char> memory, Extras extras = Extras::refused) {
+                                Span<unsigned char> memory) {
     DenseRows<double> view;
     const Status status = whole_rows(model, rows, view);
-    return status == Status::ok ? decision_function(model, view, decision_values, memory, extras) : status;
+    return status == Status::ok ? decision_function(model, view, decision_values, memory) : status;
 }
 
 }  // namespace APPROXSVM_TARGET

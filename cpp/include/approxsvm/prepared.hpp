@@ -5,8 +5,10 @@
 
 #include <new>
 
+#include "artifact.hpp"
 #include "certificate.hpp"
 #include "heads.hpp"
+#include "input_map.hpp"
 #include "rbf.hpp"
 #include "rbf_classes.hpp"
 #include "sparse.hpp"
@@ -37,14 +39,17 @@ struct PreparedModel {
     const float* basis;          // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
     const float* weights;        // (n_centers, n_decisions, n_bound_terms)
     const double* bounds;        // (n_bases, n_cells): all there are about a single center; else null
-    const float* zeros;          // (n_features,)
+    const float* zeros;          // (n_features,) and (n_raw_features,)
+    const double* map_gains;     // fill_map_gains', of the input map
     const float* engine_center;  // (n_features,): the center, or zeros
     FoldedModel folded;
     ExactEngine<float> exact32;
     ExactEngine<double> exact64;
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
-    double typical_float32_bound;  // of the engine in float32, for a row at the center
+    double typical_float32_bound;         // of the engine in float32, for a row at the center
+    double largest_moduli;                // the largest A1 of a decision function
+    const PreparedModel* const* members;  // of an ensemble, which has nothing else
 };
 
 // Sparse rows stay sparse in the exact engine when its center is the origin, and that loses no accuracy when the data
@@ -95,10 +100,14 @@ class Carver {
     std::uintptr_t next_;
 };
 
+inline std::size_t n_zeros(const ModelView& view) {
+    return (view.n_features > view.n_raw_features ? view.n_features : view.n_raw_features) + panel_rows;
+}
+
 struct PreparedPieces {
     PreparedModel* model;
     float *basis, *weights, *zeros;
-    double *bounds, *folded, *vector, *narrowing;
+    double *bounds, *folded, *vector, *narrowing, *map_gains;
     unsigned char *exact32, *exact64;
 
     PreparedPieces(const ModelView& view, Carver& carver) {
@@ -107,7 +116,8 @@ struct PreparedPieces {
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
         weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
-        zeros = carver.take<float>(d + panel_rows);
+        zeros = carver.take<float>(n_zeros(view));
+        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
         folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
         narrowing = carver.take<double>(2 * std::size_t{view.n_labels});
@@ -116,10 +126,35 @@ struct PreparedPieces {
     }
 };
 
-// Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
-inline std::size_t prepared_bytes(const ModelView& view) {
+// Those of a model that is no ensemble.
+inline std::size_t single_prepared_bytes(const ModelView& view) {
     Carver counter(nullptr);
     PreparedPieces pieces(view, counter);
+    return counter.used(nullptr) + 64;
+}
+
+// An ensemble's own: its members' views and where they are laid out.
+struct PreparedMembers {
+    PreparedModel* model;
+    ModelView* views;
+    const PreparedModel** members;
+
+    PreparedMembers(const ModelView& view, Carver& carver) {
+        model = carver.take<PreparedModel>(1);
+        views = carver.take<ModelView>(view.n_members);
+        members = carver.take<const PreparedModel*>(view.n_members);
+    }
+};
+
+// Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
+inline std::size_t prepared_bytes(const ModelView& view) {
+    if (view.n_members == 0) return single_prepared_bytes(view);
+    Carver counter(nullptr);
+    PreparedMembers pieces(view, counter);
+    for_members(view, [&](const ModelView& member) {
+        counter.take<unsigned char>(single_prepared_bytes(member));
+        return Status::ok;
+    });
     return counter.used(nullptr) + 64;
 }
 
@@ -269,13 +304,18 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
     model.class64 = {writer64.expansion(), t, errors64};
 }
 
-// Fills memory of prepared_bytes().
-inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
+// Fills memory of single_prepared_bytes().
+inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Carver carver(memory);
     PreparedPieces pieces(view, carver);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
-    for (std::size_t j = 0; j < view.n_features + panel_rows; ++j) pieces.zeros[j] = 0.0f;
+    for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
+    if (view.has_input_map) fill_map_gains(view.input_map, pieces.map_gains);
+    model.map_gains = pieces.map_gains;
+    for (std::size_t k = 0; k < view.n_decisions; ++k) {
+        model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
+    }
     model.zeros = pieces.zeros;
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
     // Degrees that evaluation may stop behind (n_bases).
@@ -295,13 +335,26 @@ inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     return model;
 }
 
+// Fills memory of prepared_bytes().
+inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
+    if (view.n_members == 0) return lay_out_single(view, memory);
+    Carver carver(memory);
+    PreparedMembers pieces(view, carver);
+    PreparedModel& model = *new (pieces.model) PreparedModel{};
+    model.view = &view;
+    model.members = pieces.members;
+    std::size_t k = 0;
+    for_members(view, [&](const ModelView& member) {
+        const ModelView& kept = *new (pieces.views + k) ModelView(member);
+        pieces.members[k++] = &lay_out_single(kept, carver.take<unsigned char>(single_prepared_bytes(kept)));
+        return Status::ok;
+    });
+    return model;
+}
+
 // Fills the memory, of prepared_bytes(view); `view` must outlive `prepared`, and is no temporary therefore.
-Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared,
-               Extras extras = Extras::refused) = delete;
-inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared,
-                      Extras extras = Extras::refused) {
-    const Status status = check_extras(view, extras);
-    if (status != Status::ok) return status;
+Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared) = delete;
+inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared) {
     if (memory.size < prepared_bytes(view)) return Status::buffer_too_small;
     prepared = &lay_out(view, memory.data);
     return Status::ok;

@@ -46,6 +46,7 @@ class RowSource {
                                    std::size_t& n_nonzero) const = 0;
 
   protected:
+    friend class SelectedRows;
     RowSource(std::size_t n_rows, bool is_sparse) : n_rows_(n_rows), is_sparse_(is_sparse) {}
     ~RowSource() = default;
 
@@ -55,6 +56,51 @@ class RowSource {
 
     const std::size_t n_rows_;
     const bool is_sparse_;
+};
+
+// Some rows of another source: those that `indices` names, or n of them one after the other.
+class SelectedRows final : public RowSource {
+  public:
+    SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
+        : RowSource(n, rows.is_sparse()), rows_(rows), first_(first), indices_(nullptr) {}
+    SelectedRows(const RowSource& rows, const std::size_t* indices, std::size_t n)
+        : RowSource(n, rows.is_sparse()), rows_(rows), first_(0), indices_(indices) {}
+
+    Status check(std::size_t i) const override { return rows_.check(at(i)); }
+    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+        return rows_.load(at(i), center, scale, u, stride);
+    }
+    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+        return rows_.load(at(i), center, scale, u, stride);
+    }
+    double load_one(std::size_t i, const float* center, double scale, float* u) const override {
+        return rows_.load_one(at(i), center, scale, u);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return rows_.load_nonzeros(at(i), scale, limit, values, columns, unseen_sq_norm);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return rows_.load_nonzeros(at(i), scale, limit, values, columns, unseen_sq_norm);
+    }
+    Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
+                           std::size_t& n_nonzero) const override {
+        return rows_.sparse_value_of(at(i), model, folded, value, n_nonzero);
+    }
+
+  private:
+    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                        double scale, float* block, double* unseen) const override {
+        std::size_t theirs[block_rows];
+        for (std::size_t r = 0; r < n; ++r) theirs[r] = at(indices[r]);
+        rows_.load_registers(n_registers, theirs, n, center, scale, block, unseen);
+    }
+    std::size_t at(std::size_t i) const { return indices_ ? indices_[i] : first_ + i; }
+
+    const RowSource& rows_;
+    const std::size_t first_;
+    const std::size_t* const indices_;
 };
 
 template <class Real>
@@ -117,6 +163,10 @@ class DenseSource final : public RowSource {
     template <class Out>
     double load_into(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
         const Real* z = row(i);
+        if (stride == 1 && rows_.column_stride == 1) {  // a loop that vectorizes
+            for (std::size_t j = 0; j < n_features_; ++j) u[j] = rounded(z[j], center[j], scale, Out{});
+            return 0.0;
+        }
         for (std::size_t j = 0; j < n_features_; ++j) {
             u[j * stride] = rounded(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride], center[j], scale, Out{});
         }

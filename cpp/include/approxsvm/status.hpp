@@ -19,13 +19,15 @@ enum class Status {
     check_row_mismatch,   // a check row replayed on this machine gives another decision value
     not_finite,           // an input row holds NaN or an infinity
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
-    quadratic_artifact,   // an artifact of another kind, for Python: a quadratic form
-    ensemble_artifact,    // an artifact of another kind, for Python: several models
-    needs_input_map,      // rows would have to be scaled or projected first (Extras)
-    needs_label_rule,     // labels would not be by votes (Extras)
+    needs_input_map,      // decision_function() does not map rows: evaluate() does
+    map_overflow,         // scaling a row goes beyond the range of float64 (Fault: the row, its largest number)
+    beyond_tolerance,     // float64 cannot have a row's value within the tolerance (Fault: the row, bound, tolerance)
+    unknown_feature,      // a sparse row has a feature that the input map does not know
     buffer_too_small,     // memory lent for results, for a model or for work is smaller than what goes there
     wrong_row_size,       // the numbers given are not a whole number of rows
     no_labels,            // labels of a regression were asked for
+    no_values,            // decision values of an ensemble, which averages probabilities, were asked for
+    no_probabilities,     // probabilities of a model that has none were asked for
     no_exact_values,      // exact values of an approximate model were asked for
     no_expansion,         // the expansion of a model that has none was asked for
 };
@@ -62,20 +64,24 @@ constexpr const char* message(Status status) {
             return "a row contains NaN or infinity";
         case Status::unsorted_indices:
             return "the column indices of a sparse row must ascend strictly";
-        case Status::quadratic_artifact:
-            return "a quadratic artifact (linear or polynomial kernel), which only Python reads";
-        case Status::ensemble_artifact:
-            return "an ensemble artifact (several classifiers), which only Python reads";
         case Status::needs_input_map:
-            return "the artifact scales or projects its rows first, which only Python does";
-        case Status::needs_label_rule:
-            return "the artifact labels by scores or probabilities rather than votes, which only Python does";
+            return "the artifact scales or projects its rows first: prepare() and evaluate() are for it";
+        case Status::map_overflow:
+            return "scaling a row exceeds the range of float64";
+        case Status::beyond_tolerance:
+            return "float64 scales a row too coarsely for its value to be certain to the tolerance";
+        case Status::unknown_feature:
+            return "a sparse row has a feature that the model was not trained with";
         case Status::buffer_too_small:
             return "a buffer is smaller than what goes into it";
         case Status::wrong_row_size:
             return "the numbers given are not whole rows of as many features as the model has";
         case Status::no_labels:
             return "a regression has values but no labels";
+        case Status::no_values:
+            return "an ensemble averages probabilities and has no decision values";
+        case Status::no_probabilities:
+            return "the model was trained without probabilities";
         case Status::no_exact_values:
             return "an approximate artifact has no exact values: it holds no support vectors";
         case Status::no_expansion:

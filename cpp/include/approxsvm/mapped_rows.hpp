@@ -1,0 +1,165 @@
+// Raw rows in: they are mapped as the source maps them, a piece at a time, and what is uncertain about a mapped row
+// goes into its bounds. Rows of a model without an input map are evaluated as they are.
+#pragma once
+
+#include "evaluate.hpp"
+#include "input_map.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Rows that are mapped at a time: their numbers stay in a cache, but with many centers there should be some rows for
+// each, and with an engine behind it a piece should fill its blocks.
+inline std::size_t mapped_piece_rows(const ModelView& model) {
+    const std::size_t numbers = std::size_t{1} << (model.n_centers > 1 ? 20 : has_engines(model) ? 16 : 13);
+    const std::size_t rows = numbers / model.n_features;
+    return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
+}
+
+// Scratch memory of one thread: a piece of mapped rows, their errors, one raw row and what the stages need; then that
+// of evaluate_source().
+struct MappingMemory {
+    double *mapped, *errors, *raw, *stages, *bounds;
+    void* evaluation;
+
+    MappingMemory(const ModelView& model, Carver& carver) {
+        const std::size_t n = model.has_input_map ? mapped_piece_rows(model) : 0;
+        const bool has_tolerance = model.has_input_map && model.tolerance_asked;
+        mapped = carver.take<double>(n * model.n_features);
+        errors = carver.take<double>(n);
+        raw = carver.take<double>(model.has_input_map ? model.n_raw_features : 0);
+        stages = carver.take<double>(model.has_input_map ? map_doubles(model.input_map) : 0);
+        bounds = carver.take<double>(has_tolerance ? n * model.n_decisions : 0);
+        evaluation = carver.take<unsigned char>(evaluation_workspace_bytes(model));
+    }
+};
+
+// Whether a label, or a value's tolerance, may depend on a mapped row's error e: a value changes by at most
+// A1 sqrt(2 gamma / exp(1)) e, and labels are promised down to exact_share A1.
+inline bool feels_error(const PreparedModel& prepared, double error) {
+    const double moved = error * kernel_slope(prepared.view->gamma);
+    return moved > 0.2 * exact_share || moved * prepared.largest_moduli > 0.2 * prepared.view->tolerance;
+}
+
+class RowMapping {
+  public:
+    RowMapping(const PreparedModel& prepared, const RowSource& rows, const MappingMemory& memory, Fault* fault)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          rows_(rows),
+          memory_(memory),
+          fault_(fault),
+          mapper_(view_.input_map, prepared.map_gains, memory.stages) {}
+
+    // Maps the rows [first, first + n) into the memory's first n rows, those whose error matters in twice the
+    // precision.
+    Status map(std::size_t first, std::size_t n) const {
+        for (std::size_t k = 0; k < n; k += map_rows_together) {
+            const std::size_t left = n - k, m = left < map_rows_together ? left : map_rows_together;
+            MappedRow found[map_rows_together];
+            const Status status = map_few(first + k, m, false, found);
+            if (status != Status::ok) return status;
+            for (std::size_t r = 0; r < m; ++r) keep(k + r, found[r]);
+            for (std::size_t r = 0; view_.input_map.has_projection && r < m; ++r) {
+                if (!feels_error(prepared_, memory_.errors[k + r])) continue;
+                MappedRow again[map_rows_together];
+                map_few(first + k + r, 1, true, again);
+                keep(k + r, again[0]);
+            }
+        }
+        return Status::ok;
+    }
+
+  private:
+    Status map_few(std::size_t first, std::size_t n, bool exactly, MappedRow (&found)[map_rows_together]) const {
+        for (std::size_t r = 0; r < n; ++r) {
+            const Status status = load(first + r, mapper_.row(r));
+            if (status != Status::ok) return status;
+        }
+        mapper_.map(n, exactly, found);
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!found[r].is_finite) return overflowed(first + r);
+        }
+        return Status::ok;
+    }
+
+    // The columns that are used; what is not, must be finite as well.
+    Status load(std::size_t i, double* x) const {
+        const InputMapView& map = view_.input_map;
+        Status status = rows_.check_order(i);
+        if (status != Status::ok) return status;
+        double* raw = map.takes_all_columns ? x : memory_.raw;
+        if (rows_.load(i, prepared_.zeros, 1.0, raw, 1) > 0.0) return Status::unknown_feature;
+        if (!all_numbers(raw, view_.n_raw_features)) return Status::not_finite;
+        for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
+        return Status::ok;
+    }
+
+    Status overflowed(std::size_t i) const {
+        double largest = 0.0;
+        rows_.load(i, prepared_.zeros, 1.0, memory_.raw, 1);
+        for (std::size_t j = 0; j < view_.n_raw_features; ++j) largest = std::fmax(largest, std::fabs(memory_.raw[j]));
+        if (fault_) *fault_ = {i, largest, largest_double};
+        return Status::map_overflow;
+    }
+
+    void keep(std::size_t k, const MappedRow& row) const {
+        const std::size_t d = view_.n_features;
+        for (std::size_t j = 0; j < d; ++j) memory_.mapped[k * d + j] = row.values[j];
+        memory_.errors[k] = row.error;
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const RowSource& rows_;
+    const MappingMemory& memory_;
+    Fault* const fault_;
+    const RowMapper mapper_;
+};
+
+template <class T>
+inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
+    return span ? Span<T>{span.data + first, n} : span;
+}
+
+// Values of a promised tolerance that the error of a mapped row uses up are none.
+inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, const Request& request,
+                              std::size_t first) {
+    for (std::size_t k = 0; k < bounds.size; ++k) {
+        if (bounds[k] <= model.tolerance) continue;
+        if (request.fault) *request.fault = {first + k / model.n_decisions, bounds[k], model.tolerance};
+        return Status::beyond_tolerance;
+    }
+    return Status::ok;
+}
+
+// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds MappingMemory.
+inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {
+    const ModelView& model = *prepared.view;
+    if (!model.has_input_map) return evaluate_source(prepared, rows, request, out, counts, memory.evaluation);
+    const RowMapping mapping(prepared, rows, memory, request.fault);
+    const std::size_t step = mapped_piece_rows(model), d = model.n_features, n_decisions = model.n_decisions;
+    const bool has_promise = model.tolerance_asked && wants_values(out);
+    for (std::size_t first = 0; first < rows.n_rows(); first += step) {
+        const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
+        Status status = mapping.map(first, n);
+        if (status != Status::ok) return status;
+        const DenseSource<double> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
+        Request part = request;
+        part.row_errors = memory.errors;
+        Evaluation wanted;
+        wanted.values = part_of(out.values, first * n_decisions, n * n_decisions);
+        wanted.bounds = part_of(out.bounds, first * n_decisions, n * n_decisions);
+        wanted.stages = part_of(out.stages, first, n);
+        wanted.labels = part_of(out.labels, first, n);
+        if (has_promise && !wanted.bounds) wanted.bounds = {memory.bounds, n * n_decisions};
+        status = evaluate_source(prepared, mapped, part, wanted, counts, memory.evaluation);
+        if (status == Status::ok && has_promise) status = check_tolerance(model, wanted.bounds, request, first);
+        if (status != Status::ok) return status;
+    }
+    return Status::ok;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

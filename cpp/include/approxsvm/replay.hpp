@@ -1,0 +1,147 @@
+// Check rows say whether this machine computes what the writer of an artifact meant (models/FORMAT.md). They are rows
+// as the kernel sees them: what maps raw rows is tested by nothing but its checksum.
+#pragma once
+
+#include "evaluate.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct ReplayMemory {
+    void *evaluation, *expansion;
+    float* row;
+    double *values, *bounds;
+
+    ReplayMemory(const ModelView& model, Carver& carver) {
+        evaluation = carver.take<unsigned char>(evaluation_workspace_bytes(model));
+        expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
+        row = carver.take<float>(model.n_features);
+        values = carver.take<double>(block_rows * model.n_decisions);
+        bounds = carver.take<double>(block_rows * model.n_decisions);
+    }
+};
+
+// Bytes of memory for replay().
+inline std::size_t replay_bytes(const PreparedModel& prepared) {
+    std::size_t most = 0;
+    const auto need = [&](const ModelView& model) {
+        Carver counter(nullptr);
+        ReplayMemory memory(model, counter);
+        most = counter.used(nullptr) > most ? counter.used(nullptr) : most;
+    };
+    for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]->view);
+    if (prepared.view->n_members == 0) need(*prepared.view);
+    return most + 64;
+}
+
+// A check row: the amplitude is that of the row, the value has to come out within the tolerance.
+struct CheckRow {
+    std::size_t decision;
+    double value, tolerance;
+
+    CheckRow(const ModelView& model, const unsigned char* rows, std::uint32_t n_rows, std::uint32_t k)
+        : decision(check_row_position(model.n_decisions, k, n_rows)),
+          value(read_at<double>(rows, k * check_row_bytes + 8)),
+          tolerance(read_at<double>(rows, k * check_row_bytes + 16)) {}
+};
+
+// Rows all about one center, whichever is near them.
+template <class AnyCascade>
+inline Status evaluate_about(AnyCascade&& cascade, const PreparedModel& prepared, const RowSource& source,
+                             const Batch& batch, const EvaluationMemory& memory, std::size_t center) {
+    using Plain = std::remove_reference_t<AnyCascade>;
+    Gatherer<Plain, RowSource> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
+    cascade.begin_center(center);
+    Status status = Status::ok;
+    for (std::size_t i = 0; i < source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
+    if (status == Status::ok) status = gatherer.flush();
+    if (status == Status::ok) cascade.finish();
+    return status;
+}
+
+// The check rows of the expansions, alone and in a full block: by the expansion itself and, where predictions have
+// nothing else to go by, by the very path that they take.
+inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
+    const ModelView& model = *prepared.view;
+    constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
+    for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
+        const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
+        const CheckRow check(model, model.check_rows, model.n_check_rows, k);
+        make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, memory.row);
+        for (const std::size_t n_rows : batches) {  // a row stride of 0 repeats the row
+            const DenseRows<float> rows{memory.row, n_rows, 0, 1};
+            if (decision_function_about(model, center, check.decision, rows, memory.values, memory.expansion) !=
+                Status::ok)
+                return Status::check_row_mismatch;
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                if (!(std::fabs(memory.values[i] - check.value) <= check.tolerance)) return Status::check_row_mismatch;
+            }
+            if (model.mode != Mode::approximate) continue;
+            Carver carver(memory.evaluation);
+            const EvaluationMemory room(model, carver);
+            const DenseSource<float> source(rows, model.n_features);
+            Evaluation out;
+            out.values = {memory.values, n_rows * model.n_decisions};
+            std::uint64_t counts[n_stages] = {};
+            const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
+            const Batch batch = batch_of(model, request.n_rows_in_call);
+            const Status status =
+                has_classes(model)
+                    ? evaluate_about(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, room),
+                                     prepared, source, batch, room, center)
+                    : evaluate_about(Cascade<RowSource>(prepared, source, out, counts, request, batch, room), prepared,
+                                     source, batch, room, center);
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                const double value = memory.values[i * model.n_decisions + check.decision];
+                if (status != Status::ok || !(std::fabs(value - check.value) <= check.tolerance))
+                    return Status::check_row_mismatch;
+            }
+        }
+    }
+    return Status::ok;
+}
+
+// The exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within its own
+// bound of the stored one.
+inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
+    const ModelView& model = *prepared.view;
+    const std::size_t n_decisions = model.n_decisions;
+    constexpr std::size_t batches[] = {1, block_rows, 1, block_rows};
+    for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
+        const CheckRow check(model, model.exact_check_rows, model.n_exact_check_rows, k);
+        make_check_row(model, model.center, model.exact_check_rows, k, memory.row);
+        for (std::size_t b = 0; b < 4; ++b) {
+            const std::size_t n_rows = batches[b];
+            std::uint64_t counts[n_stages] = {};
+            const DenseSource<float> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);
+            Evaluation out;
+            out.values = {memory.values, n_rows * n_decisions};
+            out.bounds = {memory.bounds, n_rows * n_decisions};
+            const Request request{b % 2 ? ~std::size_t{0} : 1, b < 2 ? Values::settled : Values::exact};
+            if (evaluate_source(prepared, source, request, out, counts, memory.evaluation) != Status::ok)
+                return Status::check_row_mismatch;
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                const std::size_t at = i * n_decisions + check.decision;
+                if (!(std::fabs(memory.values[at] - check.value) <= memory.bounds[at] + check.tolerance))
+                    return Status::check_row_mismatch;
+            }
+        }
+    }
+    return Status::ok;
+}
+
+// Replays all check rows of a model, or of every member of an ensemble, in memory of replay_bytes().
+inline Status replay(const PreparedModel& prepared, void* memory) {
+    for (std::size_t k = 0; k < prepared.view->n_members; ++k) {
+        const Status status = replay(*prepared.members[k], memory);
+        if (status != Status::ok) return status;
+    }
+    if (prepared.view->n_members > 0) return Status::ok;
+    Carver carver(memory);
+    const ReplayMemory room(*prepared.view, carver);
+    const Status status = replay_expansions(prepared, room);
+    return status == Status::ok ? replay_exact_model(prepared, room) : status;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
