@@ -9,6 +9,7 @@
 #include "certificate.hpp"
 #include "input_map.hpp"
 #include "model_view.hpp"
+#include "outputs_section.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
 #include "status.hpp"
@@ -434,14 +435,6 @@ inline Status read_exact_model(const unsigned char* bytes, const Section* sectio
     return parser.parse(model.n_sv, model.n_features, model.packed) ? Status::ok : Status::bad_support_vectors;
 }
 
-inline bool contains(const unsigned char* p, std::size_t n_bytes, const char* text) {
-    const std::size_t n = std::strlen(text);
-    for (std::size_t i = 0; i + n <= n_bytes; ++i) {
-        if (std::memcmp(p + i, text, n) == 0) return true;
-    }
-    return false;
-}
-
 // Artifacts of other kinds differ in one letter of their magic bytes.
 inline Status status_of_other_kind(const unsigned char* bytes, std::size_t n_bytes) {
     constexpr std::size_t kind = 4;
@@ -472,9 +465,10 @@ inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& mo
     if (status != Status::ok) return status;
     if (sections[section::polynomial].offset != 0 || sections[section::members].offset != 0) return Status::bad_section;
     model.has_input_map = sections[section::input_map].offset != 0;
-    const Section& heads = sections[section::outputs];
-    model.labels_by_votes =
-        heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
+    const Section& outputs = sections[section::outputs];
+    status = read_outputs(outputs.offset != 0 ? bytes + outputs.offset : nullptr, outputs.bytes, model.task,
+                          model.n_labels, model.outputs);
+    if (status != Status::ok) return status;
     const Section& map = sections[section::input_map];
     status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
                             model.n_features, model.input_map);

@@ -302,9 +302,9 @@ inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, d
 // Whether the core does all that the artifact asks for, or the caller said that he does the rest.
 inline Status check_extras(const ModelView& model, Extras extras) {
     if (extras == Extras::by_caller) return Status::ok;
-    return model.has_input_map                                            ? Status::needs_input_map
-           : model.task == Task::classification && !model.labels_by_votes ? Status::needs_label_rule
-                                                                          : Status::ok;
+    return model.has_input_map                            ? Status::needs_input_map
+           : model.outputs.label_rule != LabelRule::votes ? Status::needs_label_rule
+                                                          : Status::ok;
 }
 
 // Numbers as rows that lie one after the other.

@@ -6,11 +6,11 @@
 #include <new>
 
 #include "certificate.hpp"
-#include "heads.hpp"
 #include "rbf.hpp"
 #include "rbf_classes.hpp"
 #include "sparse.hpp"
 #include "support_vectors.hpp"
+#include "votes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
