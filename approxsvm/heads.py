@@ -25,6 +25,8 @@ DecisionShape = Literal["ovo", "ovr"]
 MIN_PROBABILITY = 1e-7
 COUPLING_TOLERANCE = 0.005
 MIN_COUPLING_SWEEPS = 100
+# scikit-learn's guard: isotonic shares may exceed 1 by rounding.
+MAX_EXCESS = 1e-5
 
 _UNIT_ROUNDOFF = 2.0**-53
 
@@ -271,6 +273,8 @@ class DensityMarks:
         if self.marks.shape != (10,):
             raise ModelFormatError(f"there are {self.marks.size} density marks instead of 10")
         _check_finite(prob_density_marks=self.marks)
+        if (np.diff(self.marks) < 0).any():
+            raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
 
 
 @dataclass(frozen=True)
@@ -296,7 +300,7 @@ class IsotonicCalibrator:
     Parameters
     ----------
     knots, heights : ndarray of shape (n_knots,), float64
-        `knots` ascend strictly, `heights` do not descend (or do not ascend).
+        `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's own rounding.
     """
 
     knots: FloatArray
@@ -307,9 +311,16 @@ class IsotonicCalibrator:
         if self.knots.ndim != 1 or self.knots.shape != self.heights.shape or len(self.knots) == 0:
             raise ModelFormatError(f"{self.knots.shape} knots do not match {self.heights.shape} heights")
         _check_finite(knots=self.knots, heights=self.heights)
-        steps = np.diff(self.heights)
-        if not (np.diff(self.knots) > 0).all() or not ((steps >= 0).all() or (steps <= 0).all()):
+        gaps, steps = np.diff(self.knots), np.diff(self.heights)
+        if not (gaps > 0).all() or not (steps >= 0).all():
             raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
+        if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
+            raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
+        with np.errstate(over="ignore", under="ignore"):
+            slopes = steps[steps > 0] / gaps[steps > 0]
+        # So that interpolation rounds relatively to its result.
+        if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
+            raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Apply to values of any shape."""
@@ -410,6 +421,8 @@ class Heads:
         }
         if head is not None and not fits.get(task, False):
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
+        if self.label_rule != "votes" and task != "classification":
+            raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
         n_pairs = n_classes * (n_classes - 1) // 2
         if isinstance(head, PairwiseSigmoid) and len(head.prob_a) != n_pairs:
             raise ModelFormatError(f"{len(head.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
@@ -628,8 +641,7 @@ def _two_columns(positive_share: FloatArray, positive: int) -> FloatArray:
 
 
 def _clip_excess(shares: FloatArray) -> FloatArray:
-    """scikit-learn's guard: isotonic shares may exceed 1 by rounding."""
-    shares[(shares > 1.0) & (shares <= 1.0 + 1e-5)] = 1.0
+    shares[(shares > 1.0) & (shares <= 1.0 + MAX_EXCESS)] = 1.0
     return shares
 
 

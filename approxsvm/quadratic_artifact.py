@@ -140,6 +140,7 @@ def pack(model: QuadraticModel, mode: Mode, tolerance: float | None = None) -> Q
     machine = None if mode == "approximate" else model.machine
     intercept = model.constant if model.machine is None else model.machine.intercept
     arrays: container.Arrays = {"constant": model.constant, "linear": model.linear, "intercept": intercept}
+    arrays["outputs"] = _bytes(extras.pack_heads(model.heads))
     arrays |= {name: getattr(model, name) for name in ("constant_error", "linear_error", "quadratic_error")}
     if model.quadratic is not None:
         arrays["triangle"] = model.quadratic[(slice(None), *np.triu_indices(model.n_features))]
@@ -154,7 +155,6 @@ def pack(model: QuadraticModel, mode: Mode, tolerance: float | None = None) -> Q
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "first_index": model.first_index,
         "tolerance": None if tolerance is None or np.isinf(tolerance) else float(tolerance),
-        "heads": extras.pack_heads(model.heads).decode(),
     }
     if machine is not None:
         arrays["support_vectors"] = _bytes(packing.pack(machine))
@@ -189,7 +189,7 @@ def _model(about: dict[str, Any], arrays: container.Arrays) -> QuadraticModel:
         source=str(about["source"]),
         feature_names=None if names is None else tuple(str(name) for name in names),
         first_index=int(about["first_index"]),
-        heads=extras.unpack_heads(about["heads"].encode(), task, len(labels)),
+        heads=extras.unpack_heads(arrays["outputs"].tobytes(), task, len(labels)),
         input_map=input_map,
         machine=_machine(about, arrays, labels, linear.shape[1]),
         kernel=_kernel(about["kernel"]) if "support_vectors" in arrays else Kernel(),

@@ -11,7 +11,9 @@ void raise(const char* name, const std::string& text) {
 }  // namespace approxsvm::python
 
 PYBIND11_MODULE(_native, module) {
-    module.doc() = "The native core: predictor and LIBSVM text. Private; use the public functions of approxsvm.";
+    module.doc() =
+        "The native core: predictor, outputs and LIBSVM text. Private; use the public functions of approxsvm.";
     approxsvm::python::register_predictor(module);
+    approxsvm::python::register_outputs(module);
     approxsvm::python::register_text(module);
 }

@@ -245,7 +245,7 @@ TEST(what_the_core_does_not_do_is_refused_unless_the_caller_does_it) {
     CHECK_EQ(prepared_with(Extras::refused), Status::needs_input_map);
     CHECK_EQ(prepared_with(Extras::by_caller), Status::ok);
     view.has_input_map = false;
-    view.labels_by_votes = false;
+    view.outputs.label_rule = LabelRule::scores;
     CHECK_EQ(prepared_with(Extras::refused), Status::needs_label_rule);
     CHECK_EQ(prepared_with(Extras::by_caller), Status::ok);
 }

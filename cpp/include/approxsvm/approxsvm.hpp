@@ -45,5 +45,6 @@
 #include "artifact.hpp"
 #include "evaluate.hpp"
 #include "labels.hpp"
+#include "outputs.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"

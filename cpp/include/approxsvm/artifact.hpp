@@ -9,6 +9,7 @@
 #include "certificate.hpp"
 #include "input_map.hpp"
 #include "model_view.hpp"
+#include "outputs_section.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
 #include "status.hpp"
@@ -439,14 +440,6 @@ inline Status read_exact_model(const unsigned char* bytes, const Section* sectio
     return parser.parse(model.n_sv, model.n_features, model.packed) ? Status::ok : Status::bad_support_vectors;
 }
 
-inline bool contains(const unsigned char* p, std::size_t n_bytes, const char* text) {
-    const std::size_t n = std::strlen(text);
-    for (std::size_t i = 0; i + n <= n_bytes; ++i) {
-        if (std::memcmp(p + i, text, n) == 0) return true;
-    }
-    return false;
-}
-
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model);
 inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes);
 
@@ -466,11 +459,12 @@ inline Status read_labels_and_texts(const unsigned char* bytes, const Section* s
 inline Status read_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
     if (sections[section::polynomial].offset != 0) return Status::bad_section;
     model.has_input_map = sections[section::input_map].offset != 0;
-    const Section& heads = sections[section::outputs];
-    model.labels_by_votes =
-        heads.offset == 0 || contains(bytes + heads.offset, heads.bytes, "\"label_rule\":\"votes\"");
+    const Section& outputs = sections[section::outputs];
+    Status status = read_outputs(outputs.offset != 0 ? bytes + outputs.offset : nullptr, outputs.bytes, model.task,
+                          model.n_labels, model.outputs);
+    if (status != Status::ok) return status;
     const Section& map = sections[section::input_map];
-    Status status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
+    status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
                                    model.n_features, model.input_map);
     if (status != Status::ok) return status;
     status = read_varying(bytes, sections[section::varying], model);
@@ -528,7 +522,7 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     if (member.task != ensemble.task || member.n_raw_features != ensemble.n_raw_features ||
         !labels_are_equal(member, ensemble))
         return Status::bad_labels;
-    return ensemble.task == Task::regression || has_class_probabilities(member) ? Status::ok : Status::bad_section;
+    return ensemble.task == Task::regression || has_probabilities(member.outputs) ? Status::ok : Status::bad_section;
 }
 
 // Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.

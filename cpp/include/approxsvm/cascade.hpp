@@ -13,7 +13,7 @@
 
 #include "artifact.hpp"
 #include "engine_stage.hpp"
-#include "heads.hpp"
+#include "votes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,4 +1,4 @@
-// The cascade of models with several classes, one decision function for each pair of them (heads.hpp).
+// The cascade of models with several classes, one decision function for each pair of them (votes.hpp).
 //
 // When labels alone are wanted, a row is settled as soon as its winner is certain. Most rows around a center belong to
 // one class, its favourite, and a class that wins all its n - 1 pairs for certain needs no other pair; rows for which
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cascade.hpp"
-#include "heads.hpp"
+#include "votes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -77,6 +77,34 @@ struct InputMapView {
     bool takes_all_columns;  // in their order
 };
 
+// What decision values become: votes or scores of classes, labels, probabilities (outputs.hpp). All zeros and nulls say
+// labels by votes, values as they are, no probabilities.
+enum class DecisionShape : std::uint32_t { ovo = 0, ovr = 1 };
+enum class LabelRule : std::uint32_t { votes = 0, scores = 1, probability = 2 };
+enum class ProbabilityKind : std::uint32_t {
+    none = 0,
+    pairwise_sigmoid = 1,
+    laplace_noise = 2,
+    density_marks = 3,
+    one_vs_rest_calibration = 4,
+    temperature_calibration = 5
+};
+constexpr std::size_t n_density_marks = 10;
+struct OutputsView {
+    DecisionShape decision_shape;  // of several classes: a value for each pair, or a score for each class
+    LabelRule label_rule;
+    ProbabilityKind probability;
+    bool couple_two_classes;          // pairwise_sigmoid
+    std::uint32_t positive;           // calibrations of two classes: whose probability it is that was calibrated
+    DecisionShape calibration_shape;  // one_vs_rest_calibration of several classes: what was calibrated
+    std::uint32_t n_calibrators;
+    const unsigned char* calibrators;   // one_vs_rest_calibration
+    const double *prob_a, *prob_b;      // (n_decisions,) each: pairwise_sigmoid
+    const double* marks;                // (n_density_marks,), ascending: density_marks
+    const double* sigma;                // laplace_noise
+    const double* inverse_temperature;  // temperature_calibration
+};
+
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
 // of its centers,
 //
@@ -95,7 +123,7 @@ struct ModelView {
     std::size_t n_raw_features;  // of rows before they are mapped ...
     bool has_input_map;
     InputMapView input_map;  // how, where has_input_map
-    bool labels_by_votes;    // or else by scores or probabilities, which only Python knows how to do
+    OutputsView outputs;     // what decision values become
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2

@@ -7,12 +7,12 @@
 
 #include "artifact.hpp"
 #include "certificate.hpp"
-#include "heads.hpp"
 #include "input_map.hpp"
 #include "rbf.hpp"
 #include "rbf_classes.hpp"
 #include "sparse.hpp"
 #include "support_vectors.hpp"
+#include "votes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

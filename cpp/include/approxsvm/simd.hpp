@@ -24,7 +24,7 @@
 // narrowing loses is measured on differences times a power of two, which round nothing, and the range reductions of exp
 // have exact products. The result of an addition has one value whatever it was contracted with.
 // cpp/tests/test_contraction.cpp tries it. Values may differ in their last bits from those of another build; only
-// LIBSVM's probabilities to the last bit (heads.hpp) need -ffp-contract=off.
+// LIBSVM's probabilities to the last bit (libsvm_probabilities.hpp) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET baseline

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/heads.hpp>
+#include <approxsvm/outputs.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -208,7 +208,8 @@ TEST(certain_winners_equal_those_of_all_outcomes) {
 
 TEST(no_classes_no_winner) {
     std::size_t winner;
-    CHECK(!certain_winner(0, nullptr, nullptr, winner));
+    const std::uint32_t* none = nullptr;
+    CHECK(!certain_winner(0, none, none, winner));
 }
 
 TEST(sigmoid_neither_overflows_nor_cancels) {
