@@ -35,28 +35,19 @@ class Predictor:
     # Rows that `values` sent straight to the engine in float64; `counts` has them, too.
     @property
     def exact_count(self) -> int: ...
-    # The values; with bounds a tuple of values, bounds (float64) and stages (uint8); with labels the positions of the
-    # predicted labels (uint32) by votes. `values`: "promised" (exact ones, unless the model has a tolerance), "settled"
-    # (of the cheapest stage that settles the label and the tolerance) or "exact".
-    def dense(
-        self,
-        rows: npt.NDArray[Any],
-        n_threads: int,
-        bounds: bool = False,
-        labels: bool = False,
-        values: str = "promised",
-        row_errors: npt.NDArray[np.float64] | None = None,
-    ) -> Any: ...
+    # What `want` says of raw rows, bits added up: 1 labels (uint32 positions), 2 decision values, 4 their bounds, 8 stages
+    # (uint8), 16 whether the first stage proves the row, 32 probabilities, 64 their bounds; several come as a tuple, in
+    # this order. `values`: "promised" (exact ones, unless the model has a tolerance), "settled" (of the cheapest stage
+    # that settles the label and the tolerance) or "exact".
+    def dense(self, rows: npt.NDArray[Any], n_threads: int, want: int = 2, values: str = "promised") -> Any: ...
     def csr(
         self,
         indptr: npt.NDArray[Any],
         indices: npt.NDArray[Any],
         data: npt.NDArray[Any],
         n_threads: int,
-        bounds: bool = False,
-        labels: bool = False,
+        want: int = 2,
         values: str = "promised",
-        row_errors: npt.NDArray[np.float64] | None = None,
     ) -> Any: ...
     # The position of the label, or a regression's value.
     def one(self, row: npt.NDArray[Any]) -> float: ...

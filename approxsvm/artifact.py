@@ -308,6 +308,10 @@ class Artifact(SealedBytes):
         """Where the model came from."""
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
+    def section(self, name: str) -> bytes:
+        """The content of a section; empty where there is none."""
+        return self._sections.get(name, b"")
+
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
         """The float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""
         return np.frombuffer(self._sections.get(name, b""), "<f4")
@@ -498,13 +502,19 @@ def _read_members(header: dict[str, Any], sections: dict[str, bytes]) -> tuple[A
     expected = 0 if header["task"] == TASKS.index("classification") else len(members)
     if header["n_decisions"] != expected:
         raise ArtifactError(f"n_decisions is {header['n_decisions']}, but must be {expected} with these members")
+    # What people are shown of several models.
+    header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in members)
+    for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
+        header[name] = max(member.header[name] for member in members)
     return tuple(members)
 
 
 def _check_members(artifact: Artifact) -> None:
     """Members agree with the ensemble and with each other."""
     if artifact.task == "one_class" or artifact.n_features != artifact.n_raw_features:
-        raise ArtifactError(f"a {artifact.task} ensemble has {artifact.n_features} of {artifact.n_raw_features} features")
+        raise ArtifactError(
+            f"a {artifact.task} ensemble has {artifact.n_features} of {artifact.n_raw_features} features"
+        )
     for k, member in enumerate(artifact.members):
         if member.task != artifact.task or member.n_raw_features != artifact.n_raw_features:
             raise ArtifactError(

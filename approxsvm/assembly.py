@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -16,6 +17,7 @@ from approxsvm import extras, packing
 from approxsvm.artifact import (
     CHECKSUM_OFFSET,
     DECISION_NUMBERS,
+    ENSEMBLE,
     EXPANSION_NUMBERS,
     FLOAT64,
     HEADER,
@@ -212,7 +214,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tole
         "label_kind": label_kind,
         "label_dtype": label_dtype,
         "tolerance_asked": int(tolerance_asked),
-        "source": model.source.encode()[:32].decode(errors="ignore").encode(),  # cut between characters
+        "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
         "kernel": 0,
         "reserved_1": 0,
@@ -226,6 +228,46 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tole
         "n_centers": 0,
         "first_remainder_degree": 0,
     }
+
+
+def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
+    """Bring compiled models into one file: classifiers to average the probabilities of, or regressions side by side.
+
+    Raises
+    ------
+    ArtifactError
+        The members do not match.
+    """
+    first = members[0]
+    sections = {name: first.section(name) for name in ("labels", "feature_names") if first.section(name)}
+    plans = list(dict.fromkeys(member.plan for member in members))
+    if plans != [""]:
+        sections["plan"] = " | ".join(plans).encode()
+    sections["members"] = b"".join(member.data for member in members)
+    header = dict.fromkeys((name for name, _ in HEADER_FIELDS), 0) | {
+        "magic": MAGIC,
+        "version": VERSION,
+        "n_sections": len(sections),
+        "task": TASKS.index(first.task),
+        "mode": ENSEMBLE,
+        "n_features": first.n_raw_features,
+        "n_raw_features": first.n_raw_features,
+        "n_support_vectors": sum(int(member.header["n_support_vectors"]) for member in members),
+        "n_labels": len(first.labels),
+        "label_kind": first.header["label_kind"],
+        "label_dtype": first.header["label_dtype"],
+        "first_index": first.header["first_index"],
+        "input_scale": 1.0,
+        "tolerance": np.inf,
+        "n_decisions": 0 if first.task == "classification" else len(members),
+        "source": _cut(source),
+    }
+    return Artifact(_lay_out(header, {name: sections[name] for name in SECTIONS if name in sections}))
+
+
+def _cut(source: str) -> bytes:
+    """As many characters as the header has room for."""
+    return source.encode()[:32].decode(errors="ignore").encode()
 
 
 # --- expansions

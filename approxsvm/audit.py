@@ -15,12 +15,11 @@ import numpy.typing as npt
 from approxsvm.artifact import NEAR_TIE
 from approxsvm.compensated import norms_above
 from approxsvm.ensemble import Ensemble
-from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import InputError
 from approxsvm.estimators import CompiledModel
 from approxsvm.heads import certified_class
 from approxsvm.kernel_model import FloatArray, KernelModel
-from approxsvm.predictor import proven
+from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, VALUES
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 from approxsvm.readers.pipeline import flat_steps, sklearn_class
@@ -139,7 +138,7 @@ def verify(
     UnsupportedModelError
         `against` has another number of columns than `compiled`.
     """
-    if isinstance(compiled.artifact, EnsembleArtifact):
+    if compiled.artifact.members:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     model = _read(against, compiled.n_features_in_)
     _check_same_kind(compiled, model)
@@ -153,12 +152,12 @@ def verify(
             part = rows[piece]
             start = time.perf_counter()
             try:
-                values, bounds, stages = compiled._evaluator.evaluate(part, bounds=True, values="settled")
+                found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
             except InputError as error:
                 raise of_the_whole(error, piece.start) from None
             tally.our_seconds += time.perf_counter() - start
             for few in _slices(part.shape[0], _COMPARED_ROWS):
-                _compare(tally, compiled, against, model, part[few], values[few], bounds[few], stages[few])
+                _compare(tally, compiled, against, model, part[few], *(array[few] for array in found))
                 if progress is not None:
                     progress((piece.start + few.stop) / rows.shape[0])
     return tally.verification(compiled)
@@ -193,6 +192,7 @@ def _compare(
     values: FloatArray,
     bounds: FloatArray,
     stages: npt.NDArray[np.uint8],
+    certified: npt.NDArray[np.bool_],
 ) -> None:
     """Judge values of a few rows, and count what was found."""
     judged = judge(against, model, rows)
@@ -217,7 +217,7 @@ def _compare(
     tally.largest_error_to_bound = max(tally.largest_error_to_bound, float(np.max(excess)))
     tally.errors.add(errors[known])
     tally.bounds.add(bounds[known])
-    tally.n_proven += int(_proven(compiled, values, bounds, stages).sum())
+    tally.n_proven += int(certified.sum())
     tally.counts += np.bincount(stages, minlength=len(STAGES))
 
 
@@ -545,12 +545,6 @@ def _slack(model: KernelModel | QuadraticModel, exact: FloatArray) -> FloatArray
         moduli = moduli + np.abs(exact)
     slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
     return slack
-
-
-def _proven(compiled: CompiledModel, values: FloatArray, bounds: FloatArray, stages: Any) -> npt.NDArray[np.bool_]:
-    if values.shape[1] == 1:
-        values, bounds = values[:, 0], bounds[:, 0]
-    return proven(compiled.artifact, values, bounds, stages)
 
 
 def _check_same_kind(compiled: CompiledModel, model: KernelModel | QuadraticModel) -> None:

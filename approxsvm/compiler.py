@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from approxsvm import assembly, ensemble_artifact, planner, quadratic_artifact
+from approxsvm import assembly, planner, quadratic_artifact
 from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import InputError, UnsupportedModelError
@@ -139,7 +139,7 @@ def compile(
             source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
         _check_columns(X, source, int(rows.shape[1]))
 
-    def compile_one(one: KernelModel | QuadraticModel) -> ensemble_artifact.Member:
+    def compile_one(one: KernelModel | QuadraticModel) -> Any:
         _check_labels(one)
         if isinstance(one, QuadraticModel):
             return quadratic_artifact.pack(one, mode, tolerance)
@@ -149,7 +149,7 @@ def compile(
 
     artifact: Any
     if isinstance(source, Ensemble):
-        artifact = ensemble_artifact.pack([compile_one(member) for member in source.members], source.source)
+        artifact = assembly.build_ensemble([compile_one(member) for member in source.members], source.source)
     else:
         artifact = compile_one(source)
     _check_size(artifact.data, limits)

@@ -14,11 +14,13 @@ from sklearn.utils.validation import validate_data
 from approxsvm.expansion.validity import row_norms
 from approxsvm.kernel_model import FloatArray
 from approxsvm.predictor import (
+    BOUNDS,
+    LABELS,
     NATIVE_DTYPES,
-    EnsembleEvaluator,
+    STAGE_NUMBERS,
+    VALUES,
     Evaluator,
     Values,
-    evaluator_for,
     with_one_index_type,
 )
 from approxsvm.report import Summary, summarize
@@ -35,7 +37,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    artifact : Artifact or QuadraticArtifact
+    artifact : Artifact
         The compiled model. Being a parameter, it survives ``clone``: a clone predicts like its original.
     n_jobs : int, optional
         Threads, as in scikit-learn: 1 when left out, -1 for all processors. Results do not depend on it.
@@ -91,9 +93,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     @property
     def _evaluator(self) -> Any:
         own = self.__dict__
-        cached: Evaluator | EnsembleEvaluator | None = own.get("_evaluator_cache")
+        cached: Evaluator | None = own.get("_evaluator_cache")
         if cached is None or cached.artifact is not own["artifact"]:
-            cached = own["_evaluator_cache"] = evaluator_for(self.artifact)
+            cached = own["_evaluator_cache"] = Evaluator(self.artifact)
         cached.n_jobs = own["n_jobs"]
         return cached
 
@@ -119,8 +121,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return with_one_index_type(rows)
 
     def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
-        """Decision values, bounds, stages and labels by votes as the evaluator has them (predictor.py)."""
-        return self._evaluator.evaluate(self._rows(X), bounds=bounds, labels=labels, values=values)
+        """Decision values, with bounds also these and stages; or positions of labels (predictor.py)."""
+        want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
+        return self._evaluator.evaluate(self._rows(X), want, values)
 
     def error_bound(self, X: Any) -> FloatArray:
         """What |value - exact value| never exceeds, for each row: truncation and rounding together.
@@ -423,7 +426,7 @@ class CompiledEnsemble(CompiledClassifier):
 
     Parameters
     ----------
-    artifact : EnsembleArtifact
+    artifact : Artifact
     n_jobs : int, optional
         Threads, as in scikit-learn: 1 when left out, -1 for all processors.
 
@@ -446,7 +449,7 @@ class CompiledEnsemble(CompiledClassifier):
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     """The estimator class that suits an artifact, its check rows already replayed."""
     classes: dict[str, type[CompiledModel]] = {
-        "classification": CompiledEnsemble if hasattr(artifact, "members") else CompiledSVC,
+        "classification": CompiledEnsemble if artifact.members else CompiledSVC,
         "regression": CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }

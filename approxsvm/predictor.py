@@ -20,7 +20,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
 from approxsvm.heads import class_pairs
 from approxsvm.kernel_model import FloatArray
 from approxsvm.report import STAGES
-from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
+from approxsvm.rows import check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
 
 # Which values and bounds are wanted (cpp/include/approxsvm/model_view.hpp): the exact ones, unless the model has a
@@ -68,6 +68,8 @@ class Evaluator:
         self.artifact = artifact
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.data)
+        task, n_labels = int(artifact.header["task"]), len(artifact.labels)
+        self.outputs = _native.Outputs(artifact.section("outputs") or None, task, n_labels)
         # What a single row's answer is looked up in: by position, or itself.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(artifact.task, artifact.labels)
 
@@ -139,7 +141,7 @@ class Evaluator:
         if values.ndim == 1:
             return np.asarray(values if labels[0] > labels[1] else -values)
         if self.artifact.heads.decision_shape == "ovr":
-            return np.asarray(_native.one_vs_rest_scores(values)[:, self.order])
+            return np.asarray(self.outputs.one_vs_rest_scores(values)[:, self.order])
         return _in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
@@ -313,4 +315,3 @@ def _in_order(values: FloatArray, order: IntArray) -> FloatArray:
         a, b = int(order[i]), int(order[j])
         ordered[:, k] = values[:, position[a, b]] if a < b else -values[:, position[b, a]]
     return ordered
-

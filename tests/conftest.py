@@ -14,9 +14,11 @@ import pytest
 from predict_tool import Files, Libsvm
 
 from approxsvm import KernelModel, _native
+from approxsvm.predictor import BOUNDS, STAGE_NUMBERS, VALUES
 
 REPOSITORY = Path(__file__).parent.parent
 GOLDEN = REPOSITORY / "models"
+EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # that is known of decision values
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,7 +19,7 @@ import mpmath
 import numpy as np
 import pytest
 from awkward import awkward_coefficients, awkward_vectors
-from conftest import random_model
+from conftest import EVERYTHING, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -151,13 +151,13 @@ def judge(model: KernelModel, X: Any, *, modes: Any = MODES, **options: Any) -> 
             for rows, truth in ((X, exact), (narrow, exact32)):
                 kind = f"{what}, dense {rows.dtype}"
                 for values in ("settled", "promised"):
-                    judged(predictor.dense(rows, 1, True, values=values), truth, tally, f"{kind}, {values}")
-                few = predictor.dense(rows[:4], 1, True, values="settled")
+                    judged(predictor.dense(rows, 1, EVERYTHING, values=values), truth, tally, f"{kind}, {values}")
+                few = predictor.dense(rows[:4], 1, EVERYTHING, values="settled")
                 judged(few, truth[:4], tally, f"{kind}, few")
                 first = few[0][0]
                 assert predictor.one(rows[0]) == (first if model.task == "regression" else first <= 0), kind
             for rows, truth in ((sparse, exact), (sparse32, exact32)):
-                answers = predictor.csr(rows.indptr, rows.indices, rows.data, 1, True, values="settled")
+                answers = predictor.csr(rows.indptr, rows.indices, rows.data, 1, EVERYTHING, values="settled")
                 judged(answers, truth, tally, f"{what}, CSR {rows.dtype}")
     return tally
 
@@ -348,7 +348,7 @@ def test_near_ties_have_the_right_sign_or_go_on(gamma):
     plain = make_model(x, coef, 0.0, gamma)
     rows = rows_at(plain, extreme_directions(plain)[-2:], (0.01, 0.7, 3.0))
     bounds = _native.Predictor(approxsvm.compile(plain, mode="approximate").artifact.data).dense(
-        rows, 1, True, values="settled"
+        rows, 1, EVERYTHING, values="settled"
     )[1]
     for z, value, bound in zip(rows[::2], exact_values(plain, rows)[::2], bounds[::2], strict=True):
         for distance in (0.0, 1e-18, 1e-16, 1e-15, 1e-13, 1e-10, 1e-7, 1e-5, 0.999 * bound, bound, 1.001 * bound):
@@ -425,7 +425,7 @@ def judge_unseen(n_unseen: int, value: float, *, at_origin: bool) -> None:
         artifact = approxsvm.compile(model, mode=mode).artifact
         predictor = _native.Predictor(artifact.data, target)
         starts = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(len(columns))
-        answers = predictor.csr(starts, np.tile(columns, len(rows)), rows.ravel(), 1, True)
+        answers = predictor.csr(starts, np.tile(columns, len(rows)), rows.ravel(), 1, EVERYTHING)
         judge_answers(model, artifact, target, answers, exact, Tally(), f"{mode}, {target}, {n_unseen} unseen")
 
 
@@ -491,11 +491,11 @@ def test_trap_1_rows_that_are_not_finite_are_refused(bad):
             rows = np.zeros((n_rows, 7), dtype)
             rows[-1, column] = bad
             with pytest.raises(InputError, match=r"NaN|infinity"):
-                predictor.dense(rows, 1, True, values="settled")
+                predictor.dense(rows, 1, EVERYTHING, values="settled")
             sparse = csr_array(rows)
             for columns in (sparse.indices, sparse.indices + np.int32(7)):  # seen or not
                 with pytest.raises(InputError, match=r"NaN|infinity"):
-                    predictor.csr(sparse.indptr, columns, sparse.data, 1, True, values="settled")
+                    predictor.csr(sparse.indptr, columns, sparse.data, 1, EVERYTHING, values="settled")
         with pytest.raises(InputError, match=r"NaN|infinity"):
             predictor.one(rows[-1])
 
@@ -507,7 +507,7 @@ def test_trap_2_a_bound_that_is_infinite_certifies_nothing():
     assert np.isinf(fast.error_bound(model.support_vectors)).all()
     assert not fast.certified(model.support_vectors).any()
     stages = _native.Predictor(approxsvm.compile(model).artifact.data).dense(
-        model.support_vectors, 1, True, values="settled"
+        model.support_vectors, 1, EVERYTHING, values="settled"
     )[2]
     assert (stages >= FLOAT32).all()
     judge(model, model.support_vectors)
@@ -549,8 +549,8 @@ def test_trap_5_a_row_that_overflows_does_not_disturb_its_neighbours():
     quiet[overflow], loud[overflow] = 0.0, 1e300
     for mode, target in itertools.product(MODES, TARGETS):
         predictor = _native.Predictor(approxsvm.compile(model, mode=mode).artifact.data, target)
-        values, bounds, _ = predictor.dense(loud, 1, True, values="settled")
-        plain = predictor.dense(quiet, 1, True, values="settled")
+        values, bounds, _ = predictor.dense(loud, 1, EVERYTHING, values="settled")
+        plain = predictor.dense(quiet, 1, EVERYTHING, values="settled")
         assert (values[overflow] == model.intercept[0]).all()
         assert (values[~overflow] == plain[0][~overflow]).all()
         assert (bounds[~overflow] == plain[1][~overflow]).all()
@@ -599,7 +599,7 @@ def test_the_table_is_no_less_than_the_formula(gamma):
     formula = np.minimum(near, far + sum(norms[k] * phi[k] for k in range(3)))
     formula = np.where(s < 256.0, formula, far)
     for target in TARGETS:
-        bounds = _native.Predictor(artifact.data, target).dense(rows, 1, True, values="settled")[1]
+        bounds = _native.Predictor(artifact.data, target).dense(rows, 1, EVERYTHING, values="settled")[1]
         assert (bounds >= formula).all()
         truncation = (formula > 1e-3 * total) & (s < 100)  # rather than rounding
         assert np.median(bounds[truncation] / formula[truncation]) < 1.06  # a cell is 3 % wide

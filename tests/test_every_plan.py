@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from artifact_changes import ROUTER, changed, content, section
 from awkward import awkward_coefficients, awkward_vectors
-from conftest import random_model
+from conftest import EVERYTHING, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
 from approxsvm.expansion.certificate import least_tolerance
+from approxsvm.predictor import LABELS
 from approxsvm.report import STAGES
 
 TARGETS = _native.runnable_targets()
@@ -98,7 +99,7 @@ def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, argument
     if model.task == "regression" or artifact.mode == "approximate":
         return
     promised = np.abs(exact) > 1e-10 * float(np.abs(model.coefficients(0)).sum()) + 2.0**-1000
-    assert ((evaluate(*arguments, labels=True) == 0) == (exact > 0))[promised].all(), artifact.mode
+    assert ((evaluate(*arguments, LABELS) == 0) == (exact > 0))[promised].all(), artifact.mode
 
 
 def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) -> Tally:
@@ -119,15 +120,15 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
         predictor = _native.Predictor(artifact.data, target)
         for rows, truth in zip((X, narrow), truths, strict=True):
             for values in ("settled", "promised"):
-                judge(model, artifact, target, predictor.dense(rows, 1, True, values=values), truth, tally)
+                judge(model, artifact, target, predictor.dense(rows, 1, EVERYTHING, values=values), truth, tally)
             judge_labels(model, artifact, predictor.dense, (rows, 1), truth)
-            few = predictor.dense(rows[:4], 1, True, values="settled")
+            few = predictor.dense(rows[:4], 1, EVERYTHING, values="settled")
             judge(model, artifact, target, few, truth[:4], tally)
             first = few[0][0]
             assert predictor.one(rows[0]) == (first if model.task == "regression" else first <= 0)
         for csr, truth in ((plain, truths[0]), (sparse, with_unseen)):
             for values in ("settled", "promised"):
-                answers = predictor.csr(csr.indptr, csr.indices, csr.data, 2, True, values=values)
+                answers = predictor.csr(csr.indptr, csr.indices, csr.data, 2, EVERYTHING, values=values)
                 judge(model, artifact, target, answers, truth, tally)
             judge_labels(model, artifact, predictor.csr, (csr.indptr, csr.indices, csr.data, 2), truth)
     return tally
@@ -331,10 +332,10 @@ def test_no_bound_of_several_classes_is_broken(degree: int, n_centers: int, n_ca
             predictor = _native.Predictor(artifact.data, target)
             for some in (slice(None), slice(0, 3)):
                 for which in ("settled", "promised"):
-                    values, bounds, _ = predictor.dense(judged[some], 1, True, values=which)
+                    values, bounds, _ = predictor.dense(judged[some], 1, EVERYTHING, values=which)
                     assert (np.abs(values - exact[some]) <= bounds + slack).all()
                 if mode == "certified":
                     assert bounds.max() <= 1e-9 * np.abs(model.dual_coef).sum()
                 if mode == "certified":
-                    winners = predictor.dense(judged[some], 1, labels=True)
+                    winners = predictor.dense(judged[some], 1, LABELS)
                     np.testing.assert_array_equal(winners, class_by_votes(exact[some], n_classes))

@@ -7,7 +7,7 @@ import lzma
 
 import numpy as np
 import pytest
-from conftest import data_root
+from conftest import EVERYTHING, data_root
 from scipy.spatial.distance import cdist
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -87,7 +87,7 @@ def test_no_label_differs_and_no_bound_is_exceeded(unpacked, name, data, n_featu
         for target in _native.runnable_targets():
             predictor = _native.Predictor(artifact.data, target)
             for values, bounds, stages in (
-                predictor.dense(dense, 2, True, values="settled"),
+                predictor.dense(dense, 2, EVERYTHING, values="settled"),
                 csr_results(predictor, X),
             ):
                 np.testing.assert_array_equal(values > 0, exact > 0)
@@ -97,7 +97,7 @@ def test_no_label_differs_and_no_bound_is_exceeded(unpacked, name, data, n_featu
 
 
 def csr_results(predictor, X):
-    return predictor.csr(X.indptr, X.indices, X.data, 2, True, values="settled")
+    return predictor.csr(X.indptr, X.indices, X.data, 2, EVERYTHING, values="settled")
 
 
 def test_mnist(unpacked):

@@ -170,6 +170,10 @@ void Predictor::prepare() {
     });
 }
 
+std::size_t Predictor::n_probabilities() const {
+    return approxsvm::n_probabilities(model_);
+}
+
 bool Predictor::gives_exact_values(const Request& request, const Evaluation& out) const {
     return wants_exact_values(model_, request, out);
 }

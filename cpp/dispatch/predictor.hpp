@@ -66,6 +66,8 @@ class Predictor {
     // What Kernels::prepare returned.
     const void* prepared() const { return prepared_; }
 
+    // Columns of probabilities; 0 for none.
+    std::size_t n_probabilities() const;
     // Multiply-adds of an ensemble's row, guessed; 0 for other models.
     double ensemble_work() const { return ensemble_work_; }
 

@@ -190,9 +190,10 @@ class PyPredictor {
         py::array_t<std::uint8_t> stage;
         py::array_t<bool> is_certified;
 
-        Results(std::size_t n_rows, const ModelView& model, Wanted wanted_) : wanted(wanted_) {
+        Results(std::size_t n_rows, const dispatch::Predictor& predictor, Wanted wanted_) : wanted(wanted_) {
+            const ModelView& model = predictor.model();
             const py::ssize_t n = static_cast<py::ssize_t>(n_rows);
-            const std::vector<py::ssize_t> rows{n}, shares{n, static_cast<py::ssize_t>(n_probabilities(model))};
+            const std::vector<py::ssize_t> rows{n}, shares{n, static_cast<py::ssize_t>(predictor.n_probabilities())};
             const std::vector<py::ssize_t> decisions =
                 model.n_decisions == 1 ? rows
                                        : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(model.n_decisions)};
@@ -271,7 +272,7 @@ class PyPredictor {
         }
         const DenseRows<Real> view{static_cast<const Real*>(rows.data()), static_cast<std::size_t>(rows.shape(0)),
                                    rows.strides(0) / size, rows.strides(1) / size};
-        Results results(view.n_rows, predictor_->model(), wanted);
+        Results results(view.n_rows, *predictor_, wanted);
         if (run(view, results, n_threads) == Status::not_finite) {
             for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
                 for (py::ssize_t j = 0; j < rows.shape(1); ++j) {
@@ -298,7 +299,7 @@ class PyPredictor {
             }
         }
         const CsrRows<Real, Index> view{data.data(), cols.data(), s, static_cast<std::size_t>(n_rows)};
-        Results results(view.n_rows, predictor_->model(), wanted);
+        Results results(view.n_rows, *predictor_, wanted);
         const Status status = run(view, results, n_threads);
         if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
         if (status == Status::not_finite) {
@@ -339,10 +340,10 @@ void register_predictor(py::module_& module) {
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def_property_readonly("exact_count", &PyPredictor::exact_count)
-        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("want"),
+        .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("want") = 2,
              py::arg("values") = "promised")
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("want"), py::arg("values") = "promised")
+             py::arg("want") = 2, py::arg("values") = "promised")
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

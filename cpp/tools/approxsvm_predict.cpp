@@ -21,7 +21,7 @@ DataFormat format_of(const Arguments& arguments, const LoadedModel& model, std::
     DataFormat format{arguments.dense, model.view().first_index};
     if (!format.dense) return format;
     format.dense->n_features = count_dense_features(text, *format.dense);
-    const std::size_t n_given = format.dense->n_features, n_expected = model.view().n_features;
+    const std::size_t n_given = format.dense->n_features, n_expected = model.view().n_raw_features;
     if (!model.exact() && n_given != 0 && n_given != n_expected) {
         throw text::TextError(1, "the row has " + std::to_string(n_given) + " values, but the model has " +
                                      std::to_string(n_expected) + " features");

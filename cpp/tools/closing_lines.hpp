@@ -44,21 +44,21 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// Labels that are texts cannot be compared with the numbers of a data file: no closing line.
+/// Labels that are texts, and several values, cannot be compared with the numbers of a data file: no closing line.
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
-    if (model.task == Task::regression) return regression_summary(results);
+    if (model.task == Task::regression) return model.n_decisions > 1 ? "" : regression_summary(results);
     return model.label_kind == LabelKind::text ? std::string() : classification_summary(results);
 }
 
 /// What svm-predict says before it predicts: about probabilities that nobody asked for, and how far the targets of a
 /// regression model are from its values.
 inline std::string probability_remark(const LoadedModel& model, bool wants_probabilities) {
-    if (!model.exact() || !model.exact()->libsvm().has_probabilities) return "";
+    if (!model.has_probabilities()) return "";
     if (!wants_probabilities) return "Model supports probability estimates, but disabled in prediction.\n";
-    if (model.view().task != Task::regression) return "";
+    if (!model.sigma()) return "";
     return "Prob. model for test data: target value = predicted value + z,\n"
            "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=" +
-           short_number(model.exact()->libsvm().prob_a[0]) + "\n";
+           short_number(*model.sigma()) + "\n";
 }
 
 }  // namespace approxsvm::tools

@@ -19,10 +19,16 @@ namespace approxsvm::tools {
 struct Decisions {
     /// Positions of labels: classification and one-class models (0 is an inlier).
     std::vector<std::uint32_t> labels;
-    /// Regression.
+    /// Regression, (n_rows, n_decisions).
     std::vector<double> values;
     /// With -b 1, of each class (one-class: inlier and outlier), (n_rows, n_probabilities).
     std::vector<double> probabilities;
+};
+
+/// What float64 cannot do for a row, or what is wrong with it; rows are counted from the first one of a chunk.
+struct RowError : std::runtime_error {
+    RowError(std::size_t row_number, const std::string& why) : std::runtime_error(why), row(row_number) {}
+    std::size_t row;
 };
 
 class Decider {
@@ -69,21 +75,40 @@ class Decider {
         Evaluation wanted;
         wanted.stages = stages_;
         if (task_ == Task::regression) {
-            out.values.resize(rows.n_rows);
+            out.values.resize(rows.n_rows * predictor_->model().n_decisions);
             wanted.values = out.values;
         } else {
             out.labels.resize(rows.n_rows);
             wanted.labels = out.labels;
         }
+        if (with_probabilities_) {
+            out.probabilities.resize(rows.n_rows * n_classes_);
+            wanted.probabilities = out.probabilities;
+        }
         evaluate(rows, wanted);
         if (sums_) settle_ties(rows, out);
+        if (with_probabilities_ && task_ == Task::classification) label_by_probability(out);
     }
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
         constexpr std::size_t many = ~std::size_t{0};  // a chunk is a part of a file, and chunks may differ in size
-        check(predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, Request{many}, out,
-                                                         counts.data(), workspace_->data()));
+        Fault fault{};
+        Request request{many};
+        request.fault = &fault;
+        const Status status = predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, request, out,
+                                                                         counts.data(), workspace_->data());
+        if (status == Status::map_overflow || status == Status::beyond_tolerance || status == Status::unknown_feature)
+            throw RowError(fault.row, message(status));
+        check(status);
+    }
+
+    /// As svm-predict has it: with -b 1 the most probable class is the label, whoever wins the votes.
+    void label_by_probability(Decisions& out) const {
+        for (std::size_t i = 0; i < out.labels.size(); ++i) {
+            const double* shares = out.probabilities.data() + i * n_classes_;
+            out.labels[i] = static_cast<std::uint32_t>(first_largest(n_classes_, shares));
+        }
     }
 
     /// Where not even float64 can tell who wins, svm-predict's own rounding decides, and its sums are repeated.

@@ -79,7 +79,8 @@ class Formatter {
     explicit Formatter(const LoadedModel& model)
         : is_regression_(model.view().task == Task::regression),
           is_one_class_(model.view().task == Task::one_class),
-          with_probabilities_(model.gives_probabilities()) {
+          with_probabilities_(model.gives_probabilities()),
+          n_values_(model.view().n_decisions) {
         if (is_regression_) return;
         for (std::size_t k = 0; k < model.n_answers(); ++k) {
             answers_.push_back(answer_at(model.view(), k));
@@ -88,7 +89,9 @@ class Formatter {
         }
         // svm-predict writes labels with six digits where probabilities follow, but not in the header.
         if (with_probabilities_) {
-            for (std::size_t k = 0; k < lines_.size(); ++k) lines_[k] = short_number(answers_[k].number);
+            for (std::size_t k = 0; k < lines_.size(); ++k) {
+                if (answers_[k].number == answers_[k].number) lines_[k] = short_number(answers_[k].number);
+            }
         }
     }
 
@@ -143,15 +146,16 @@ class Formatter {
         }
     }
 
-    static void write_values(const std::vector<double>& values, ChunkResult& result) {
+    void write_values(const std::vector<double>& values, ChunkResult& result) const {
         result.lines.reserve(values.size() * (max_real_bytes + 1));
-        for (const double value : values) {
-            append(result.lines, value, 17);
-            result.lines += '\n';
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            append(result.lines, values[k], 17);
+            result.lines += (k + 1) % n_values_ == 0 ? '\n' : ' ';
         }
     }
 
     const bool is_regression_, is_one_class_, with_probabilities_;
+    const std::size_t n_values_;  // of a regression's row
     std::vector<Answer> answers_;
     std::vector<std::string> lines_;  // of each answer; only their beginnings where probabilities follow
     std::size_t longest_line_ = 0;

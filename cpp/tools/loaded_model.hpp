@@ -48,36 +48,31 @@ class LoadedModel {
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
     /// The labels of a classifier, +1 and -1 otherwise.
     std::size_t n_answers() const { return view().task == Task::classification ? view().n_labels : 2; }
+    bool has_probabilities() const { return has_probabilities_; }
+    /// Of a regression: how far targets are from its values, where the model says so; else null.
+    const double* sigma() const { return sigma_; }
     /// Whether rows get probabilities beside their labels; a regression model has one number for all of them.
     bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
-        try {
-            predictor_.emplace(bytes.data(), bytes.size(), kernels_);
-        } catch (const dispatch::ArtifactError& error) {
-            if (error.status == Status::quadratic_artifact) throw UnsupportedModel(quadratic);
-            if (error.status == Status::ensemble_artifact) throw UnsupportedModel(ensemble);
-            throw;
-        }
-        const Status status = check_extras(predictor_->model(), Extras::refused);
-        if (status != Status::ok) throw UnsupportedModel(message(status));
-        if (wants_probabilities) throw UnsupportedModel(labels_only);
+        predictor_.emplace(bytes.data(), bytes.size(), kernels_);
+        sigma_ = view().outputs.sigma;
+        has_probabilities_ = predictor_->n_probabilities() > 0 || sigma_;
+        if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
+        with_probabilities_ = wants_probabilities;
     }
 
     void open_libsvm(std::string_view bytes, bool wants_probabilities) {
         if (bytes.find("svm_type") == std::string_view::npos) throw UnsupportedModel(neither);
         exact_.emplace(text::parse_libsvm_model(bytes));
-        if (wants_probabilities && !exact_->libsvm().has_probabilities) throw UnsupportedModel(no_probabilities);
+        has_probabilities_ = exact_->libsvm().has_probabilities;
+        if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
+        if (has_probabilities_ && view().task == Task::regression) sigma_ = exact_->libsvm().prob_a.data();
         with_probabilities_ = wants_probabilities;
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }
 
-    static constexpr char quadratic[] =
-        "the artifact of a linear or quadratic model, which only Python reads; the LIBSVM model file can be given "
-        "instead";
-    static constexpr char ensemble[] = "the artifact of an ensemble of classifiers, which only Python reads";
-    static constexpr char labels_only[] = "-b 1 needs probabilities, which this command has of LIBSVM models only";
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does
     static constexpr char neither[] = "neither an approxsvm artifact nor a LIBSVM model";
 
@@ -85,7 +80,8 @@ class LoadedModel {
     text::MappedFile file_;
     std::optional<ExactModel> exact_;
     std::optional<dispatch::Predictor> predictor_;
-    bool with_probabilities_ = false;
+    bool has_probabilities_ = false, with_probabilities_ = false;
+    const double* sigma_ = nullptr;
 };
 
 }  // namespace approxsvm::tools

@@ -81,7 +81,14 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
         try {
             ChunkPredictor worker(model, format, formatter);
-            for (std::size_t i = next++; i < chunks.size(); i = next++) worker.predict(chunks[i], results[i]);
+            for (std::size_t i = next++; i < chunks.size(); i = next++) {
+                try {
+                    worker.predict(chunks[i], results[i]);
+                } catch (const RowError& error) {
+                    const auto n_before = std::count(text.data(), chunks[i].data(), '\n');
+                    throw text::TextError(static_cast<std::size_t>(n_before) + error.row + 1, error.what());
+                }
+            }
         } catch (...) {
             const std::lock_guard<std::mutex> lock(failure_mutex);
             failure = std::current_exception();

@@ -42,9 +42,10 @@
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once
 
+#include "answers.hpp"
 #include "artifact.hpp"
-#include "evaluate.hpp"
 #include "labels.hpp"
 #include "outputs.hpp"
 #include "predict.hpp"
+#include "replay.hpp"
 #include "sparse.hpp"

@@ -461,11 +461,11 @@ inline Status read_model(const unsigned char* bytes, const Section* sections, Mo
     model.has_input_map = sections[section::input_map].offset != 0;
     const Section& outputs = sections[section::outputs];
     Status status = read_outputs(outputs.offset != 0 ? bytes + outputs.offset : nullptr, outputs.bytes, model.task,
-                          model.n_labels, model.outputs);
+                                 model.n_labels, model.outputs);
     if (status != Status::ok) return status;
     const Section& map = sections[section::input_map];
     status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
-                                   model.n_features, model.input_map);
+                            model.n_features, model.input_map);
     if (status != Status::ok) return status;
     status = read_varying(bytes, sections[section::varying], model);
     if (status != Status::ok) return status;
@@ -522,7 +522,9 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     if (member.task != ensemble.task || member.n_raw_features != ensemble.n_raw_features ||
         !labels_are_equal(member, ensemble))
         return Status::bad_labels;
-    return ensemble.task == Task::regression || has_probabilities(member.outputs) ? Status::ok : Status::bad_section;
+    return ensemble.task == Task::regression || member.outputs.probability != ProbabilityKind::none
+               ? Status::ok
+               : Status::bad_section;
 }
 
 // Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.

@@ -56,14 +56,15 @@ class RowMapping {
     Status map(std::size_t first, std::size_t n) const {
         for (std::size_t k = 0; k < n; k += map_rows_together) {
             const std::size_t left = n - k, m = left < map_rows_together ? left : map_rows_together;
-            MappedRow found[map_rows_together];
+            MappedRow found[map_rows_together] = {};
             const Status status = map_few(first + k, m, false, found);
             if (status != Status::ok) return status;
             for (std::size_t r = 0; r < m; ++r) keep(k + r, found[r]);
             for (std::size_t r = 0; view_.input_map.has_projection && r < m; ++r) {
                 if (!feels_error(prepared_, memory_.errors[k + r])) continue;
-                MappedRow again[map_rows_together];
-                map_few(first + k + r, 1, true, again);
+                MappedRow again[map_rows_together] = {};
+                const Status known = map_few(first + k + r, 1, true, again);
+                if (known != Status::ok) return known;
                 keep(k + r, again[0]);
             }
         }
@@ -89,7 +90,10 @@ class RowMapping {
         Status status = rows_.check_order(i);
         if (status != Status::ok) return status;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, prepared_.zeros, 1.0, raw, 1) > 0.0) return Status::unknown_feature;
+        if (rows_.load(i, prepared_.zeros, 1.0, raw, 1) > 0.0) {
+            if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
+            return Status::unknown_feature;
+        }
         if (!all_numbers(raw, view_.n_raw_features)) return Status::not_finite;
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
         return Status::ok;
