@@ -52,7 +52,7 @@ class Predictor:
     # The position of the label, or a regression's value.
     def one(self, row: npt.NDArray[Any]) -> float: ...
 
-# What a section outputs (models/FORMAT.md; None: none) makes of decision values, float64 of shape (n_rows, n_decisions).
+# What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
 # task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.
 # Results have the shape (n_rows, n_classes) or (n_rows,); bounds have that of the values.
 class Outputs:

@@ -17,8 +17,8 @@ from approxsvm.compensated import norms_above
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import InputError
 from approxsvm.estimators import CompiledModel
-from approxsvm.heads import certified_class
 from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.outputs import native_outputs
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, VALUES
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
@@ -392,7 +392,7 @@ def _judge_dense(against: Any, model: KernelModel | QuadraticModel, rows: FloatA
         labels: npt.NDArray[Any] = np.where(values[:, 0] > 0, 1, -1)
         certain = np.abs(values[:, 0]) > near[:, 0]
     else:
-        classes, certain = certified_class(model.heads, values, near)
+        classes, certain = native_outputs(model.heads, model.task, len(model.labels)).certified_class(values, near)
         labels = model.labels[classes]
     misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
     return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)

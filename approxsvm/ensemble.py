@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.errors import ModelFormatError
-from approxsvm.heads import ClassProbability, FloatArray, probabilities, probability_interval
+from approxsvm.heads import ClassProbability, FloatArray
 from approxsvm.kernel_model import KernelModel
+from approxsvm.outputs import native_outputs
 from approxsvm.quadratic_model import QuadraticModel
 
 
@@ -78,8 +80,7 @@ class Ensemble:
         """
         total = np.zeros((len(values[0]), len(self.labels)))
         for member, member_values in zip(self.members, values, strict=True):
-            assert member.heads.probability is not None  # checked when built
-            total += probabilities(member.heads.probability, member_values)
+            total += self._outputs(member).probabilities(member_values)
         return total / len(self.members)
 
     def probability_interval(
@@ -88,9 +89,11 @@ class Ensemble:
         """Where the mean probabilities of the exact decision values can lie: the mean of the members' intervals."""
         lowest, highest = np.zeros((2, len(values[0]), len(self.labels)))
         for member, member_values, member_bounds in zip(self.members, values, bounds, strict=True):
-            assert member.heads.probability is not None  # checked when built
-            lo, hi = probability_interval(member.heads.probability, member_values, member_bounds)
+            lo, hi = self._outputs(member).probability_interval(member_values, member_bounds)
             lowest += lo
             highest += hi
         slack = (len(self.members) + 2) * 2.0**-53
         return lowest / len(self.members) - slack, highest / len(self.members) + slack
+
+    def _outputs(self, member: KernelModel | QuadraticModel) -> _native.Outputs:
+        return native_outputs(member.heads, "classification", len(self.labels))

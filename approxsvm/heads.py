@@ -29,6 +29,7 @@ MIN_COUPLING_SWEEPS = 100
 MAX_EXCESS = 1e-5
 
 _UNIT_ROUNDOFF = 2.0**-53
+_MAX_SUM = 1e300  # of values, beyond which scores may overflow
 
 
 # Votes and scores
@@ -84,14 +85,15 @@ def certified_winner(values: FloatArray, bounds: FloatArray) -> tuple[IntArray, 
     """Winner by votes, and whether it is the same for every outcome of the pairs that the bounds leave open.
 
     With lo = certain votes and hi = certain votes and open pairs of a class, the winner w is certified iff for every
-    other class c lo[w] > hi[c], or lo[w] = hi[c] and w precedes c. One consistent outcome attains this.
+    other class c lo[w] > hi[c], or lo[w] = hi[c] and w precedes c. One consistent outcome attains this. A value of
+    minus its bound is certain: the exact value is at most 0, a vote for the second class.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_pairs)
         Approximate decision values.
     bounds : ndarray of shape (n_rows, n_pairs)
-        What |approximate - exact| never exceeds; infinite (or NaN) for a pair that was not evaluated.
+        What |approximate - exact| never exceeds; infinite, NaN or negative for a pair that was not evaluated.
 
     Returns
     -------
@@ -99,12 +101,12 @@ def certified_winner(values: FloatArray, bounds: FloatArray) -> tuple[IntArray, 
     certified : ndarray of shape (n_rows,), bool
     """
     n_classes = count_classes(values.shape[1])
-    certain = np.abs(values) > bounds
+    known = (bounds >= 0) & np.isfinite(values)
     lo = np.zeros((len(values), n_classes), np.intp)
     hi = np.full((len(values), n_classes), n_classes - 1, np.intp)
     for k, (i, j) in enumerate(class_pairs(n_classes)):
-        for_first = certain[:, k] & (values[:, k] > 0)
-        for_second = certain[:, k] & (values[:, k] < 0)
+        for_first = known[:, k] & (values[:, k] > bounds[:, k])
+        for_second = known[:, k] & (values[:, k] <= -bounds[:, k])
         lo[:, i] += for_first
         hi[:, j] -= for_first
         lo[:, j] += for_second
@@ -154,7 +156,7 @@ def one_vs_rest_interval(values: FloatArray, bounds: FloatArray) -> tuple[FloatA
     lowest, highest : ndarray of shape (n_rows, n_classes)
     """
     n_classes = count_classes(values.shape[1])
-    bounds = np.where(np.isnan(bounds), np.inf, bounds)
+    bounds = np.where(bounds >= 0, bounds, np.inf)
     certain = np.abs(values) > bounds
     lo_votes, hi_votes = np.zeros((2, len(values), n_classes))
     sums, spread, moduli = np.zeros((3, len(values), n_classes))
@@ -169,9 +171,10 @@ def one_vs_rest_interval(values: FloatArray, bounds: FloatArray) -> tuple[FloatA
     # Summation errs by at most n_classes roundings of the moduli, scores by a few roundings of numbers <= n_classes.
     spread = spread * (1 + 4 * n_classes * _UNIT_ROUNDOFF) + 4 * n_classes * _UNIT_ROUNDOFF * moduli
     slack = 8 * n_classes * _UNIT_ROUNDOFF
-    lowest = lo_votes + _confidence(sums - spread) - slack
-    highest = hi_votes + _confidence(sums + spread) + slack
-    return lowest, highest
+    lowest = lo_votes + _confidence(sums - spread, -1 / 3) - slack
+    highest = hi_votes + _confidence(sums + spread, 1 / 3) + slack
+    known = moduli <= _MAX_SUM
+    return np.where(known, lowest, -np.inf), np.where(known, highest, np.inf)
 
 
 def certified_score_winner(values: FloatArray, bounds: FloatArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
@@ -200,11 +203,11 @@ def _beats_all(winners: IntArray, lo: npt.NDArray[Any], hi: npt.NDArray[Any]) ->
     return result
 
 
-def _confidence(sums: FloatArray) -> FloatArray:
-    """Transforms sums s to s / (3 (|s| + 1)), which is 1/3 in the limit."""
-    finite = np.isfinite(sums)
-    inner = np.where(finite, sums, 0.0)
-    result: FloatArray = np.where(finite, inner / (3 * (np.abs(inner) + 1)), np.sign(sums) / 3)
+def _confidence(sums: FloatArray, limit: float) -> FloatArray:
+    """Transforms sums s at one end of an interval to s / (3 (|s| + 1)), or to its limit where that may overflow."""
+    known = np.abs(sums) <= _MAX_SUM
+    inner = np.where(known, sums, 0.0)
+    result: FloatArray = np.where(known, inner / (3 * (np.abs(inner) + 1)), limit)
     return result
 
 
@@ -530,7 +533,8 @@ def probability_interval(head: Probability, values: FloatArray, bounds: FloatArr
     -------
     lowest, highest : ndarray of shape (n_rows, n_classes)
     """
-    bounds = np.where(np.isnan(bounds), np.inf, bounds)
+    bounds = np.where((bounds >= 0) & np.isfinite(values), bounds, np.inf)
+    values = np.where(np.isfinite(values), values, 0.0)  # anything, anywhere
     shape = (len(values), 2 if isinstance(head, DensityMarks) else count_classes(values.shape[1]))
     if shape[1] == 1:
         return np.ones(shape), np.ones(shape)
@@ -636,8 +640,9 @@ def _calibrated(head: OneVsRestCalibration, inputs: FloatArray) -> FloatArray:
 
 
 def _two_columns(positive_share: FloatArray, positive: int) -> FloatArray:
-    columns = [1.0 - positive_share, positive_share]
-    return _clip_excess(np.column_stack(columns if positive == 1 else columns[::-1]))
+    share = _clip_excess(positive_share)
+    columns = [1.0 - share, share]
+    return np.column_stack(columns if positive == 1 else columns[::-1])
 
 
 def _clip_excess(shares: FloatArray) -> FloatArray:
@@ -715,8 +720,11 @@ def _complementary(lo: FloatArray, hi: FloatArray, column: int) -> tuple[FloatAr
 
 def _share_interval(lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Interval of x_c / sum(x) for x between lo and hi; where the sum may be 0 it is [0, 1]."""
-    others_lo = lo.sum(axis=1, keepdims=True) - lo
-    others_hi = hi.sum(axis=1, keepdims=True) - hi
+    # Not differences of sums: what is left may be tiny.
+    others_lo, others_hi = np.zeros_like(lo), np.zeros_like(hi)
+    for c in range(lo.shape[1]):
+        others_lo[:, c] = np.delete(lo, c, axis=1).sum(axis=1)
+        others_hi[:, c] = np.delete(hi, c, axis=1).sum(axis=1)
     possible_zero = lo.sum(axis=1, keepdims=True) == 0
     with np.errstate(divide="ignore", invalid="ignore"):
         lowest = np.where(possible_zero | (lo == 0), 0.0, lo / (lo + others_hi))

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.errors import InputError
-from approxsvm.heads import winner
+from approxsvm.heads import Heads
 from approxsvm.kernel_model import FloatArray
+from approxsvm.outputs import native_outputs
 from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.rows import check_finite, chunks, of_the_whole
 
@@ -65,7 +66,8 @@ class QuadraticPredictor:
                 f"{self._tolerance:.3g}"
             )
         if labels:
-            return winner(found).astype(np.uint32)
+            by_votes = native_outputs(Heads(), self.model.task, len(self.model.labels))
+            return by_votes.predicted_class(found).astype(np.uint32)
         if self.model.n_decisions == 1:
             found, errors = found[:, 0], errors[:, 0]
         return (found, errors, stages) if bounds else found

@@ -1,0 +1,277 @@
+"""The core's outputs against the reference in NumPy, attacked within their bounds, and as hostile bytes."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from test_heads import Core, some_heads
+
+from approxsvm import _native
+from approxsvm import heads as reference
+from approxsvm.artifact import TASKS
+from approxsvm.errors import ArtifactError, InputError
+from approxsvm.extras import pack_heads, unpack_heads
+from approxsvm.heads import (
+    DensityMarks,
+    Heads,
+    IsotonicCalibrator,
+    LaplaceNoise,
+    OneVsRestCalibration,
+    PairwiseSigmoid,
+    SigmoidCalibrator,
+    TemperatureCalibration,
+)
+
+NAN, INF = float("nan"), float("inf")
+CORE = Core()
+
+
+def n_pairs(n_classes):
+    return n_classes * (n_classes - 1) // 2
+
+
+def heads_of(n_classes):
+    """Every way to label, with every kind of probabilities of so many classes."""
+    for head in some_heads(n_classes):
+        yield Heads(head, "votes" if isinstance(head, DensityMarks) else "probability")
+    yield Heads()
+    yield Heads(label_rule="scores", decision_shape="ovr")
+
+
+def awkward_values(n_classes, rng, n_rows=300):
+    """Random values of every size, tied and zero ones; in the second half numbers that are none."""
+    values = rng.normal(size=(2 * n_rows, n_pairs(n_classes)))
+    values[::3] = np.round(values[::3])
+    values[1::6] *= 10.0 ** rng.integers(-12, 12, size=(len(values[1::6]), 1))
+    values[::17] = 0.0
+    strange = rng.random(values.shape) < 0.1
+    strange[:n_rows] = False
+    values[strange] = rng.choice([NAN, INF, -INF, 1e308, -1e308, 5e-324], size=strange.sum())
+    return values
+
+
+def awkward_bounds(values, rng):
+    bounds = np.abs(rng.normal(size=values.shape)) * rng.choice([0.0, 1e-9, 1e-3, 0.5], size=(len(values), 1))
+    kept = rng.random(values.shape) < 0.9
+    return np.where(kept, bounds, rng.choice([NAN, INF, -1.0, 0.0], size=values.shape))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 5, 8, 12])
+def test_the_core_says_what_the_reference_says(n_classes):
+    rng = np.random.default_rng(n_classes)
+    values = awkward_values(n_classes, rng)
+    bounds = awkward_bounds(values, rng)
+    finite = np.isfinite(values).all(axis=1) & (np.abs(values) < 1e300).all(axis=1)
+    np.testing.assert_array_equal(CORE.one_vs_rest_scores(values), reference.one_vs_rest_scores(values))
+    for ours, theirs in zip(
+        CORE.one_vs_rest_interval(values, bounds), reference.one_vs_rest_interval(values, bounds), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-15, atol=1e-15)
+    for heads in heads_of(n_classes):
+        winners, certified = CORE.certified_class(heads, values, bounds)
+        expected, expected_certified = reference.certified_class(heads, values, bounds)
+        np.testing.assert_array_equal(winners, CORE.predicted_class(heads, values))
+        assert ((winners >= 0) & (winners < n_classes)).all()
+        if heads.probability is None:
+            np.testing.assert_array_equal(winners[finite], expected[finite])
+            np.testing.assert_array_equal(certified, expected_certified)
+            continue
+        ours = CORE.probabilities(heads.probability, values[finite])
+        theirs = reference.probabilities(heads.probability, values[finite])
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
+        top = np.sort(theirs, axis=1)
+        clear = top[:, -1] - top[:, -2] > 1e-12
+        if heads.label_rule == "probability":
+            np.testing.assert_array_equal(winners[finite][clear], expected[finite][clear])
+            np.testing.assert_array_equal(certified[finite][clear], expected_certified[finite][clear])
+            nowhere = ~np.isfinite(values).any(axis=1)
+            assert not certified[nowhere].any()
+        intervals = CORE.probability_interval(heads.probability, values, bounds)
+        for ours, theirs in zip(
+            intervals, reference.probability_interval(heads.probability, values, bounds), strict=True
+        ):
+            np.testing.assert_allclose(ours[finite], theirs[finite], rtol=0, atol=1e-12)
+        assert ((intervals[0] >= 0) & (intervals[0] <= intervals[1]) & (intervals[1] <= 1)).all()
+
+
+def difficult_heads(n_classes, rng):
+    """Terms that cancel, steps, saturated shares, temperatures near 0: where rounding is felt."""
+    n, pairs = 1 if n_classes == 2 else n_classes, n_pairs(n_classes)
+    size = 10.0 ** rng.integers(0, 12)
+    shift = rng.normal(size=max(n, pairs))
+    cancelling = [SigmoidCalibrator(-size, size * shift[k]) for k in range(n)]
+    yield OneVsRestCalibration(tuple(cancelling), positive=int(rng.integers(2)))
+    yield OneVsRestCalibration(tuple(SigmoidCalibrator(rng.normal() * 40, rng.normal() * 40) for _ in range(n)))
+    yield PairwiseSigmoid(np.full(pairs, -size), size * shift[:pairs], couple_two_classes=bool(rng.integers(2)))
+    knots = [np.sort(np.round(rng.normal(size=6), 1)) + 1e-9 * np.arange(6) for _ in range(n)]
+    heights = [np.sort(np.round(rng.uniform(size=6), 1)) * 10.0 ** -rng.integers(0, 18) for _ in range(n)]
+    isotonic = tuple(IsotonicCalibrator(k, h) for k, h in zip(knots, heights, strict=True))
+    shape = "ovo" if rng.integers(2) else "ovr"
+    yield OneVsRestCalibration(isotonic, positive=int(rng.integers(2)), decision_shape=shape)
+    mixed = tuple(isotonic[k] if k % 2 else cancelling[k] for k in range(n))
+    yield OneVsRestCalibration(mixed, decision_shape=shape)
+    yield TemperatureCalibration(float(10.0 ** rng.integers(-3, 8)), positive=int(rng.integers(2)))
+    if n_classes == 2:
+        yield DensityMarks(np.sort(np.round(rng.normal(size=10), 1)))
+
+
+def exact_values(values, bounds, heads, rng):
+    """What may lie within the bounds: ends, insides, and where steps are."""
+    share = rng.choice([-1.0, -0.999, -0.5, 0.0, 0.5, 0.999, 1.0], size=values.shape)
+    exact = values + share * bounds
+    steps = [0.0]
+    if isinstance(heads.probability, DensityMarks):
+        steps += heads.probability.marks.tolist()
+    if isinstance(heads.probability, OneVsRestCalibration):
+        for c in heads.probability.calibrators:
+            steps += c.knots.tolist() if isinstance(c, IsotonicCalibrator) else [-c.intercept / (c.slope or 1.0)]
+    picked = rng.choice([*steps, *np.nextafter(steps, INF)], size=values.shape)
+    exact = np.where(rng.random(values.shape) < 0.2, picked, exact)
+    return np.clip(exact, values - bounds, values + bounds)
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
+def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
+    rng = np.random.default_rng(100 + n_classes)
+    n_certified = 0
+    for _ in range(12):
+        values = rng.normal(size=(200, n_pairs(n_classes))) * 10.0 ** rng.integers(-3, 3, size=(200, 1))
+        values[::5] = np.round(values[::5], 1)
+        bounds = np.abs(rng.normal(size=values.shape)) * 10.0 ** rng.integers(-16, 2, size=(200, 1))
+        bounds[::11] = 0.0
+        every = [Heads(), Heads(label_rule="scores")]
+        for head in difficult_heads(n_classes, rng):
+            every.append(Heads(head, "votes" if isinstance(head, DensityMarks) else "probability"))
+        for heads in every:
+            winners, certified = CORE.certified_class(heads, values, bounds)
+            n_certified += certified.sum()
+            scores = CORE.one_vs_rest_interval(values, bounds)
+            if heads.probability is not None:
+                lowest, highest = CORE.probability_interval(heads.probability, values, bounds)
+            for _ in range(30):
+                exact = exact_values(values, bounds, heads, rng)
+                np.testing.assert_array_equal(CORE.predicted_class(heads, exact)[certified], winners[certified])
+                found = CORE.one_vs_rest_scores(exact)
+                assert ((scores[0] <= found) & (found <= scores[1])).all()
+                if heads.probability is not None:
+                    found = CORE.probabilities(heads.probability, exact)
+                    assert ((lowest <= found) & (found <= highest)).all(), heads
+    assert n_certified > 1000
+
+
+@pytest.mark.parametrize("engine", ["core", "reference"])
+def test_shares_that_are_tiny_beside_another_are_bounded(engine):
+    # Scores of about -1/3, 1 and 7/3: two calibrated shares of about 1e-20, one anywhere between that and 1.
+    head = OneVsRestCalibration(
+        (SigmoidCalibrator(0.0, 46.0), SigmoidCalibrator(-1000.0, 1000.0), SigmoidCalibrator(0.0, 46.0))
+    )
+    values, bounds = np.array([[-0.01, -2.0, -0.01]]), np.full((1, 3), 0.1)
+    lowest, _ = (CORE if engine == "core" else reference).probability_interval(head, values, bounds)
+    for first, second in np.linspace(-0.11, 0.09, 41).repeat(41).reshape(-1, 1) * [[1, 1]]:
+        exact = np.array([[first, -2.0, second]])
+        assert (reference.probabilities(head, exact) >= lowest).all()
+    wide = np.full((1, 3), INF)
+    lowest, _ = (CORE if engine == "core" else reference).probability_interval(head, values, wide)
+    assert (lowest < 1e-9).all()
+
+
+def test_what_a_model_does_not_have_is_refused():
+    regression = _native.Outputs(pack_heads(Heads(LaplaceNoise(0.5))), 1, 0)
+    value = np.zeros((1, 1))
+    for call in (regression.predicted_class, regression.one_vs_rest_scores):
+        with pytest.raises(InputError, match="no classes"):
+            call(value)
+    for outputs in (regression, _native.Outputs(None, 0, 2)):
+        with pytest.raises(InputError, match="no probabilities"):
+            outputs.probabilities(value)
+    several = _native.Outputs(None, 0, 4)
+    with pytest.raises(InputError, match=r"\(n_rows, 6\)"):
+        several.predicted_class(np.zeros((2, 5)))
+    with pytest.raises(InputError, match="one bound for each"):
+        several.certified_class(np.zeros((2, 6)), np.zeros((1, 6)))
+    for task, n_labels in ((0, 1), (1, 2), (2, 2), (3, 0)):
+        with pytest.raises(ArtifactError):
+            _native.Outputs(None, task, n_labels)
+    assert several.predicted_class(np.empty((0, 6))).shape == (0,)
+
+
+# --- the section
+
+
+def all_heads():
+    """Heads with their task and number of labels."""
+    for n_classes in (2, 3, 5):
+        for heads in heads_of(n_classes):
+            density = isinstance(heads.probability, DensityMarks)
+            yield heads, "one_class" if density else "classification", 0 if density else n_classes
+    yield Heads(LaplaceNoise(0.25)), "regression", 0
+    mixed = (SigmoidCalibrator(1.0, 2.0), IsotonicCalibrator(np.zeros(1), np.ones(1)), SigmoidCalibrator(3.0, 4.0))
+    yield Heads(OneVsRestCalibration(mixed, positive=0, decision_shape="ovo")), "classification", 3
+
+
+def verdict(content, task, n_labels):
+    """Whether the bytes are read: both readers say the same."""
+    readable = True
+    try:
+        unpack_heads(content, task, n_labels)
+    except ArtifactError:
+        readable = False
+    try:
+        _native.Outputs(content, TASKS.index(task), n_labels)
+    except ArtifactError:
+        assert not readable, content.hex()
+        return False
+    assert readable, content.hex()
+    return True
+
+
+def test_sections_come_back_as_they_were():
+    for heads, task, n_labels in all_heads():
+        packed = pack_heads(heads)
+        assert verdict(packed, task, n_labels)
+        assert pack_heads(unpack_heads(packed, task, n_labels)) == packed
+        for other, n in (("regression", 0), ("one_class", 0), ("classification", 2), ("classification", 4)):
+            if (other, n) != (task, n_labels):
+                verdict(packed, other, n)
+
+
+def test_sections_cut_short_or_too_long_are_refused():
+    for heads, task, n_labels in all_heads():
+        packed = pack_heads(heads)
+        for n in range(len(packed)):
+            assert not verdict(packed[:n], task, n_labels)
+        for n in (1, 8, 64):
+            assert not verdict(packed + bytes(n), task, n_labels)
+
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.00001, 1.0001, NAN, INF, -INF, 1e308, -1e308, 5e-324, 2.0**-1022]
+
+COUNTS = [0, 1, 2, 3, 4, 5, 6, 2**31, 2**32 - 1, 2**61, 2**63, 2**64 - 1]
+
+
+def test_both_readers_agree_on_hostile_sections():
+    rng = np.random.default_rng(0)
+    n_read = 0
+    for heads, task, n_labels in all_heads():
+        packed = pack_heads(heads)
+        for _ in range(300):
+            broken = bytearray(packed)
+            for _ in range(rng.integers(1, 3)):
+                if rng.random() < 0.3:
+                    field = 4 * int(rng.integers(6))
+                    struct.pack_into("<I", broken, field, COUNTS[rng.integers(9)])
+                elif len(packed) > 24 and rng.random() < 0.7:
+                    at = 24 + 8 * int(rng.integers((len(packed) - 24) // 8))
+                    struct.pack_into("<d", broken, at, rng.choice(NUMBERS))
+                elif len(packed) > 24:
+                    at = 24 + 8 * int(rng.integers((len(packed) - 24) // 8))
+                    struct.pack_into("<Q", broken, at, COUNTS[rng.integers(12)])
+                else:
+                    broken[rng.integers(len(packed))] = rng.integers(256)
+            n_read += verdict(bytes(broken), task, n_labels)
+    assert n_read > 100
