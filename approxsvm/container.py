@@ -14,7 +14,6 @@ import numpy.typing as npt
 from approxsvm.errors import ArtifactError
 
 VERSION: Final = 2
-QUADRATIC_MAGIC: Final = b"\x89ASVQ\r\n\x1a"
 ENSEMBLE_MAGIC: Final = b"\x89ASVE\r\n\x1a"
 HEADER: Final = struct.Struct("<8sIIQQ")  # magic, version, checksum, file_bytes, json_bytes
 CHECKSUM_OFFSET: Final = 12

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.heads import ClassProbability, FloatArray, probabilities, probability_interval
 from approxsvm.kernel_model import KernelModel
-from approxsvm.quadratic_model import QuadraticModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +22,7 @@ class Ensemble:
 
     Parameters
     ----------
-    members : tuple of KernelModel or QuadraticModel
+    members : tuple of KernelModel
         Classifiers of the same labels in the same order and of the same raw columns, each with class probabilities.
     source : str
         Where they came from, for people.
@@ -34,7 +33,7 @@ class Ensemble:
         The members do not match.
     """
 
-    members: tuple[KernelModel | QuadraticModel, ...]
+    members: tuple[KernelModel, ...]
     source: str = "members"
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Several artifacts in one: the third kind of .asvm file (models/FORMAT.md, last part)."""
+"""Several artifacts in one: the second kind of .asvm file (models/FORMAT.md, last part)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from approxsvm.artifact import Artifact, Mode, SealedBytes
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.kernel_model import Task
-from approxsvm.quadratic_artifact import QuadraticArtifact
 
-Member = Artifact | QuadraticArtifact
 _MAX_MEMBERS: Final = 1 << 10
 
 
@@ -37,7 +35,7 @@ class EnsembleArtifact(SealedBytes):
         about, arrays = container.unpack(container.ENSEMBLE_MAGIC, self.data)
         if not 1 <= len(arrays) <= _MAX_MEMBERS or list(arrays) != [f"member_{k}" for k in range(len(arrays))]:
             raise ArtifactError(f"the members are {list(arrays)[:3]}, ..., expected member_0, member_1, ...")
-        self.members = tuple(_member(content.tobytes()) for content in arrays.values())
+        self.members = tuple(Artifact(content.tobytes()) for content in arrays.values())
         self.source = str(about.get("source", ""))
         try:
             # Members are checked by what they share with the models of an ensemble: labels, heads, columns.
@@ -71,6 +69,11 @@ class EnsembleArtifact(SealedBytes):
         return "approximate" if "approximate" in modes else "certified"
 
     @property
+    def kernel_name(self) -> str:
+        """Of the members, in words."""
+        return ", ".join(sorted({member.kernel_name for member in self.members}))
+
+    @property
     def labels(self) -> npt.NDArray[Any]:
         """Class labels in the order of every member."""
         return self.members[0].labels
@@ -102,11 +105,7 @@ class EnsembleArtifact(SealedBytes):
         return plans[0] if len(set(plans)) == 1 else " | ".join(plans)
 
 
-def pack(members: list[Member], source: str) -> EnsembleArtifact:
+def pack(members: list[Artifact], source: str) -> EnsembleArtifact:
     """Put the members' artifacts into one."""
     arrays: container.Arrays = {f"member_{k}": np.frombuffer(member.data, np.uint8) for k, member in enumerate(members)}
     return EnsembleArtifact(container.pack(container.ENSEMBLE_MAGIC, {"source": source}, arrays))
-
-
-def _member(data: bytes) -> Member:
-    return QuadraticArtifact(data) if data.startswith(container.QUADRATIC_MAGIC) else Artifact(data)

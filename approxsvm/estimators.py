@@ -35,7 +35,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    artifact : Artifact or QuadraticArtifact
+    artifact : Artifact
         The compiled model. Being a parameter, it survives ``clone``: a clone predicts like its original.
     n_jobs : int, optional
         Threads, as in scikit-learn: 1 when left out, -1 for all processors. Results do not depend on it.
@@ -173,7 +173,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
 
         Where it does, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within
-        3.05 % of its exponential. It says nothing about their sum: terms of opposite sign may cancel.
+        3.05 % of its exponential. It says nothing about their sum: terms of opposite sign may cancel. Of linear and
+        polynomial kernels no term is approximated, and every row passes.
 
         Parameters
         ----------
@@ -188,6 +189,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         check_finite(rows)
         if self.artifact.input_map is not None:
             rows = self.artifact.input_map.apply(rows)
+        if self.artifact.is_polynomial:
+            return np.ones(rows.shape[0], bool)
         norms = row_norms(rows, self.artifact.center)
         return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
 

@@ -29,8 +29,6 @@ from approxsvm.heads import (
     probability_bounds,
 )
 from approxsvm.kernel_model import FloatArray
-from approxsvm.quadratic_artifact import QuadraticArtifact
-from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import EXPANSION_STAGES, STAGES
 from approxsvm.rows import as_row, check_finite, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
@@ -43,7 +41,7 @@ BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact | QuadraticArtifact | EnsembleArtifact:
+def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact | EnsembleArtifact:
     """Read and validate an .asvm file of any kind, or its bytes.
 
     Raises
@@ -54,9 +52,9 @@ def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact | Quadrati
         The file cannot be read.
     """
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    kinds = {container.QUADRATIC_MAGIC: QuadraticArtifact, container.ENSEMBLE_MAGIC: EnsembleArtifact}
+    kind = EnsembleArtifact if data[:8] == container.ENSEMBLE_MAGIC else Artifact
     try:
-        found: Any = kinds.get(data[:8], Artifact)(data)
+        found: Any = kind(data)
     except ArtifactError as error:
         if isinstance(source, bytes):
             raise
@@ -68,19 +66,18 @@ def evaluator_for(artifact: SealedBytes, n_jobs: int | None = None) -> Evaluator
     """What answers for an artifact of any kind; its check rows are replayed now."""
     if isinstance(artifact, EnsembleArtifact):
         return EnsembleEvaluator(artifact, n_jobs)
-    assert isinstance(artifact, (Artifact, QuadraticArtifact))
+    assert isinstance(artifact, Artifact)
     return Evaluator(artifact, n_jobs)
 
 
-def proven(
-    artifact: Artifact | QuadraticArtifact, values: FloatArray, bounds: FloatArray, stages: npt.NDArray[np.uint8]
-) -> BoolArray:
+def proven(artifact: Artifact, values: FloatArray, bounds: FloatArray, stages: npt.NDArray[np.uint8]) -> BoolArray:
     """Which rows the first stage's own bound proved, without falling back.
 
     In mode "approximate" there is nothing to fall back on: a label is proven when no value within the bounds of the
     decision values gives another.
     """
-    first = {"certified": EXPANSION_STAGES, "exact": ("float32",)}.get(artifact.mode)
+    engine = "float64" if artifact.is_polynomial else "float32"
+    first = {"certified": EXPANSION_STAGES, "exact": (engine,)}.get(artifact.mode)
     if first is not None:
         return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
     if values.ndim == 2:
@@ -96,19 +93,15 @@ class Evaluator:
 
     Parameters
     ----------
-    artifact : Artifact or QuadraticArtifact
+    artifact : Artifact
     n_jobs : int, optional
         Threads, as in scikit-learn.
     """
 
-    def __init__(self, artifact: Artifact | QuadraticArtifact, n_jobs: int | None = None) -> None:
+    def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
         self.artifact = artifact
         self.n_jobs = n_jobs
-        self.native: Any
-        if isinstance(artifact, QuadraticArtifact):
-            self.native = QuadraticPredictor(artifact.model, artifact.asked_tolerance)
-        else:
-            self.native = _native.Predictor(artifact.data)
+        self.native: Any = _native.Predictor(artifact.data)
         # What a single row's answer is looked up in where the core gives it at once: by position, or itself.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(artifact.task, artifact.labels)
         self._has_detour = artifact.input_map is not None or artifact.heads.label_rule != "votes"

@@ -77,7 +77,7 @@ Span<T> from(const Span<T>& span, std::size_t first) {
 
 Evaluation part_of(const Evaluation& out, std::size_t first, std::size_t n_decisions) {
     return {from(out.values, first * n_decisions), from(out.bounds, first * n_decisions), from(out.stages, first),
-            from(out.labels, first)};
+            from(out.labels, first), nullptr};
 }
 
 Request part_of(Request request, std::size_t first) {
@@ -104,6 +104,9 @@ double sparse_work(const CsrRows<Real, Index>& rows) {
 // A thread's share of the work, guessed from what most rows cost.
 double work_per_row(const ModelView& model, double expansion_work) {
     const double d = static_cast<double>(model.n_features), n_sv = static_cast<double>(model.n_sv);
+    if (model.kernel == KernelKind::polynomial && model.form) {
+        return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
+    }
     constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
     return model.mode == Mode::exact       ? d * n_sv
            : model.mode == Mode::certified ? expansion_work + engine_share * d * n_sv
@@ -119,14 +122,21 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
     request.n_rows_in_call = rows.n_rows;
     const void* prepared = predictor.prepared();
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
+    std::mutex refusal_mutex;
     const Status status =
         for_chunks(predictor, rows.n_rows, work_per_row(predictor.model(), expansion_work), n_threads,
                    [&](std::size_t first, std::size_t n, void* workspace) {
                        StageCounts mine{};
-                       const Evaluation part = part_of(out, first, predictor.model().n_decisions);
+                       Evaluation part = part_of(out, first, predictor.model().n_decisions);
+                       Refusal refusal;
+                       if (out.refusal) part.refusal = &refusal;
                        const Status result =
                            function(prepared, cut(first, n), part_of(request, first), part, mine.data(), workspace);
                        for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
+                       if (out.refusal && result != Status::ok) {
+                           const std::lock_guard<std::mutex> lock(refusal_mutex);
+                           *out.refusal = {first + refusal.row, refusal.bound};
+                       }
                        return result;
                    });
     for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += total[k];
@@ -155,12 +165,13 @@ Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows
 Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& kernels) : kernels_(&kernels) {
     Status status = open_artifact(artifact, n_bytes, model_);
     if (status != Status::ok) throw ArtifactError(status);
-    if (model_.mode != Mode::exact) {
+    const bool polynomial = model_.kernel == KernelKind::polynomial;
+    if (model_.mode != Mode::exact && !polynomial) {
         const Workspace memory(kernels.replay_bytes(model_.n_features));
         status = kernels.replay_check_rows(model_, memory.data());
         if (status != Status::ok) throw ArtifactError(status);
     }
-    if (model_.mode != Mode::approximate) {
+    if (model_.mode != Mode::approximate || polynomial) {
         const Workspace memory(kernels.exact_replay_bytes(model_));
         status = kernels.replay_exact_check_rows(prepared(), memory.data());
         if (status != Status::ok) throw ArtifactError(status);
@@ -214,10 +225,11 @@ namespace {
 
 template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
-                      EvaluateFunction<DenseRows<Real>> function) {
+                      Refusal* refusal, EvaluateFunction<DenseRows<Real>> function) {
     StageCounts counts{};
     std::uint32_t label = 0;
     Evaluation out;
+    out.refusal = refusal;
     if (predictor.model().task == Task::regression) {
         out.values = {&value, 1};
     } else {
@@ -231,11 +243,11 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
 
 }  // namespace
 
-Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace) const {
-    return decide_one_row(*this, row, value, workspace, kernels_->evaluate_dense_f32);
+Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace, Refusal* refusal) const {
+    return decide_one_row(*this, row, value, workspace, refusal, kernels_->evaluate_dense_f32);
 }
-Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace) const {
-    return decide_one_row(*this, row, value, workspace, kernels_->evaluate_dense_f64);
+Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace, Refusal* refusal) const {
+    return decide_one_row(*this, row, value, workspace, refusal, kernels_->evaluate_dense_f64);
 }
 
 }  // namespace approxsvm::dispatch

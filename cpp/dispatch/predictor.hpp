@@ -62,8 +62,8 @@ class Predictor {
 
     // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
     // make_workspace().
-    Status decide_one(const float* row, double& value, const Workspace& workspace) const;
-    Status decide_one(const double* row, double& value, const Workspace& workspace) const;
+    Status decide_one(const float* row, double& value, const Workspace& workspace, Refusal* refusal = nullptr) const;
+    Status decide_one(const double* row, double& value, const Workspace& workspace, Refusal* refusal = nullptr) const;
 
     // What Kernels::prepare returned; made on first use where predictions can do without.
     const void* prepared() const;

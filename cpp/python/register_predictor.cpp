@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -104,14 +105,16 @@ class PyPredictor {
         constexpr int needed = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
         if ((row.flags() & needed) != needed) raise("InputError", "expected a C-contiguous, aligned row");
         double value = 0.0;
+        Refusal refusal;
         Status status = Status::ok;
         if (py::isinstance<py::array_t<float>>(row)) {
-            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_);
+            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &refusal);
         } else if (py::isinstance<py::array_t<double>>(row)) {
-            status = predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_);
+            status = predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_, &refusal);
         } else {
             raise("InputError", "the row must be float32 or float64");
         }
+        raise_if_refused(status, refusal);
         if (status != Status::ok) raise("InputError", "Input X contains NaN or infinity.");
         return value;
     }
@@ -211,13 +214,16 @@ class PyPredictor {
 
     template <class Rows>
     Status run(const Rows& rows, Results& results, int n_threads) {
-        const Evaluation out = results.evaluation();
+        Evaluation out = results.evaluation();
+        Refusal refusal;
+        out.refusal = &refusal;
         dispatch::StageCounts counts{};
         Status status;
         {
             py::gil_scoped_release release;
             status = predictor_->evaluate(rows, out, counts, n_threads, results.wanted.request);
         }
+        raise_if_refused(status, refusal);
         if (status == Status::no_labels || status == Status::no_exact_values) raise("InputError", message(status));
         if (status == Status::ok) {
             for (std::size_t k = 0; k < counts.size(); ++k) counts_[k] += counts[k];
@@ -270,6 +276,22 @@ class PyPredictor {
             }
         }
         return results.to_python();
+    }
+
+    void raise_if_refused(Status status, const Refusal& refusal) const {
+        const std::string row = "row " + std::to_string(refusal.row);
+        if (status == Status::beyond_float64)
+            raise("InputError",
+                  "the decision value of " + row + " of X, or a term of it, exceeds the range of float64");
+        if (status == Status::beyond_tolerance)
+            raise("InputError", row + ": its value is certain to " + three_digits(refusal.bound) +
+                                    " in float64, and not to the tolerance of " +
+                                    three_digits(predictor_->model().tolerance));
+    }
+    static std::string three_digits(double x) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.3g", x);
+        return text;
     }
 
     // The wording that scikit-learn's users know, and the place.

@@ -56,7 +56,6 @@ class LoadedModel {
         try {
             predictor_.emplace(bytes.data(), bytes.size(), kernels_);
         } catch (const dispatch::ArtifactError& error) {
-            if (error.status == Status::quadratic_artifact) throw UnsupportedModel(quadratic);
             if (error.status == Status::ensemble_artifact) throw UnsupportedModel(ensemble);
             throw;
         }
@@ -73,9 +72,6 @@ class LoadedModel {
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }
 
-    static constexpr char quadratic[] =
-        "the artifact of a linear or quadratic model, which only Python reads; the LIBSVM model file can be given "
-        "instead";
     static constexpr char ensemble[] = "the artifact of an ensemble of classifiers, which only Python reads";
     static constexpr char labels_only[] = "-b 1 needs probabilities, which this command has of LIBSVM models only";
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does

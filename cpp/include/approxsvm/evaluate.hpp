@@ -4,6 +4,7 @@
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
+#include "polynomial_evaluator.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -225,7 +226,7 @@ inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t
 // Whether a model has what is asked of it, and the caller room for that.
 inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
     if (out.labels && model.task == Task::regression) return Status::no_labels;
-    if (request.values == Values::exact && !has_engines(model)) return Status::no_exact_values;
+    if (request.values == Values::exact && !has_engines(model) && !is_polynomial(model)) return Status::no_exact_values;
     const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
                         is_large_enough(out.bounds, n_rows, model.n_decisions) &&
                         is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, 1);
@@ -242,6 +243,9 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     Carver carver(workspace);
     const EvaluationMemory memory(model, carver);
     const Batch batch = batch_of(model, request.n_rows_in_call);
+    if (is_polynomial(model)) {
+        return PolynomialEvaluator<RowSource>(prepared, source, out, counts, request, batch, memory).evaluate();
+    }
     const bool in_float64 = wants_exact_values(model, request, out);
     if (has_classes(model)) {
         return evaluate_with(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared,
@@ -316,7 +320,7 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
     double *values = room.values, *bounds = room.bounds;
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
         const std::size_t decision = check_row_position(n_decisions, k, model.n_exact_check_rows);
-        make_check_row(model, model.center, model.exact_check_rows, k, row);
+        make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, row);
         const double expected = read_at<double>(model.exact_check_rows, k * check_row_bytes + 8);
         const double tolerance = read_at<double>(model.exact_check_rows, k * check_row_bytes + 16);
         constexpr std::size_t batches[] = {1, block_rows, 1, block_rows};
@@ -324,7 +328,8 @@ inline Status replay_exact_check_rows(const PreparedModel& prepared, void* memor
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float> source(DenseRows<float>{row, n_rows, 0, 1}, model.n_features);
-            const Evaluation out{{values, n_rows * n_decisions}, {bounds, n_rows * n_decisions}, nullptr, nullptr};
+            const Evaluation out{
+                {values, n_rows * n_decisions}, {bounds, n_rows * n_decisions}, nullptr, nullptr, nullptr};
             const Request request{b % 2 ? ~std::size_t{0} : 1, b < 2 ? Values::settled : Values::exact};
             if (evaluate_source(prepared, source, request, out, counts, room.workspace) != Status::ok) {
                 return Status::check_row_mismatch;

@@ -11,6 +11,7 @@ namespace approxsvm {
 
 enum class Task : std::uint32_t { classification = 0, regression = 1, one_class = 2 };
 enum class Mode : std::uint32_t { approximate = 0, certified = 1, exact = 2 };
+enum class KernelKind : std::uint32_t { gaussian = 0, polynomial = 1 };
 enum class LabelKind : std::uint32_t { none = 0, int64 = 1, float64 = 2, text = 3 };
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
@@ -83,7 +84,10 @@ struct InputMapView {
 //     f(z) = intercept + output_scale exp(-s / 2) (constant + linear.u + sum_{i <= j} quadratic_ij u_i u_j + ...)
 //
 // on the slice of all z whose features, but for those that vary, are the center's: u and s are of these alone.
+//
+// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree.
 struct ModelView {
+    KernelKind kernel;
     Mode mode;
     Task task;
     LabelKind label_kind;
@@ -104,12 +108,13 @@ struct ModelView {
     const unsigned char* labels;
     const unsigned char* check_rows;
     double tolerance;           // of values; infinite when only labels count
+    bool tolerance_asked;       // whether a row that float64 cannot have within it is to be refused
     double max_sv_norm;         // max ||x_i - center||
     double max_sv_norm_origin;  // max ||x_i||
 
     // The expansions; none in a model of mode exact, whose degree and n_centers are 0. What is said to be of a center
     // comes n_decisions times for each.
-    int degree;
+    int degree;                  // of a polynomial kernel its own
     int first_remainder_degree;  // the remainder covers this degree and all higher ones
     std::size_t n_centers;
     std::size_t n_varying;         // n_features where the slice is the whole space
@@ -122,6 +127,11 @@ struct ModelView {
     const ExpansionNumbers* expansions;  // (n_centers,)
     RouterView router;                   // where n_centers > 1
     const std::uint32_t* favourites;     // (n_centers,): a class that many rows there belong to; of several classes
+
+    // Polynomial kernels only.
+    double coef0;
+    double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
+    const double* form;  // (n_decisions, form_size): see polynomial_kernel.hpp; null in a model of mode exact
 
     // Certified and exact models only.
     std::size_t n_sv;
@@ -152,6 +162,13 @@ struct Span {
     constexpr T& operator[](std::size_t i) const { return data[i]; }
 };
 
+// Why a row was refused (Status::beyond_float64, Status::beyond_tolerance): which one it was, of the rows of the call,
+// and what its value is certain to.
+struct Refusal {
+    std::size_t row = 0;
+    double bound = 0.0;
+};
+
 // What a caller wants of each row, and where it goes.
 //
 // A value is positive for the first label of the model (of a pair of classes: for the first of them) and 0 or negative
@@ -163,6 +180,7 @@ struct Evaluation {
     Span<std::uint8_t> stages;  // which Stage answered, (n_rows,)
     Span<std::uint32_t>
         labels;  // positions of the predicted labels, by votes, (n_rows,); 0 is a one-class model's inlier
+    Refusal* refusal = nullptr;  // filled where a row is refused
 };
 
 // Which values and bounds a caller wants. It has no say in labels, which are always those of the exact model unless

@@ -5,8 +5,10 @@
 
 #include <new>
 
+#include "carver.hpp"
 #include "certificate.hpp"
 #include "heads.hpp"
+#include "polynomial_kernel.hpp"
 #include "rbf.hpp"
 #include "rbf_classes.hpp"
 #include "sparse.hpp"
@@ -45,6 +47,7 @@ struct PreparedModel {
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
     double typical_float32_bound;  // of the engine in float32, for a row at the center
+    PolynomialKernel polynomial;   // of a polynomial kernel, in place of all but the zeros
 };
 
 // Sparse rows stay sparse in the exact engine when its center is the origin, and that loses no accuracy when the data
@@ -56,15 +59,9 @@ inline bool engine_at_origin(const ModelView& model) {
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
-inline bool has_classes(const ModelView& model) {
-    return model.n_labels > 2;
-}
 // Degrees that evaluation may stop behind: the first two at once, then one by one.
 inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
-}
-inline bool has_engines(const ModelView& model) {
-    return model.mode != Mode::approximate;
 }
 
 // Sparse rows are expanded by their non-zeros about a single center, of a single decision function.
@@ -77,33 +74,21 @@ inline std::size_t engine_bytes(const ModelView& view) {
                              : kernel_expansion_bytes<Real>(view.n_sv, view.n_features);
 }
 
-// Hands out pieces of one piece of memory, each on a cache line; with no memory it only counts.
-class Carver {
-  public:
-    explicit Carver(void* memory) : next_(reinterpret_cast<std::uintptr_t>(memory)) {}
-
-    template <class T>
-    T* take(std::size_t n) {
-        next_ = (next_ + 63) / 64 * 64;
-        T* piece = reinterpret_cast<T*>(next_);
-        next_ += n * sizeof(T);
-        return piece;
-    }
-    std::size_t used(const void* memory) const { return next_ - reinterpret_cast<std::uintptr_t>(memory); }
-
-  private:
-    std::uintptr_t next_;
-};
-
 struct PreparedPieces {
     PreparedModel* model;
-    float *basis, *weights, *zeros;
-    double *bounds, *folded, *vector, *narrowing;
-    unsigned char *exact32, *exact64;
+    float *basis = nullptr, *weights = nullptr, *zeros = nullptr;
+    double *bounds = nullptr, *folded = nullptr, *vector = nullptr, *narrowing = nullptr;
+    unsigned char *exact32 = nullptr, *exact64 = nullptr;
+    PolynomialPieces polynomial;
 
     PreparedPieces(const ModelView& view, Carver& carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
+        if (is_polynomial(view)) {
+            zeros = carver.take<float>(d);
+            polynomial = PolynomialPieces(view, carver);
+            return;
+        }
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
         weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
@@ -275,6 +260,12 @@ inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     PreparedPieces pieces(view, carver);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
+    if (is_polynomial(view)) {
+        for (std::size_t j = 0; j < view.n_features; ++j) pieces.zeros[j] = 0.0f;
+        model.zeros = model.engine_center = pieces.zeros;
+        model.polynomial = lay_out_polynomial(view, pieces.polynomial);
+        return model;
+    }
     for (std::size_t j = 0; j < view.n_features + panel_rows; ++j) pieces.zeros[j] = 0.0f;
     model.zeros = pieces.zeros;
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;

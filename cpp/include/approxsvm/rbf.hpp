@@ -19,20 +19,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-template <class Real>
-struct RegisterOf;
-template <>
-struct RegisterOf<float> {
-    using type = f32v;
-};
-template <>
-struct RegisterOf<double> {
-    using type = f64v;
-};
-
-template <class Real>
-constexpr int lanes_of = lanes * static_cast<int>(sizeof(float)) / static_cast<int>(sizeof(Real));
-
 constexpr std::size_t cache_line_bytes = 64;
 
 // Support vectors per panel.

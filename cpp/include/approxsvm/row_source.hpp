@@ -117,6 +117,10 @@ class DenseSource final : public RowSource {
     template <class Out>
     double load_into(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
         const Real* z = row(i);
+        if (stride == 1 && rows_.column_stride == 1) {  // in vectors
+            for (std::size_t j = 0; j < n_features_; ++j) u[j] = rounded(z[j], center[j], scale, Out{});
+            return 0.0;
+        }
         for (std::size_t j = 0; j < n_features_; ++j) {
             u[j * stride] = rounded(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride], center[j], scale, Out{});
         }

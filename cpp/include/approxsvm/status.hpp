@@ -18,8 +18,9 @@ enum class Status {
     bad_support_vectors,  // the packed support vectors contradict themselves or their coefficients
     check_row_mismatch,   // a check row replayed on this machine gives another decision value
     not_finite,           // an input row holds NaN or an infinity
+    beyond_float64,       // a row's decision value, or a term of it, exceeds the range of float64
+    beyond_tolerance,     // a row's value is not certain to the tolerance that was asked for
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
-    quadratic_artifact,   // an artifact of another kind, for Python: a quadratic form
     ensemble_artifact,    // an artifact of another kind, for Python: several models
     needs_input_map,      // rows would have to be scaled or projected first (Extras)
     needs_label_rule,     // labels would not be by votes (Extras)
@@ -60,10 +61,12 @@ constexpr const char* message(Status status) {
             return "a check row does not reproduce its stored decision value";
         case Status::not_finite:
             return "a row contains NaN or infinity";
+        case Status::beyond_float64:
+            return "the decision value of a row, or a term of it, exceeds the range of float64";
+        case Status::beyond_tolerance:
+            return "the value of a row is not certain to the tolerance that was asked for";
         case Status::unsorted_indices:
             return "the column indices of a sparse row must ascend strictly";
-        case Status::quadratic_artifact:
-            return "a quadratic artifact (linear or polynomial kernel), which only Python reads";
         case Status::ensemble_artifact:
             return "an ensemble artifact (several classifiers), which only Python reads";
         case Status::needs_input_map:
