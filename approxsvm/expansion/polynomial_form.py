@@ -108,5 +108,5 @@ def sum_up(model: KernelModel) -> PolynomialForm:
             triangle=triangle,
             constant_errors=path * (abs(power) * moduli[0] + np.abs(model.intercept)) + 2.0**-1000,
             linear_errors=path * abs(scale) * moduli[1] + 2.0**-1000,
-            quadratic_errors=path * moduli[2] * float(is_quadratic) + 2.0**-1000,
+            quadratic_errors=path * moduli[2] + 2.0**-1000 if is_quadratic else np.zeros(n_decisions),
         )

@@ -2,7 +2,8 @@
 // definition, term after term in LIBSVM's order: such labels are a matter of rounding, and then of the source's own.
 //
 // Values are exact whatever is asked for, but for rounding; what that may have changed grows with the row, and a row
-// whose value is beyond float64, or not certain to the tolerance that was asked for, is refused.
+// whose value is beyond float64, or not certain to the tolerance that was asked for, is refused. The latter comes out
+// all the same, with its bound, and so do all others.
 #pragma once
 
 #include "cascade.hpp"
@@ -61,7 +62,7 @@ class PolynomialEvaluator {
         }
         if (status_ == Status::ok) settle_queue();
         if (status_ == Status::ok) engine_.finish(offer());
-        return status_;
+        return status_ == Status::ok ? imprecise_ : status_;
     }
 
   private:
@@ -211,8 +212,9 @@ class PolynomialEvaluator {
             define(i);
             stage = by_definition;
         }
-        if (!all_finite()) return refuse(i, Status::beyond_float64, infinity);
-        settle(i, stage);
+        if (all_finite()) return settle(i, stage);
+        status_ = Status::beyond_float64;
+        if (out_.refusal) *out_.refusal = {i, infinity};
     }
 
     bool all_finite() const {
@@ -238,7 +240,10 @@ class PolynomialEvaluator {
     void settle(std::size_t i, Stage stage) {
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             if (!(bound_[k] < infinity)) bound_[k] = infinity;  // NaN, too
-            if (bound_[k] > tolerance_) return refuse(i, Status::beyond_tolerance, bound_[k]);
+            if (bound_[k] > tolerance_ && imprecise_ == Status::ok) {
+                imprecise_ = Status::beyond_tolerance;
+                if (out_.refusal) *out_.refusal = {i, bound_[k]};
+            }
         }
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             if (out_.values) out_.values[i * n_decisions_ + k] = value_[k];
@@ -251,11 +256,6 @@ class PolynomialEvaluator {
             out_.labels[i] = static_cast<std::uint32_t>(label);
         }
         ++counts_[stage];
-    }
-
-    void refuse(std::size_t i, Status why, double bound) {
-        status_ = why;
-        if (out_.refusal) *out_.refusal = {i, bound};
     }
 
     const PreparedModel& prepared_;
@@ -271,7 +271,8 @@ class PolynomialEvaluator {
     double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
     std::uint32_t* const tally_;
     double *const block_, *const room_;  // (n_features, queue_capacity) doubles each
-    Status status_ = Status::ok;
+    Status status_ = Status::ok;         // nothing is evaluated any more when it is not
+    Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
     EngineStage<double, PolynomialSums, Source> engine_;

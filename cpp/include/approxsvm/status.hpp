@@ -19,7 +19,7 @@ enum class Status {
     check_row_mismatch,   // a check row replayed on this machine gives another decision value
     not_finite,           // an input row holds NaN or an infinity
     beyond_float64,       // a row's decision value, or a term of it, exceeds the range of float64
-    beyond_tolerance,     // a row's value is not certain to the tolerance that was asked for
+    beyond_tolerance,     // done, but a row's value is not certain to the tolerance that was asked for
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
     ensemble_artifact,    // an artifact of another kind, for Python: several models
     needs_input_map,      // rows would have to be scaled or projected first (Extras)
