@@ -35,7 +35,7 @@ class Predictor:
     # Rows that `values` sent straight to the engine in float64; `counts` has them, too.
     @property
     def exact_count(self) -> int: ...
-    # What `want` says of raw rows, bits added up: 1 labels (uint32 positions), 2 decision values, 4 their bounds, 8 stages
+    # What `want` says of raw rows, bits added up: 1 labels (uint32 positions), 2 decision values, 4 bounds, 8 stages
     # (uint8), 16 whether the first stage proves the row, 32 probabilities, 64 their bounds; several come as a tuple, in
     # this order. `values`: "promised" (exact ones, unless the model has a tolerance), "settled" (of the cheapest stage
     # that settles the label and the tolerance) or "exact".

@@ -21,7 +21,7 @@ from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.heads import ClassProbability, Heads
-from approxsvm.kernel_model import Task
+from approxsvm.kernel_model import MAX_KERNEL_DEGREE, Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
 VERSION: Final = 6
@@ -30,6 +30,7 @@ ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
 MAX_CENTERS: Final = 1 << 20
 MAX_DEGREE: Final = 6
+MAX_FORM_DEGREE: Final = 2
 MAX_LABELS: Final = 1 << 10
 MAX_MEMBERS: Final = 1 << 10
 MAX_INPUT_SCALE: Final = 2.0**100
@@ -118,6 +119,10 @@ EXPANSION_NUMBERS: Final = np.dtype(
         ("direction_error", "<f8"),
     ]
 )
+# What a polynomial section has before the forms, and a form before its coefficients.
+POLYNOMIAL_HEADER: Final = ("coef0", "coef_error")
+FORM_HEADER: Final = ("constant", "constant_error", "linear_error", "quadratic_error")
+GAUSSIAN, POLYNOMIAL = range(2)  # kernels
 Mode = Literal["approximate", "certified", "exact"]
 MODES: Final[tuple[Mode, ...]] = ("approximate", "certified", "exact")
 ENSEMBLE: Final = 3  # the header's mode of several models in one file
@@ -135,6 +140,11 @@ def n_decisions_of(n_labels: int) -> int:
 def n_higher(n_features: int, degree: int) -> int:
     """Monomials of the degrees 3 to `degree`."""
     return sum(n_monomials(n_features, k) for k in range(3, degree + 1))
+
+
+def form_size(n_features: int, degree: int) -> int:
+    """Numbers of the form of one decision function of a polynomial kernel."""
+    return len(FORM_HEADER) + sum(n_monomials(n_features, k) for k in range(1, degree + 1))
 
 
 def aligned(n: int) -> int:
@@ -286,7 +296,38 @@ class Artifact(SealedBytes):
     @property
     def center(self) -> npt.NDArray[np.float32]:
         """Mean of the support vectors, or the origin, shape (n_features,)."""
-        return self.coefficients("center")
+        return np.zeros(self.n_features, np.float32) if self.is_polynomial else self.coefficients("center")
+
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether the kernel is polynomial, the linear one among these."""
+        return bool(self.header["kernel"] == POLYNOMIAL)
+
+    @property
+    def has_form(self) -> bool:
+        """Whether a polynomial kernel is summed up to a form of its degree."""
+        return self.is_polynomial and self.mode != "exact"
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel in words, or those of the members."""
+        if self.members:
+            return ", ".join(sorted({member.kernel_name for member in self.members}))
+        degree = int(self.header["degree"])
+        if not self.is_polynomial:
+            return "Gaussian"
+        if degree == 1 and self.header["gamma"] == 1.0 and self.coef0 == 0.0:
+            return "linear"
+        return f"polynomial of degree {degree}, coef0 {self.coef0:.6g}"
+
+    @property
+    def coef0(self) -> float:
+        """Of a polynomial kernel (gamma x.z + coef0)^degree."""
+        return float(self.polynomial_numbers()[0]) if self.is_polynomial else 0.0
+
+    def polynomial_numbers(self) -> npt.NDArray[np.float64]:
+        """Section polynomial as it is stored; empty for the Gaussian."""
+        return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property
     def n_centers(self) -> int:
@@ -342,8 +383,10 @@ class Artifact(SealedBytes):
         """Which mapped rows are so far from what is meant that a label, or a value's tolerance, may depend on it.
 
         A row that is off by e changes a value by at most A1 sqrt(2 gamma / exp(1)) e; labels are promised down to
-        NEAR_TIE A1.
+        NEAR_TIE A1. Of polynomial kernels, which grow with rows, it is measured by the row's norm.
         """
+        if self.is_polynomial:
+            return np.asarray(errors > 0.1 * NEAR_TIE * np.linalg.norm(mapped, axis=1))
         slope = math.sqrt(2.0 * self.header["gamma"] / math.e)
         largest = float(self.decision_numbers()["sum_moduli"].max())
         return np.asarray(
@@ -399,7 +442,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
         ("first_index", 1),
         ("center_kind", 1),
         ("tolerance_asked", 1),
-        ("kernel", 0),
+        ("kernel", 1),
     ):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
@@ -411,14 +454,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
             f"n_decisions is {header['n_decisions']}, but {header['n_labels']} labels need "
             f"{n_decisions_of(header['n_labels'])}"
         )
-    exact = header["mode"] >= MODES.index("exact")
-    limits = {
-        "degree": (1, MAX_DEGREE),
-        "n_centers": (1, MAX_CENTERS),
-        "first_remainder_degree": (header["degree"] + 1, LAST_DEGREE + 1),
-    }
-    for name, (least, most) in limits.items():
-        low, high = (0, 0) if exact else (least, most)
+    for name, (low, high) in _limits(header).items():
         if not low <= header[name] <= high:
             raise ArtifactError(f"{name} is {header[name]}, but must be {low} to {high} in this mode")
     for name in ("n_features", "n_raw_features"):
@@ -426,9 +462,12 @@ def _read_header(data: bytes) -> dict[str, Any]:
             raise ArtifactError(f"{name} is {header[name]}, but must be 1 to {MAX_FEATURES}")
     if header["reserved_1"] != 0:
         raise ArtifactError("reserved header bytes are not zero")
+    polynomial = header["kernel"] == POLYNOMIAL
     for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
-        if not header[name] >= 0.0 or (name == "gamma" and header[name] == np.inf):
+        if not header[name] >= 0.0 and not (name == "gamma" and polynomial):
             raise ArtifactError(f"{name} is {header[name]}, but must be a number of at least 0")
+    if not math.isfinite(header["gamma"]):
+        raise ArtifactError(f"gamma is {header['gamma']}, but must be a number of at least 0")
     if not header["tolerance"] > 0.0:
         raise ArtifactError(f"tolerance is {header['tolerance']}, but must be positive")
     scale = header["input_scale"]
@@ -436,10 +475,29 @@ def _read_header(data: bytes) -> dict[str, Any]:
         raise ArtifactError(f"input_scale is {scale}, but must be a power of two from 2^-100 to 2^100")
     if ensemble and (header["gamma"] != 0.0 or scale != 1.0 or header["tolerance"] < math.inf):
         raise ArtifactError("an ensemble has no gamma, input_scale or tolerance of its own")
+    if polynomial and scale != 1.0:
+        raise ArtifactError(f"input_scale is {scale}, but must be 1 for a polynomial kernel")
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
-    if header["gamma"] > 0.0 and not 1.0 <= theta < 4.0:
+    if header["gamma"] > 0.0 and not polynomial and not 1.0 <= theta < 4.0:
         raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
     return header
+
+
+def _limits(header: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """What fields that depend on kernel and mode may be."""
+    exact = header["mode"] >= MODES.index("exact")
+    if header["mode"] == ENSEMBLE and header["kernel"]:
+        raise ArtifactError(f"kernel is {header['kernel']}, but an ensemble has none")
+    if header["kernel"] == POLYNOMIAL:
+        degree = (1, MAX_KERNEL_DEGREE if exact else MAX_FORM_DEGREE)
+        return {"degree": degree, "n_centers": (0, 0), "first_remainder_degree": (0, 0), "center_kind": (0, 0)}
+    if exact:
+        return {"degree": (0, 0), "n_centers": (0, 0), "first_remainder_degree": (0, 0)}
+    return {
+        "degree": (1, MAX_DEGREE),
+        "n_centers": (1, MAX_CENTERS),
+        "first_remainder_degree": (header["degree"] + 1, LAST_DEGREE + 1),
+    }
 
 
 def _is_power_of_two(x: float, limit: float) -> bool:
@@ -559,24 +617,26 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
     n_decisions, n_labels = header["n_decisions"], header["n_labels"]
     n_all = n * n_decisions
     n_triangles = n_all * n_monomials(v, 2)
-    expanded, exact, classes = mode != "exact", mode != "approximate", n_labels > 2
+    polynomial = header["kernel"] == POLYNOMIAL
+    expanded, exact, classes = mode != "exact" and not polynomial, mode != "approximate", n_labels > 2
+    n_forms = n_decisions if polynomial and mode != "exact" else 0
     coef_bytes = 8 * (n_labels - 1 if classes else 1)
-    directed = mode == "certified" and degree == 2 and not classes and "direction" in sections
+    directed = expanded and mode == "certified" and degree == 2 and not classes and "direction" in sections
     sizes = {
-        "center": (True, 4 * d),
+        "center": (not polynomial, 4 * d),
         "decisions": (True, n_decisions * DECISION_NUMBERS.itemsize),
         "expansions": (expanded, n_all * EXPANSION_NUMBERS.itemsize),
         "centers": (n > 1, 4 * n * d),
         "linear": (expanded, 4 * n_all * v),
-        "quadratic": (degree >= 2, 4 * n_triangles),
-        "higher": (degree > 2, 4 * n_all * n_higher(v, degree)),
+        "quadratic": (expanded and degree >= 2, 4 * n_triangles),
+        "higher": (expanded and degree > 2, 4 * n_all * n_higher(v, degree)),
         "direction": (directed, 4 * n_triangles),
         "router": (n > 1, len(sections.get("router", b""))),
         "class_counts": (exact and classes, 4 * n_labels),
         "favourites": (expanded and classes, 4 * n),
         "dual_coef": (exact, len(sections.get("dual_coef", b"")) // coef_bytes * coef_bytes),
         "support_vectors": (exact, len(sections.get("support_vectors", b""))),
-        "polynomial": (False, 0),
+        "polynomial": (polynomial, 8 * (len(POLYNOMIAL_HEADER) + n_forms * (form_size(d, degree) if n_forms else 0))),
         "members": (False, 0),
     }
     for name, (wanted, expected) in sizes.items():
@@ -589,7 +649,7 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             raise ArtifactError(f"section {name} has {found} bytes, but {v} features and {n} centers need {expected}")
     if header["n_raw_features"] != d and "input_map" not in sections:
         raise ArtifactError(f"n_raw_features is {header['n_raw_features']}, but {d} without an input map")
-    for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact)):
+    for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact or polynomial)):
         size = len(sections.get(name, b""))
         if wanted != (name in sections) or (wanted and (size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS)):
             raise ArtifactError(
@@ -661,6 +721,7 @@ def _check_numbers(artifact: Artifact) -> None:
                 f"number {position} of section {name} is {values[position]}, beyond its limit {highest}"
             )
     _check_records(artifact)
+    _check_polynomial(artifact)
     for name in ("check_rows", "exact_check_rows"):
         rows = artifact.check_rows(name)
         if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
@@ -698,6 +759,18 @@ def _check_records(artifact: Artifact) -> None:
         raise ArtifactError("a contraction of section expansions is none of 1, 1/2, 1/4 and 1/8")
     if not all(_is_power_of_two(scale, MAX_OUTPUT_SCALE) for scale in expansions["output_scale"]):
         raise ArtifactError("an output_scale of section expansions is not a power of two from 2^-1000 to 2^1000")
+
+
+def _check_polynomial(artifact: Artifact) -> None:
+    """Finite numbers, errors that are not negative."""
+    numbers = artifact.polynomial_numbers()
+    if not np.isfinite(numbers).all():
+        raise ArtifactError("section polynomial holds NaN or infinity")
+    head, forms = len(POLYNOMIAL_HEADER), None
+    if artifact.has_form:
+        forms = numbers[head:].reshape(artifact.header["n_decisions"], -1)[:, 1 : len(FORM_HEADER)]
+    if (len(numbers) and numbers[1] < 0.0) or (forms is not None and (forms < 0.0).any()):
+        raise ArtifactError("an error in section polynomial is negative")
 
 
 def _check_router(header: dict[str, Any], content: bytes | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -20,6 +20,7 @@ from approxsvm.artifact import (
     ENSEMBLE,
     EXPANSION_NUMBERS,
     FLOAT64,
+    GAUSSIAN,
     HEADER,
     HEADER_BYTES,
     HEADER_FIELDS,
@@ -30,6 +31,7 @@ from approxsvm.artifact import (
     MAX_OUTPUT_SCALE,
     MODES,
     NO_LABELS,
+    POLYNOMIAL,
     ROUTER_WIDTH,
     SECTION,
     SECTION_IDS,
@@ -41,11 +43,13 @@ from approxsvm.artifact import (
     Mode,
     aligned,
 )
+from approxsvm.compensated import norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.centers import Router
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials
-from approxsvm.expansion.taylor import CenterChoice, Expansions
+from approxsvm.expansion.polynomial_form import PolynomialForm
+from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
 from approxsvm.kernel_model import FloatArray, KernelModel
 
 N_CHECK_ROWS: Final = 2
@@ -216,15 +220,15 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tole
         "tolerance_asked": int(tolerance_asked),
         "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
-        "kernel": 0,
+        "kernel": POLYNOMIAL if model.is_polynomial else GAUSSIAN,
         "reserved_1": 0,
-        "input_scale": input_scale_for(model.gamma),
+        "input_scale": 1.0 if model.is_polynomial else input_scale_for(model.gamma),
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,
         "center_kind": ("origin", "mean").index(frame.choice),
         "n_decisions": model.n_decisions,
-        "degree": 0,
+        "degree": model.degree,
         "n_centers": 0,
         "first_remainder_degree": 0,
     }
@@ -487,14 +491,125 @@ def _exact_sections(
             dual_coef=np.empty((len(model.dual_coef), 0)),
             n_support=np.zeros_like(model.n_support),
         )
-    sections = {
-        "dual_coef": model.dual_coef.astype("<f8").tobytes(),
-        "support_vectors": packing.pack(model),
-        "exact_check_rows": _exact_check_rows(model, header, center, intercepts),
-    }
+    check_rows = _exact_check_rows(model, header, center, intercepts)
+    return _support_vector_sections(model) | {"exact_check_rows": check_rows}
+
+
+def _support_vector_sections(model: KernelModel) -> dict[str, bytes]:
+    sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
     if model.n_decisions > 1:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
     return sections
+
+
+# --- polynomial kernels
+
+
+def build_polynomial(
+    model: KernelModel,
+    mode: Mode,
+    form: PolynomialForm | None = None,
+    *,
+    tolerance: float | None = None,
+    plan: str = "",
+) -> Artifact:
+    """Lay out a model with a polynomial kernel; as `build`, and without an expansion.
+
+    Parameters
+    ----------
+    model : KernelModel
+    mode : {"approximate", "certified", "exact"}
+        The form alone, both, or the support vectors alone.
+    form : PolynomialForm, optional
+        Left out in mode "exact".
+    tolerance : float, optional
+        Of values: a row that misses it is to be refused.
+    plan : str
+
+    Raises
+    ------
+    UnsupportedModelError
+        The coefficients, kernels at the origin or the labels are beyond what the format holds.
+    """
+    assert (form is None) == (mode == "exact")
+    origin = np.zeros(model.n_features, np.float32)
+    frame = Frame(origin, "origin", *sv_norms(model, origin))
+    promise = np.inf if tolerance is None else float(tolerance)
+    header = _header(model, mode, frame, promise, bool(np.isfinite(promise)))
+    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
+    decisions["intercept"] = model.intercept
+    decisions["value_error"] = model.value_error
+    with np.errstate(over="ignore"):  # infinity is refused below
+        moduli = [float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40) for k in range(model.n_decisions)]
+    if not max(moduli) < MAX_OUTPUT_SCALE:
+        raise UnsupportedModelError(f"the moduli of the coefficients add up to {max(moduli):.6g}; the limit is 2^1000")
+    decisions["sum_moduli"] = moduli
+    sections = {
+        "decisions": decisions.tobytes(),
+        "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
+        "exact_check_rows": _polynomial_check_rows(model, header),
+    }
+    if mode != "approximate":
+        sections |= _support_vector_sections(model)
+    if plan:
+        sections["plan"] = plan.encode()
+    return _assemble(model, header, sections)
+
+
+def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
+    """One decision function after the other."""
+    if form is None:
+        return b""
+    numbers = [form.constants, form.constant_errors, form.linear_errors, form.quadratic_errors]
+    parts = [np.column_stack(numbers), form.linear]
+    if form.triangle is not None:
+        parts.append(form.triangle[:, _storage_order(n_features, 2)])
+    return np.concatenate(parts, axis=1).astype("<f8").tobytes()
+
+
+def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
+    """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
+    vectors = np.concatenate([np.empty(0), *(norms_above(block) for block in _blocks(model))])
+    typical = float(np.median(vectors)) if len(vectors) else 0.0
+    origin = np.zeros(model.n_features, np.float32)
+    amplitude = _power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
+    amplitude = min(max(amplitude, 2.0**-60), 2.0**60)
+    result: list[tuple[float, float, float]] = []
+    while len(result) < N_CHECK_ROWS:
+        k = len(result)
+        decision = k * model.n_decisions // N_CHECK_ROWS
+        row = check_row(header, origin, amplitude, k).astype(np.float64)
+        value, tolerance = _polynomial_value(model, decision, row)
+        if tolerance < 2.0**900:
+            result.append((amplitude, value, tolerance))
+        elif amplitude > 0.0:  # smaller rows, the origin in the end
+            amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
+        else:
+            raise UnsupportedModelError("the kernel of this model is beyond the range of float64 at the origin")
+    return np.array(result, "<f8").tobytes()
+
+
+def _polynomial_value(model: KernelModel, decision: int, row: FloatArray) -> tuple[float, float]:
+    """The decision value by the definition in float64, and what that may be off by."""
+    coef, norm = model.coefficients(decision), float(norms_above(row[np.newaxis])[0])
+    value = moduli = 0.0
+    first = 0
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for block in _blocks(model):
+            a = coef[first : first + len(block)]
+            value += float(a @ (model.gamma * (block @ row) + model.coef0) ** model.degree)
+            reach = abs(model.gamma) * norms_above(block) * norm + abs(model.coef0)
+            moduli += float(np.abs(a) @ reach**model.degree)
+            first += len(block)
+    intercept = float(model.intercept[decision])
+    path = model.n_sv + model.degree * (model.n_features + 8) + 16
+    tolerance = 4.0 * path * 2.0**-53 * (moduli + abs(intercept)) + 2.0**-1000
+    return value + intercept, tolerance if np.isfinite(tolerance) and np.isfinite(value) else math.inf
+
+
+def _blocks(model: KernelModel) -> Iterator[FloatArray]:
+    for first in range(0, model.n_sv, 4096):
+        yield model.dense_support_vectors(first, min(first + 4096, model.n_sv))
 
 
 # --- layout

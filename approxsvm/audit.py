@@ -20,7 +20,6 @@ from approxsvm.estimators import CompiledModel
 from approxsvm.kernel_model import FloatArray, KernelModel
 from approxsvm.outputs import native_outputs
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, VALUES
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 from approxsvm.readers.pipeline import flat_steps, sklearn_class
 from approxsvm.report import STAGES, shown
@@ -119,7 +118,7 @@ def verify(
     Parameters
     ----------
     compiled : CompiledSVC, CompiledSVR or CompiledOneClassSVM
-    against : fitted estimator, KernelModel, QuadraticModel, or path
+    against : fitted estimator, KernelModel, or path
         The source model, evaluated by the definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
     max_rows : int, optional
@@ -187,7 +186,7 @@ def _compare(
     tally: _Tally,
     compiled: CompiledModel,
     against: Any,
-    model: KernelModel | QuadraticModel,
+    model: KernelModel,
     rows: Any,
     values: FloatArray,
     bounds: FloatArray,
@@ -282,12 +281,12 @@ class _Tally:
         )
 
 
-def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Decision values by the definition in float64: differences first, so that nothing cancels.
+def exact_decision_values(model: KernelModel, rows: Any, mapped: Any = None) -> FloatArray:
+    """Decision values by the definition in float64: of Gaussians differences first, so that nothing cancels.
 
     Parameters
     ----------
-    model : KernelModel or QuadraticModel
+    model : KernelModel
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
     mapped : ndarray or sparse array of shape (n_rows, n_features), optional
         The same rows as the kernel sees them; made by the model's own input map when left out.
@@ -297,20 +296,14 @@ def exact_decision_values(model: KernelModel | QuadraticModel, rows: Any, mapped
     ndarray of shape (n_rows, n_decisions), float64
     """
     values = np.empty((rows.shape[0], model.n_decisions))
-    coefficients = None
-    if isinstance(model, KernelModel):
-        coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
+    coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     for start in range(0, rows.shape[0], _BLOCK_ROWS):
         block = slice(start, start + _BLOCK_ROWS)
         part = rows[block] if mapped is None else mapped[block]
         dense = (part if isinstance(part, np.ndarray) else part.toarray()).astype(np.float64)
         if model.input_map is not None and mapped is None:
             dense = model.input_map.apply(dense)
-        if isinstance(model, QuadraticModel):
-            values[block] = model.decision_function(dense)
-        else:
-            assert coefficients is not None
-            values[block] = _kernel_sums(model, coefficients, dense) + model.intercept
+        values[block] = _kernel_sums(model, coefficients, dense) + model.intercept
     return values
 
 
@@ -342,13 +335,13 @@ class Judgement:
     seconds: float
 
 
-def judge(against: Any, model: KernelModel | QuadraticModel, rows: Any) -> Judgement:
+def judge(against: Any, model: KernelModel, rows: Any) -> Judgement:
     """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
 
     Parameters
     ----------
-    against : fitted estimator, KernelModel, QuadraticModel, or path
-    model : KernelModel or QuadraticModel
+    against : fitted estimator, KernelModel, or path
+    model : KernelModel
         What `against` was read as.
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
 
@@ -370,7 +363,7 @@ def judge(against: Any, model: KernelModel | QuadraticModel, rows: Any) -> Judge
     )
 
 
-def _judge_dense(against: Any, model: KernelModel | QuadraticModel, rows: FloatArray) -> Judgement:
+def _judge_dense(against: Any, model: KernelModel, rows: FloatArray) -> Judgement:
     mapped = rows if model.input_map is None else _own_rows(against, model, rows)
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
@@ -384,7 +377,7 @@ def _judge_dense(against: Any, model: KernelModel | QuadraticModel, rows: FloatA
     if model.task == "regression":
         misread = np.zeros(len(rows), bool)
         if own is not None:
-            allowed = 64 * slack + float(model.value_error.max() if isinstance(model, KernelModel) else 0.0)
+            allowed = 64 * slack + float(model.value_error.max())
             misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
         return Judgement(values, slack, None, np.ones(len(rows), bool), misread, seconds)
     near = NEAR_TIE * _scale(model) + noise + np.zeros_like(values)
@@ -410,7 +403,7 @@ def _own_predictions(against: Any, rows: FloatArray) -> npt.NDArray[Any] | None:
     return np.asarray(against.predict(_named(against, rows.copy())))
 
 
-def _own_rows(source: Any, model: KernelModel | QuadraticModel, rows: FloatArray) -> FloatArray:
+def _own_rows(source: Any, model: KernelModel, rows: FloatArray) -> FloatArray:
     """Rows as the kernel of the source sees them, by its own transformers where it has some."""
     steps = _own_steps(source)
     if steps is None:
@@ -447,13 +440,13 @@ def _own_steps(source: Any) -> list[Any] | None:
     return steps[:-1] + (_own_steps(steps[-1]) or [])
 
 
-def _own_noise(source: Any, model: KernelModel | QuadraticModel, mapped: FloatArray) -> FloatArray:
+def _own_noise(source: Any, model: KernelModel, mapped: FloatArray) -> FloatArray:
     """What the source's own float64 loses beside rows, shape (n_rows, 1), where its way to a kernel cancels.
 
     scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
     """
-    if isinstance(model, QuadraticModel):
-        return _quadratic_noise(model, mapped)
+    if model.is_polynomial:
+        return _polynomial_noise(model, mapped)
     steps = _own_steps(source)
     if steps is None:
         return np.zeros((len(mapped), 1))
@@ -472,21 +465,24 @@ def _own_noise(source: Any, model: KernelModel | QuadraticModel, mapped: FloatAr
     return result
 
 
-def _quadratic_noise(model: QuadraticModel, mapped: FloatArray) -> FloatArray:
+def _polynomial_noise(model: KernelModel, mapped: FloatArray) -> FloatArray:
     """What float64 sums over support vectors, or over coefficients, lose in any order: these kernels grow with rows."""
-    norms, machine, kernel = norms_above(mapped)[:, np.newaxis], model.machine, model.kernel
-    if machine is None:
-        moduli = np.abs(model.constant) + norms_above(model.linear) * norms
-        return np.asarray(4.0 * (model.n_features + 16) * 2.0**-53 * moduli)
-    sums = np.zeros((len(mapped), machine.n_decisions))
-    vector_norms = norms_above(machine.dense_support_vectors(0, machine.n_sv))
-    for k in range(machine.n_decisions):
-        weights = np.abs(machine.coefficients(k))
-        for power in range(kernel.degree + 1):
-            share = math.comb(kernel.degree, power) * abs(kernel.coef0) ** (kernel.degree - power)
-            sums[:, k] += share * float(weights @ (abs(kernel.gamma) * vector_norms) ** power) * norms[:, 0] ** power
-        sums[:, k] += abs(float(machine.intercept[k]))
-    return np.asarray(4.0 * (machine.n_sv + machine.n_features + 16) * 2.0**-53 * sums)
+    path = model.n_sv + max(1.0, 0.5 * model.degree) * model.n_features + 16
+    return np.asarray(4.0 * path * 2.0**-53 * (_polynomial_moduli(model, mapped)[0] + np.abs(model.intercept)))
+
+
+def _polynomial_moduli(model: KernelModel, mapped: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """sum_i |a_i| (||gamma x_i|| ||z|| + |coef0|)^p and its slope in ||z||, (n_rows, n_decisions) each."""
+    norms, p = norms_above(mapped), model.degree
+    reach = abs(model.gamma) * norms_above(model.dense_support_vectors(0, model.n_sv))
+    sums, slopes = np.zeros((2, len(mapped), model.n_decisions))
+    for k in range(model.n_decisions):
+        weights = np.abs(model.coefficients(k))
+        for power in range(p + 1):
+            share = math.comb(p, power) * abs(model.coef0) ** (p - power) * float(weights @ reach**power)
+            sums[:, k] += share * norms**power
+            slopes[:, k] += power * share * norms ** max(power - 1, 0)
+    return sums, slopes
 
 
 def _named(estimator: Any, rows: Any) -> Any:
@@ -499,14 +495,11 @@ def _named(estimator: Any, rows: Any) -> Any:
     return DataFrame(rows, columns=names)
 
 
-def _moved(model: KernelModel | QuadraticModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+def _moved(model: KernelModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
     """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
-    if isinstance(model, KernelModel):
-        return np.asarray(_scale(model) * np.minimum(math.sqrt(2.0 * model.gamma / math.e) * errors, 1.0))
-    norms = np.linalg.norm(mapped, axis=1)[:, np.newaxis]
-    quadratic = 0.0 if model.quadratic is None else np.linalg.norm(model.quadratic, axis=(1, 2))
-    moved: FloatArray = errors * (np.linalg.norm(model.linear, axis=1) + quadratic * (2 * norms + errors))
-    return moved
+    if model.is_polynomial:
+        return np.asarray(errors * _polynomial_moduli(model, mapped)[1] * (1.0 + 1e-6))  # errors are tiny beside rows
+    return np.asarray(_scale(model) * np.minimum(math.sqrt(2.0 * model.gamma / math.e) * errors, 1.0))
 
 
 def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray) -> FloatArray:
@@ -515,39 +508,38 @@ def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray)
     sums = np.zeros((len(rows), model.n_decisions))
     for first in range(0, model.n_sv, _BLOCK_VECTORS):
         last = min(first + _BLOCK_VECTORS, model.n_sv)
+        vectors = model.dense_support_vectors(first, last)
         with np.errstate(over="ignore", under="ignore"):
-            kernel = np.exp(-model.gamma * cdist(rows, model.dense_support_vectors(first, last), "sqeuclidean"))
+            if model.is_polynomial:
+                kernel = (model.gamma * (rows @ vectors.T) + model.coef0) ** model.degree
+            else:
+                kernel = np.exp(-model.gamma * cdist(rows, vectors, "sqeuclidean"))
         sums += kernel @ coefficients[first:last]
     return sums
 
 
-def _read(against: Any, n_features: int) -> KernelModel | QuadraticModel:
+def _read(against: Any, n_features: int) -> KernelModel:
     model = read_any(against, n_features=n_features)
     if isinstance(model, Ensemble):
         raise InputError("the source model is an ensemble, but the compiled one is not")
     return model
 
 
-def _scale(model: KernelModel | QuadraticModel) -> float:
-    """Greatest sum of |a_i| of any decision function; without support vectors, of moduli of the terms."""
-    machine = model if isinstance(model, KernelModel) else model.machine
-    if machine is None:
-        assert isinstance(model, QuadraticModel)
-        return float(np.max(np.abs(model.constant) + np.abs(model.linear).sum(axis=1)))
-    return float(max(np.abs(machine.coefficients(k)).sum() for k in range(machine.n_decisions)))
+def _scale(model: KernelModel) -> float:
+    """Greatest sum of |a_i| of any decision function."""
+    return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
 
 
-def _slack(model: KernelModel | QuadraticModel, exact: FloatArray) -> FloatArray:
+def _slack(model: KernelModel, exact: FloatArray) -> FloatArray:
     """The exact values are computed too: allow them the rounding of a float64 sum."""
-    n_terms = model.n_sv if isinstance(model, KernelModel) else model.n_features
     moduli = np.full(exact.shape, _scale(model))
-    if isinstance(model, QuadraticModel):
+    if model.is_polynomial:
         moduli = moduli + np.abs(exact)
-    slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
+    slack: FloatArray = (model.n_sv + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
     return slack
 
 
-def _check_same_kind(compiled: CompiledModel, model: KernelModel | QuadraticModel) -> None:
+def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

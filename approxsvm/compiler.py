@@ -14,18 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from approxsvm import assembly, planner, quadratic_artifact
+from approxsvm import assembly, planner
 from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
-from approxsvm.expansion import taylor
+from approxsvm.expansion import polynomial_form, taylor
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.heads import Heads
 from approxsvm.kernel_model import KernelModel
 from approxsvm.predictor import read_artifact
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
 
@@ -53,14 +52,15 @@ def compile(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> CompiledModel:
-    """Compile a trained RBF kernel machine into a small, fast predictor.
+    """Compile a trained kernel machine into a small, fast predictor.
 
-    Models with a linear kernel or a polynomial one of degree 1 or 2 become quadratic forms, which need no expansion: of
-    the options only `mode`, `max_bytes` and `n_jobs` matter to them, and every value is exact up to float64 rounding.
+    Models with a linear kernel or a polynomial one of degree 1 to 6 need no expansion: of the options only `mode`,
+    `tolerance`, `max_bytes` and `n_jobs` matter to them, and every value is exact up to float64 rounding. Those of
+    degree 1 and 2 are summed up to a quadratic form, where that is cheaper than their support vectors.
 
     Parameters
     ----------
-    model : fitted estimator, KernelModel, QuadraticModel, Ensemble, or path
+    model : fitted estimator, KernelModel, Ensemble, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, pipelines that end in
         one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file.
         Pickles run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
@@ -139,10 +139,10 @@ def compile(
             source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
         _check_columns(X, source, int(rows.shape[1]))
 
-    def compile_one(one: KernelModel | QuadraticModel) -> Any:
+    def compile_one(one: KernelModel) -> Artifact:
         _check_labels(one)
-        if isinstance(one, QuadraticModel):
-            return quadratic_artifact.pack(one, mode, tolerance)
+        if one.is_polynomial:
+            return _build_polynomial(one, mode, tolerance, limits)
         assembly.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
         with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
             return _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
@@ -208,12 +208,33 @@ def _build(
     )
 
 
+def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:
+    """The form where it is cheaper than the support vectors, and with them; alone in mode "approximate"."""
+    if tolerance is not None and not tolerance > 0.0:
+        raise ValueError(f"tolerance is {tolerance}, but must be positive")
+    kernel = "linear" if model.degree == 1 else f"polynomial of degree {model.degree}"
+    if mode == "approximate":
+        form = polynomial_form.sum_up(model)
+        if not form.is_finite:
+            raise UnsupportedModelError(f"the form of this {model.source} is beyond the range of float64")
+        plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
+        return assembly.build_polynomial(model, mode, form, plan=plan)
+    summed = polynomial_form.sum_up(model) if polynomial_form.is_cheaper(model) else None
+    if summed is not None and summed.is_finite:
+        plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
+        artifact = assembly.build_polynomial(model, "certified", summed, tolerance=tolerance, plan=plan)
+        if limits.max_bytes is None or len(artifact.data) <= limits.max_bytes:
+            return artifact
+    plan = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
+    return assembly.build_polynomial(model, "exact", tolerance=tolerance, plan=plan)
+
+
 def _check_size(data: bytes, limits: planner.Limits) -> None:
     if limits.max_bytes is not None and len(data) > limits.max_bytes:
         raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
 
 
-def _mapped(model: KernelModel | QuadraticModel, rows: Any) -> Any:
+def _mapped(model: KernelModel, rows: Any) -> Any:
     return rows if rows is None or model.input_map is None else model.input_map.apply(rows)
 
 
@@ -260,7 +281,7 @@ def _sample_rows(X: Any) -> Any:
         raise InputError(f"X: {error}") from None
 
 
-def _check_columns(X: Any, source: KernelModel | QuadraticModel | Ensemble, n_columns: int) -> None:
+def _check_columns(X: Any, source: KernelModel | Ensemble, n_columns: int) -> None:
     """X has the columns of the model, by number and, where both have names, by name and in the model's order."""
     if n_columns != source.n_raw_features:
         raise InputError(f"X has {n_columns} features, but the model has {source.n_raw_features}")
@@ -305,7 +326,7 @@ def _check_tolerance(tolerance: float, least: float, has_map: bool) -> None:
         raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for {what}")
 
 
-def _check_labels(model: KernelModel | QuadraticModel) -> None:
+def _check_labels(model: KernelModel) -> None:
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")

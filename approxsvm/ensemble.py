@@ -14,7 +14,6 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.heads import ClassProbability, FloatArray
 from approxsvm.kernel_model import KernelModel
 from approxsvm.outputs import native_outputs
-from approxsvm.quadratic_model import QuadraticModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +24,7 @@ class Ensemble:
 
     Parameters
     ----------
-    members : tuple of KernelModel or QuadraticModel
+    members : tuple of KernelModel
         Classifiers of the same labels in the same order and of the same raw columns, each with class probabilities.
     source : str
         Where they came from, for people.
@@ -36,7 +35,7 @@ class Ensemble:
         The members do not match.
     """
 
-    members: tuple[KernelModel | QuadraticModel, ...]
+    members: tuple[KernelModel, ...]
     source: str = "members"
 
     def __post_init__(self) -> None:
@@ -95,5 +94,5 @@ class Ensemble:
         slack = (len(self.members) + 2) * 2.0**-53
         return lowest / len(self.members) - slack, highest / len(self.members) + slack
 
-    def _outputs(self, member: KernelModel | QuadraticModel) -> _native.Outputs:
+    def _outputs(self, member: KernelModel) -> _native.Outputs:
         return native_outputs(member.heads, "classification", len(self.labels))

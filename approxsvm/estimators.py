@@ -176,7 +176,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
 
         Where it does, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within
-        3.05 % of its exponential. It says nothing about their sum: terms of opposite sign may cancel.
+        3.05 % of its exponential. It says nothing about their sum: terms of opposite sign may cancel. Of linear and
+        polynomial kernels no term is approximated, and every row passes.
 
         Parameters
         ----------
@@ -191,6 +192,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         check_finite(rows)
         if self.artifact.input_map is not None:
             rows = self.artifact.input_map.apply(rows)
+        if self.artifact.is_polynomial:
+            return np.ones(rows.shape[0], bool)
         norms = row_norms(rows, self.artifact.center)
         return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
 

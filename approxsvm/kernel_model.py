@@ -1,9 +1,9 @@
-"""The one intermediate form of every model: sums of RBF kernels, as the source computed them."""
+"""The one intermediate form of every model: sums of kernels, as the source computed them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression", "one_class"]
 FloatArray = npt.NDArray[np.float64]
+MAX_KERNEL_DEGREE: Final = 6
 
 
 @dataclass(frozen=True, eq=False)
 class KernelModel:
-    """Decision functions that share support vectors: f(z) = sum_i a_i exp(-gamma ||x_i - z||^2) + intercept.
+    """Decision functions that share support vectors: f(z) = sum_i a_i K(x_i, z) + intercept.
+
+    The kernel K is Gaussian, exp(-gamma ||x_i - z||^2), or where `degree` is 1 to 6 polynomial,
+    (gamma x_i.z + coef0)^degree, the linear kernel among these.
 
     Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
     for ``labels[i]`` and any other for ``labels[j]``.
@@ -42,7 +46,7 @@ class KernelModel:
     intercept : array of shape (n_decisions,), or a number
         One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho.
     gamma : float
-        The number in the kernel, already resolved; at least 0.
+        The number in the kernel, already resolved; at least 0 in the Gaussian.
     labels : array of shape (n_classes,), optional
         Class labels in the model's own order, of any dtype: of two, a positive value means the first. Empty unless
         the task is classification.
@@ -61,6 +65,13 @@ class KernelModel:
     value_error : array of shape (n_decisions,), optional
         How far, at any row, these decision functions may be from the source's over the real numbers: what its reader
         rounded. Zero when left out; part of every bound.
+    degree : int
+        Of a polynomial kernel, from 1 to 6; 0 for the Gaussian.
+    coef0 : float
+        Of a polynomial kernel.
+    coef_error : float
+        How far, relatively, `dual_coef` may be from the source's, where the kernel is polynomial: the larger the
+        kernel, the more that is.
 
     Raises
     ------
@@ -81,6 +92,9 @@ class KernelModel:
     heads: Heads = field(default_factory=Heads)
     input_map: InputMap | None = None
     value_error: FloatArray = field(default_factory=lambda: np.empty(0))
+    degree: int = 0
+    coef0: float = 0.0
+    coef_error: float = 0.0
 
     def __post_init__(self) -> None:
         """Convert and check once, so that nobody has to check again."""
@@ -107,8 +121,7 @@ class KernelModel:
             raise ModelFormatError(f"intercept has shape {self.intercept.shape}, expected {(n_decisions,)}")
         if self.value_error.shape != (n_decisions,) or not (self.value_error >= 0).all():
             raise ModelFormatError(f"value_error is {self.value_error}, expected {n_decisions} numbers of at least 0")
-        if not (np.isfinite(self.gamma) and self.gamma >= 0):
-            raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number of at least 0")
+        self._check_kernel()
         if self.input_map is not None and self.input_map.n_features != self.n_features:
             raise ModelFormatError(
                 f"the input map gives {self.input_map.n_features} features, but the model takes {self.n_features}"
@@ -123,6 +136,17 @@ class KernelModel:
             if not np.isfinite(values).all():
                 raise ModelFormatError(f"{name} holds NaN or infinity")
         self.heads.check(self.task, n_classes)
+
+    def _check_kernel(self) -> None:
+        if self.degree != int(self.degree) or not 0 <= self.degree <= MAX_KERNEL_DEGREE:
+            raise ModelFormatError(f"degree is {self.degree}, but must be 0 (Gaussian) or 1 to {MAX_KERNEL_DEGREE}")
+        if not np.isfinite(self.gamma) or (self.gamma < 0 and not self.is_polynomial):
+            least = "" if self.is_polynomial else " of at least 0"
+            raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number{least}")
+        if not np.isfinite(self.coef0):
+            raise ModelFormatError(f"coef0 is {self.coef0}, but must be finite")
+        if not 0 <= self.coef_error < 1:
+            raise ModelFormatError(f"coef_error is {self.coef_error}, but must be at least 0 and below 1")
 
     def _convert(self) -> None:
         """Give every field the type that it is documented to have."""
@@ -139,6 +163,11 @@ class KernelModel:
             object.__setattr__(self, name, value)
         if len(self.value_error) == 0:
             object.__setattr__(self, "value_error", np.zeros_like(self.intercept))
+
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether the kernel is polynomial, the linear one among these."""
+        return self.degree > 0
 
     @property
     def n_sv(self) -> int:

@@ -11,7 +11,7 @@ from approxsvm.kernel_model import FloatArray, KernelModel
 
 
 def decision_function(model: KernelModel, X: FloatArray) -> FloatArray:
-    """Exact decision values in LIBSVM's orientation: sum_i a_i exp(-gamma ||x_i - z||^2) + intercept.
+    """Exact decision values in LIBSVM's orientation: sum_i a_i K(x_i, z) + intercept.
 
     Parameters
     ----------
@@ -25,7 +25,10 @@ def decision_function(model: KernelModel, X: FloatArray) -> FloatArray:
     support_vectors = model.dense_support_vectors(0, model.n_sv)
     values = np.empty((len(X), model.n_decisions))
     for row, z in enumerate(X):
-        kernel = np.exp(-model.gamma * ((support_vectors - z) ** 2).sum(axis=1))
+        if model.is_polynomial:
+            kernel = (model.gamma * (support_vectors @ z) + model.coef0) ** model.degree
+        else:
+            kernel = np.exp(-model.gamma * ((support_vectors - z) ** 2).sum(axis=1))
         for k in range(model.n_decisions):
             values[row, k] = model.coefficients(k) @ kernel + model.intercept[k]
     return values

@@ -27,6 +27,8 @@ class Summary:
         "certified", "approximate" or "exact".
     tolerance : float
         What decision values are promised to be within of the exact ones; infinite when labels decide alone.
+    kernel : str
+        "Gaussian", "linear" or "polynomial of degree ...".
     degree, n_centers : int
         Highest power of the expansion, and about how many points; 0 when there is none.
     center : str
@@ -52,6 +54,7 @@ class Summary:
     task: str
     mode: str
     tolerance: float
+    kernel: str
     degree: int
     n_centers: int
     center: str
@@ -75,6 +78,8 @@ class Summary:
             why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
             texts["certified_fraction"] = f"not applicable: {why}"
         unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
+        if self.kernel.startswith(("linear", "polynomial")):
+            unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
         if self.gamma == 0.0:
             unused = (*unused, "gamma", "gamma_max_support_vectors")
         return [(name.replace("_", " "), text) for name, text in texts.items() if text and name not in unused]
@@ -94,6 +99,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
         task=artifact.task,
         mode=artifact.mode,
         tolerance=header["tolerance"],
+        kernel=artifact.kernel_name,
         degree=header["degree"],
         n_centers=artifact.n_centers,
         center=("origin", "mean")[header["center_kind"]],

@@ -217,7 +217,7 @@ def test_unfitted_estimators_are_refused():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (SVC(kernel="poly"), "'poly' of degree 3; only 'rbf'"),
+        (SVC(kernel="poly", degree=7), "'poly' of degree 7; only 'rbf'"),
         (SVC(kernel="sigmoid"), "'sigmoid'"),
         (SVC(kernel=lambda a, b: a @ b.T), "callable '<lambda>'"),
         (LogisticRegression(), "cannot compile a sklearn.linear_model._logistic.LogisticRegression"),
@@ -228,11 +228,15 @@ def test_unsupported_estimators_are_named(estimator, message):
         approxsvm.compile(estimator.fit(*data()))
 
 
-def test_read_model_reads_sums_of_rbf_kernels_alone():
-    with pytest.raises(UnsupportedModelError, match="sklearn SVC is linear or polynomial, only 'rbf'"):
-        approxsvm.read_model(SVC(kernel="linear").fit(*data()))
-    with pytest.raises(UnsupportedModelError, match="sklearn LinearSVC is linear"):
-        approxsvm.read_model(LinearSVC().fit(*data()))
+def test_read_model_says_which_kernel():
+    model = approxsvm.read_model(SVC(kernel="linear").fit(*data()))
+    assert (model.degree, model.gamma, model.coef0) == (1, 1.0, 0.0)
+    model = approxsvm.read_model(SVC(kernel="poly", degree=4, gamma=0.5, coef0=-1).fit(*data()))
+    assert (model.degree, model.gamma, model.coef0) == (4, 0.5, -1.0)
+    source = LinearSVC().fit(*data())
+    model = approxsvm.read_model(source)
+    assert (model.degree, model.n_sv, model.dual_coef.tolist()) == (1, 1, [[1.0]])
+    np.testing.assert_array_equal(model.support_vectors, source.coef_)
 
 
 def test_precomputed_kernels_are_refused():

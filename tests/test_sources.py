@@ -44,7 +44,6 @@ from approxsvm import heads, reference
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
-from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
 from approxsvm.readers import libsvm as libsvm_reader
 from approxsvm.readers import read_any
 from approxsvm.readers.svm_scale import read_range_file, with_range_file
@@ -70,7 +69,7 @@ def rows_like(X, n_rows=120):
 
 def values_of(model, raw):
     rows = raw if model.input_map is None else model.input_map.apply(raw)
-    return reference.decision_function(model, rows) if isinstance(model, KernelModel) else model.decision_function(rows)
+    return reference.decision_function(model, rows)
 
 
 def in_class_order(model, columns):
@@ -253,7 +252,7 @@ def test_calibrated_nystroem_inside_is_read():
 def test_linear_models_alone_and_calibrated():
     X, y = data()
     scaled = StandardScaler().fit_transform(X)
-    assert isinstance(assert_same(LinearSVC().fit(scaled, y), scaled), QuadraticModel)
+    assert assert_same(LinearSVC().fit(scaled, y), scaled).degree == 1
     assert_same(CalibratedClassifierCV(LinearSVC(), cv=3).fit(scaled, y), scaled)
 
 
@@ -513,7 +512,7 @@ def test_one_class_of_labels_has_probability_one(tmp_path):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        ("kernel_type polynomial\ndegree 3\ngamma 1\ncoef0 0", "polynomial of degree 3, only degrees 1 and 2"),
+        ("kernel_type polynomial\ndegree 7\ngamma 1\ncoef0 0", "polynomial of degree 7, only degrees 1 to 6"),
         ("kernel_type sigmoid\ngamma 1\ncoef0 0", "sigmoid .it is not positive definite"),
         ("kernel_type precomputed", "precomputed .it holds row numbers"),
     ],
@@ -758,9 +757,9 @@ def test_quadratic_forms_stay_within_their_rounding(degree):
         intercept=0.7,
         gamma=0.1,
     )
-    model = from_support_vectors(machine, degree=degree, gamma=0.3, coef0=-1.1)
+    fast = approxsvm.compile(replace(machine, degree=degree, gamma=0.3, coef0=-1.1), mode="approximate")
     rows = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-3, 5, size=(30, 1))
-    values, bounds = model.decision_function(rows)[:, 0], model.error_bound(rows)[:, 0]
+    values, bounds = fast.predict(rows), fast.error_bound(rows)
     exactly = [[Fraction(float(v)) for v in x] for x in machine.support_vectors]
     gamma, coef0 = Fraction(0.3), Fraction(-1.1)
     for row, value, bound in zip(rows, values, bounds, strict=True):
@@ -778,9 +777,9 @@ def test_terms_that_cancel_keep_the_rounding_of_their_sums():
     order = rng.permutation(4000)
     machine = KernelModel("regression", np.r_[x, x][order], np.r_[a, -a][order], 0.0, 0.1)
     for degree in (1, 2):
-        model = from_support_vectors(machine, degree=degree, gamma=0.3, coef0=1.7)  # exactly 0 over the real numbers
-        rows = np.array([[0.0], [1.0], [-30.0]])
-        values, bounds = model.decision_function(rows), model.error_bound(rows)
+        model = replace(machine, degree=degree, gamma=0.3, coef0=1.7)  # exactly 0 over the real numbers
+        fast, rows = approxsvm.compile(model, mode="approximate"), np.array([[0.0], [1.0], [-30.0]])
+        values, bounds = fast.predict(rows), fast.error_bound(rows)
         assert (np.abs(values) <= bounds).all()
         assert bounds.max() < 1e-6
         assert np.abs(values).max() > 0
@@ -789,15 +788,18 @@ def test_terms_that_cancel_keep_the_rounding_of_their_sums():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"constant": np.zeros(2)}, r"constant has shape \(2,\), expected \(1,\)"),
-        ({"linear": np.full((1, 3), np.inf)}, "linear holds NaN"),
-        ({"quadratic": np.arange(9.0).reshape(1, 3, 3)}, "not symmetric"),
+        ({"intercept": np.zeros(2)}, r"intercept has shape \(2,\), expected \(1,\)"),
+        ({"support_vectors": np.full((1, 3), np.inf)}, "support_vectors holds NaN"),
+        *(({"degree": degree}, "degree is") for degree in (-1, 7, 1.5)),
+        *(({"coef0": x}, "coef0 is") for x in (np.nan, np.inf)),
+        *(({"gamma": x}, "gamma is") for x in (np.nan, -np.inf)),
+        *(({"coef_error": x}, "coef_error is") for x in (np.nan, -1e-16, 1.0)),
         ({"labels": np.array([1, 1]), "task": "classification"}, "not distinct"),
         ({"task": "ranking"}, "unknown task"),
         ({"feature_names": ("a",)}, "1 feature names for 3"),
     ],
 )
-def test_quadratic_models_are_validated_when_built(changes, message):
-    arguments = {"task": "regression", "constant": np.zeros(1), "linear": np.zeros((1, 3))}
+def test_polynomial_models_are_validated_when_built(changes, message):
+    arguments = {"task": "regression", "support_vectors": np.zeros((1, 3)), "dual_coef": np.ones(1), "intercept": 0.0}
     with pytest.raises(ModelFormatError, match=message):
-        QuadraticModel(**(arguments | changes))
+        KernelModel(**(arguments | {"gamma": -1.0, "degree": 3} | changes))

@@ -1,4 +1,4 @@
-"""Anything a user has -> KernelModel, QuadraticModel or Ensemble."""
+"""Anything a user has -> KernelModel or Ensemble."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import libsvm, sklearn
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
 
 
 def read_model(source: Any, *, n_features: int | None = None, trust: bool = False) -> KernelModel:
-    """Read a trained sum of RBF kernels from wherever it is.
+    """Read a trained sum of kernels from wherever it is: RBF, linear, or polynomial of degree 1 to 6.
 
     Parameters
     ----------
@@ -45,11 +44,6 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
         The file cannot be read.
     """
     model = read_any(source, n_features=n_features, trust=trust)
-    if isinstance(model, QuadraticModel):
-        raise UnsupportedModelError(
-            f"the kernel of this {model.source} is linear or polynomial, only 'rbf' is a sum of RBF kernels; "
-            "read_any reads it as a quadratic form"
-        )
     if isinstance(model, Ensemble):
         raise UnsupportedModelError(
             f"this is a mean of {len(model.members)} models, read_any reads it; one model comes of ensemble=False"
@@ -57,19 +51,15 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     return model
 
 
-def read_any(
-    source: Any, *, n_features: int | None = None, trust: bool = False
-) -> KernelModel | QuadraticModel | Ensemble:
-    """Read whatever approxsvm knows: as `read_model`, and linear and quadratic models and averages as well.
+def read_any(source: Any, *, n_features: int | None = None, trust: bool = False) -> KernelModel | Ensemble:
+    """Read whatever approxsvm knows: as `read_model`, and averages as well.
 
     Parameters and errors as for `read_model`.
 
     Returns
     -------
     KernelModel
-        A sum of RBF kernels.
-    QuadraticModel
-        A linear model, or one with a polynomial kernel of degree 1 or 2.
+        A sum of kernels.
     Ensemble
         Several of these, averaged.
     """
@@ -80,8 +70,8 @@ def read_any(
         if path.suffix not in _PICKLE_SUFFIXES:
             return libsvm.read_libsvm(source, n_features=n_features)
         source = _unpickle(path, trust)
-    known = isinstance(source, (KernelModel, QuadraticModel, Ensemble))
-    model: KernelModel | QuadraticModel | Ensemble = source if known else sklearn.read_estimator(source)
+    known = isinstance(source, (KernelModel, Ensemble))
+    model: KernelModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
         raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
     return model

@@ -14,7 +14,6 @@ from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import FloatArray, KernelModel
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import linear_models
 from approxsvm.readers.support_vector_machines import (
     check_kernel,
@@ -31,7 +30,7 @@ _ROUNDED = 3 * UNIT_ROUNDOFF
 _UP = 1.0 + 2.0**-30
 
 
-def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | QuadraticModel:
+def read_kernel_ridge(estimator: Any, name: str) -> KernelModel:
     """Read a fitted KernelRidge with one target; gamma=None is 1 / n_features.
 
     The reference is K(rows, X_fit_) @ dual_coef_ over the real numbers.
@@ -131,36 +130,18 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
     )
 
 
-def restored(model: KernelModel | QuadraticModel, factor: Fraction, shift: Fraction) -> KernelModel | QuadraticModel:
+def restored(model: KernelModel, factor: Fraction, shift: Fraction) -> KernelModel:
     """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
-    if isinstance(model, KernelModel):
-        return restored_machine(model, factor, shift)
-    f = _factor(factor)
-    constant = np.array([rounded_float(_fraction(c) * factor + shift) for c in model.constant])
-    linear, quadratic = model.linear * f, None if model.quadratic is None else model.quadratic * f
-    quadratic_norms = 0.0 if quadratic is None else np.linalg.norm(quadratic, axis=(1, 2))
-    grown = {
-        name: getattr(model, name) * abs(f) * _UP for name in ("constant_error", "linear_error", "quadratic_error")
-    }
-    return replace(
-        model,
-        machine=None if model.machine is None else restored_machine(model.machine, factor, shift),
-        constant=constant,
-        linear=linear,
-        quadratic=quadratic,
-        constant_error=grown["constant_error"] + _ROUNDED * np.abs(constant) + 2.0**-1060,
-        linear_error=grown["linear_error"] + _ROUNDED * np.linalg.norm(linear, axis=1) + 2.0**-1060,
-        quadratic_error=grown["quadratic_error"] + _ROUNDED * quadratic_norms + 2.0**-1060,
-    )
-
-
-def restored_machine(model: KernelModel, factor: Fraction, shift: Fraction) -> KernelModel:
-    """As `restored`."""
     f = _factor(factor)
     dual_coef = model.dual_coef * f
     intercept = np.array([rounded_float(_fraction(b) * factor + shift) for b in model.intercept])
-    error = model.value_error * abs(f) + _ROUNDED * (np.abs(dual_coef).sum() + np.abs(intercept)) + 2.0**-1060
-    return replace(model, dual_coef=dual_coef, intercept=intercept, value_error=error * _UP)
+    # A Gaussian is at most 1; what is rounded of coefficients of polynomials counts by how large they are at a row.
+    reach = 0.0 if model.is_polynomial else np.abs(dual_coef).sum()
+    error = model.value_error * abs(f) + _ROUNDED * (reach + np.abs(intercept)) + 2.0**-1060
+    coef_error = model.coef_error + _ROUNDED if model.is_polynomial else 0.0
+    return replace(
+        model, dual_coef=dual_coef, intercept=intercept, value_error=error * _UP, coef_error=coef_error * _UP
+    )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,7 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.heads import DensityMarks, Heads, LaplaceNoise, PairwiseSigmoid
-from approxsvm.kernel_model import KernelModel, Task
-from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
+from approxsvm.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.threads import n_threads
 
 _TASKS: dict[str, Task] = {
@@ -56,7 +56,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
         advice = (
             "which read_any reads; this reads rbf alone"
             if kernel in ("linear", "polynomial")
-            else "but rbf, linear, or polynomial of degree 1 or 2 is what can be compiled"
+            else "but rbf, linear, or polynomial of degree 1 to 6 is what can be compiled"
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
@@ -64,33 +64,31 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     return _machine(content, name, n_features, gamma)
 
 
-def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel | QuadraticModel:
-    """Read a model file with the RBF kernel, a linear one, or a polynomial one of degree 1 or 2.
+def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
+    """Read a model file with the RBF kernel, a linear one, or a polynomial one of degree 1 to 6.
 
     Parameters and errors as for `read_libsvm_model`.
 
     Returns
     -------
     KernelModel
-        For the RBF kernel.
-    QuadraticModel
-        For the others.
+        Support vectors are kept sparse.
     """
     name = os.fspath(path)
     content = _native.read_libsvm_model(name)
     if content["kernel_type"] == "linear":
-        return from_support_vectors(_machine(content, name, n_features, 0.0), degree=1, gamma=1.0, coef0=0.0)
+        return replace(_machine(content, name, n_features, 1.0), degree=1)
     degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
     if content["kernel_type"] == "polynomial":
         assert degree is not None
         assert gamma is not None
         assert coef0 is not None  # the parser demands them for this kernel
-        if degree not in (1, 2):
+        if not 1 <= degree <= MAX_KERNEL_DEGREE:
             raise UnsupportedModelError(
-                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 and 2 can be compiled"
+                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 to {MAX_KERNEL_DEGREE} can be "
+                "compiled"
             )
-        machine = _machine(content, name, n_features, 0.0)
-        return from_support_vectors(machine, degree=degree, gamma=gamma, coef0=coef0)
+        return replace(_machine(content, name, n_features, gamma), degree=degree, coef0=coef0)
     return read_libsvm_model(path, n_features=n_features)
 
 

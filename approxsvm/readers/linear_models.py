@@ -9,8 +9,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.heads import Heads, IsotonicCalibrator, OneVsRestCalibration, SigmoidCalibrator
-from approxsvm.kernel_model import FloatArray, Task
-from approxsvm.quadratic_model import QuadraticModel
+from approxsvm.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.readers.support_vector_machines import feature_names, require_fitted
 
 _CLASSIFIERS = (
@@ -78,16 +77,19 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     return LinearParts("classification", coef.ravel(), float(intercept[0]), labels, _heads(estimator, name))
 
 
-def read_linear(estimator: Any, name: str) -> QuadraticModel:
-    """A linear model alone, as a quadratic form without a quadratic term.
+def read_linear(estimator: Any, name: str) -> KernelModel:
+    """A linear model alone: one support vector, its coefficients, with the linear kernel.
 
     The reference is rows @ coef_ + intercept_ over the real numbers.
     """
     parts = linear_parts(estimator, name)
-    return QuadraticModel(
+    return KernelModel(
         task=parts.task,
-        constant=np.array([parts.intercept]),
-        linear=parts.coef[np.newaxis],
+        support_vectors=parts.coef[np.newaxis],
+        dual_coef=np.ones(1),
+        intercept=np.array([parts.intercept]),
+        gamma=1.0,
+        degree=1,
         labels=parts.labels,
         source=f"sklearn {name}",
         feature_names=feature_names(estimator),

@@ -13,11 +13,10 @@ from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.input_map import InputMap, Projection
 from approxsvm.kernel_model import FloatArray, KernelModel
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import kernel_machines, linear_models
 from approxsvm.readers.support_vector_machines import feature_names, host_array, require_fitted
 
-Model = KernelModel | QuadraticModel | Ensemble
+Model = KernelModel | Ensemble
 Read = Callable[[Any], Model]
 
 

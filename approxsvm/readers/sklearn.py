@@ -7,23 +7,21 @@ from typing import Any
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _READ_ALONE = ("LinearSVC", "LinearSVR")
 
 
-def read_estimator(estimator: Any) -> KernelModel | QuadraticModel | Ensemble:
+def read_estimator(estimator: Any) -> KernelModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
     Returns
     -------
     KernelModel
-        Sums of RBF kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, Nystroem with
-        a linear model; SVC and SVR of cuML, those of ThunderSVM.
-    QuadraticModel
-        The same with linear or degree-2 polynomial kernels, LinearSVC and LinearSVR.
+        Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
+        GaussianProcessRegressor, Nystroem with a linear model, LinearSVC and LinearSVR; SVC and SVR of cuML, those of
+        ThunderSVM.
     Ensemble
         CalibratedClassifierCV with ensemble=True.
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.heads import Heads, OneVsRestCalibration, PairwiseSigmoid, SigmoidCalibrator
-from approxsvm.kernel_model import KernelModel, Task
-from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
+from approxsvm.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.readers import libsvm
 
 TASKS: dict[str, Task] = {
@@ -22,13 +21,14 @@ TASKS: dict[str, Task] = {
     "NuSVR": "regression",
     "OneClassSVM": "one_class",
 }
+KERNEL_DEGREES = range(1, MAX_KERNEL_DEGREE + 1)
 
 
-def read_svm(estimator: Any, name: str) -> KernelModel | QuadraticModel:
+def read_svm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM; name is one of these.
 
     The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers, nothing of it computed
-    here; forms that linear and polynomial kernels are summed up to bound their rounding (quadratic_model.py).
+    here.
     """
     require_fitted(estimator, name, "support_vectors_")
     check_kernel(estimator, name)
@@ -52,31 +52,30 @@ def read_svm(estimator: Any, name: str) -> KernelModel | QuadraticModel:
     return with_kernel(machine, estimator)
 
 
-def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel | QuadraticModel:
-    """The machine itself for the RBF kernel, its quadratic form for the others that `check_kernel` lets pass."""
+def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
+    """The machine, which has the RBF kernel, with the kernel of its estimator, one that `check_kernel` lets pass."""
     if estimator.kernel == "rbf":
         return machine
     if estimator.kernel == "linear":
-        return from_support_vectors(machine, degree=1, gamma=1.0, coef0=0.0)
-    return from_support_vectors(
-        machine, degree=int(estimator.degree), gamma=machine.gamma, coef0=float(estimator.coef0)
-    )
+        return replace(machine, degree=1, gamma=1.0)
+    return replace(machine, degree=int(estimator.degree), coef0=float(estimator.coef0))
 
 
 def check_kernel(estimator: Any, name: str) -> None:
-    """Raise UnsupportedModelError unless the kernel is RBF, linear, or polynomial of degree 1 or 2."""
+    """Raise UnsupportedModelError unless the kernel is RBF, linear, or polynomial of degree 1 to 6."""
     kernel = estimator.kernel
     polynomial = isinstance(kernel, str) and kernel in ("poly", "polynomial")
-    if isinstance(kernel, str) and (kernel in ("rbf", "linear") or (polynomial and estimator.degree in (1, 2))):
+    if isinstance(kernel, str) and (kernel in ("rbf", "linear") or (polynomial and estimator.degree in KERNEL_DEGREES)):
         return
     found = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
     degree = f" of degree {estimator.degree}" if polynomial else ""
     raise UnsupportedModelError(
-        f"the kernel of this {name} is {found}{degree}; only 'rbf', 'linear' and 'poly' of degree 1 or 2 can be read"
+        f"the kernel of this {name} is {found}{degree}; only 'rbf', 'linear' and 'poly' of degree 1 to "
+        f"{MAX_KERNEL_DEGREE} can be read"
     )
 
 
-def read_cuml(estimator: Any, name: str) -> KernelModel | QuadraticModel:
+def read_cuml(estimator: Any, name: str) -> KernelModel:
     """Read a fitted SVC of two classes or SVR of cuML, whose positive values mean classes_[1].
 
     cuML computes in the precision of its training data; the model read is the function of its numbers in float64.
@@ -109,7 +108,7 @@ def read_cuml(estimator: Any, name: str) -> KernelModel | QuadraticModel:
     return with_kernel(machine, estimator)
 
 
-def read_thundersvm(estimator: Any, name: str) -> KernelModel | QuadraticModel:
+def read_thundersvm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted estimator of ThunderSVM through the model file that it writes.
 
     Only the file says which label is which. Its gamma and rho have six digits; the attributes that hold them in full
@@ -126,7 +125,7 @@ def read_thundersvm(estimator: Any, name: str) -> KernelModel | QuadraticModel:
         except ModelFormatError as error:
             raise ModelFormatError(f"the model that this thundersvm {name} saves: {error}") from None
     source = f"thundersvm {name}"
-    if not isinstance(model, KernelModel):
+    if model.is_polynomial:
         return replace(model, source=source)
     rho = np.ravel(estimator.intercept_).astype(np.float64)
     gamma = float(np.float32(estimator._gamma)) if hasattr(estimator, "_gamma") else model.gamma

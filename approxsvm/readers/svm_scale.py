@@ -19,8 +19,7 @@ from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModel
 from approxsvm.heads import Heads, LaplaceNoise
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import KernelModel
-from approxsvm.quadratic_model import QuadraticModel, from_support_vectors
-from approxsvm.readers.kernel_machines import restored_machine, rounded_float
+from approxsvm.readers.kernel_machines import restored, rounded_float
 
 
 @dataclass(frozen=True)
@@ -140,14 +139,12 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
     return ScaleRange(lower, upper, features, target)
 
 
-def with_range_file(
-    model: Any, path: str | os.PathLike[str], *, restore_target: bool = False
-) -> KernelModel | QuadraticModel:
+def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target: bool = False) -> KernelModel:
     """The same model for rows that have not been scaled, ready for `compile`.
 
     Parameters
     ----------
-    model : KernelModel, QuadraticModel, fitted estimator, or path
+    model : KernelModel, fitted estimator, or path
         Trained on the output of svm-scale; whatever `read_any` reads.
     path : str or path
         The range file that svm-scale saved.
@@ -157,7 +154,7 @@ def with_range_file(
 
     Returns
     -------
-    KernelModel or QuadraticModel
+    KernelModel
         With more columns where the range file scales features that no support vector uses.
 
     Raises
@@ -165,15 +162,12 @@ def with_range_file(
     DataFormatError
         The file is not a range file; the message names the line.
     UnsupportedModelError
-        The model has an input map already or no support vectors, or `restore_target` finds no y section or no
+        The model has an input map already or is an ensemble, or `restore_target` finds no y section or no
         regression.
     """
     from approxsvm.readers import read_any
 
     model = read_any(model)
-    if isinstance(model, QuadraticModel) and model.machine is not None:
-        machine, kernel = _scaled(model.machine, path, restore_target), model.kernel
-        return from_support_vectors(machine, degree=kernel.degree, gamma=kernel.gamma, coef0=kernel.coef0)
     if not isinstance(model, KernelModel):
         raise UnsupportedModelError(
             f"a range file of svm-scale is for models with support vectors, not for this {model.source}; "
@@ -195,7 +189,7 @@ def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bo
             raise UnsupportedModelError(f"{os.fspath(path)}: no target to restore for a {model.task} model")
         y_lower, y_upper, y_min, y_max = scaling.target
         exact = (Fraction(y_max) - Fraction(y_min)) / (Fraction(y_upper) - Fraction(y_lower))
-        model = restored_machine(model, exact, Fraction(y_min) - Fraction(y_lower) * exact)
+        model = restored(model, exact, Fraction(y_min) - Fraction(y_lower) * exact)
         noise = model.heads.probability
         if isinstance(noise, LaplaceNoise):
             changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * rounded_float(exact)))

@@ -19,7 +19,6 @@ from approxsvm.heads import (
     TemperatureCalibration,
 )
 from approxsvm.kernel_model import KernelModel
-from approxsvm.quadratic_model import QuadraticModel
 from approxsvm.readers.kernel_machines import restored
 from approxsvm.readers.pipeline import Read, sklearn_class
 from approxsvm.readers.support_vector_machines import require_fitted
@@ -32,7 +31,7 @@ _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]]
 }
 
 
-def read_calibrated(estimator: Any, read: Read) -> KernelModel | QuadraticModel | Ensemble:
+def read_calibrated(estimator: Any, read: Read) -> KernelModel | Ensemble:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
     It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
@@ -46,7 +45,7 @@ def read_calibrated(estimator: Any, read: Read) -> KernelModel | QuadraticModel 
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
-def read_transformed_target(estimator: Any, read: Read) -> KernelModel | QuadraticModel:
+def read_transformed_target(estimator: Any, read: Read) -> KernelModel:
     """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
 
     The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
@@ -76,7 +75,7 @@ def read_transformed_target(estimator: Any, read: Read) -> KernelModel | Quadrat
     )
 
 
-def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel | QuadraticModel:
+def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel:
     model = read(inner.estimator)
     if isinstance(model, Ensemble) or model.task != "classification":
         raise UnsupportedModelError(f"cannot calibrate a {model.source}")

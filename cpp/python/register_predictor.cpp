@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -156,10 +157,12 @@ class PyPredictor {
             case Status::map_overflow:
                 raise("InputError", row + "scaling its values, the largest of which is " + shown(fault.found, 6) +
                                         ", exceeds the range of float64");
+            case Status::beyond_float64:
+                raise("InputError", "the decision value of row " + std::to_string(fault.row) +
+                                        " of X, or a term of it, exceeds the range of float64");
             case Status::beyond_tolerance:
-                raise("InputError", row + "float64 scales it too coarsely: its value is certain to " +
-                                        shown(fault.found, 3) + " and not to the tolerance of " +
-                                        shown(fault.expected, 3));
+                raise("InputError", row + "its value is certain to " + shown(fault.found, 3) +
+                                        " in float64, and not to the tolerance of " + shown(fault.expected, 3));
             default:
                 raise("InputError", message(status));
         }
@@ -245,7 +248,7 @@ class PyPredictor {
 
     template <class Rows>
     Status run(const Rows& rows, Results& results, int n_threads) {
-        const Evaluation out = results.evaluation();
+        Evaluation out = results.evaluation();
         dispatch::StageCounts counts{};
         Fault fault{};
         Request request;

@@ -116,7 +116,8 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     if (out.labels && model.task == Task::regression) return Status::no_labels;
     if (wants_values(out) && model.n_decisions == 0) return Status::no_values;
     if ((out.probabilities || out.probability_bounds) && n_probabilities(model) == 0) return Status::no_probabilities;
-    if (request.values == Values::exact && model.mode == Mode::approximate) return Status::no_exact_values;
+    if (request.values == Values::exact && model.mode == Mode::approximate && !is_polynomial(model))
+        return Status::no_exact_values;
     const std::size_t n_shares = n_probabilities(model);
     const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
                         is_large_enough(out.bounds, n_rows, model.n_decisions) &&
@@ -159,7 +160,8 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
 
 // Whether the stage is the one that rows come to first.
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
-    return model.mode == Mode::exact ? stage == by_float32 : stage <= by_higher_degree;
+    if (model.mode != Mode::exact) return stage <= by_higher_degree;
+    return stage == (is_polynomial(model) ? by_float64 : by_float32);
 }
 
 // --- one model

@@ -10,6 +10,7 @@
 #include "input_map.hpp"
 #include "model_view.hpp"
 #include "outputs_section.hpp"
+#include "polynomial_kernel.hpp"
 #include "predict.hpp"
 #include "sparse.hpp"
 #include "status.hpp"
@@ -26,6 +27,7 @@ constexpr std::uint32_t format_version = 6;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
 constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 23;
+constexpr std::size_t polynomial_header = 2;  // numbers before the forms
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10, max_n_members = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
@@ -219,10 +221,14 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     const std::uint32_t first_remainder = read_at<std::uint32_t>(bytes, 112);
     const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 116);
     if (task > 2 || mode > 3 || label_kind > 3 || model.first_index > 1 || center_kind > 1) return Status::bad_header;
-    const bool expanded = mode < 2;
-    if (expanded ? degree < 1 || degree > max_degree || n_centers < 1 || n_centers > max_n_centers ||
-                       first_remainder <= degree || first_remainder > last_norm_degree + 1
-                 : degree != 0 || n_centers != 0 || first_remainder != 0)
+    const std::uint32_t kernel = read_at<std::uint32_t>(bytes, 184);
+    if (kernel > (mode == 3 ? 0u : 1u)) return Status::bad_header;
+    const bool polynomial = kernel == 1, expanded = mode < 2 && !polynomial;
+    const std::uint32_t max_of_mode = mode == 2 ? max_kernel_degree : max_form_degree;
+    if (polynomial ? degree < 1 || degree > max_of_mode || n_centers != 0 || first_remainder != 0 || center_kind != 0
+        : expanded ? degree < 1 || degree > max_degree || n_centers < 1 || n_centers > max_n_centers ||
+                         first_remainder <= degree || first_remainder > last_norm_degree + 1
+                   : degree != 0 || n_centers != 0 || first_remainder != 0)
         return Status::bad_header;
     // Those of an ensemble are counted with its members.
     if (model.n_labels > max_n_labels || (mode != 3 && n_decisions != n_decisions_of(model.n_labels)))
@@ -233,14 +239,15 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     const std::uint64_t n_raw_features = read_at<std::uint64_t>(bytes, 176);
     if (n_raw_features < 1 || n_raw_features > max_n_features) return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || read_at<std::uint32_t>(bytes, 140) > 1 ||
-        !all_zero(bytes + 184, bytes + 192))
+        !all_zero(bytes + 188, bytes + 192))
         return Status::bad_header;
-    if (!(model.gamma >= 0.0) || !is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale))
-        return Status::bad_header;
+    if (!is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale)) return Status::bad_header;
+    if (polynomial ? model.input_scale != 1.0 : !(model.gamma >= 0.0)) return Status::bad_header;
     const double theta = 2.0 * model.gamma / model.input_scale / model.input_scale;
-    if (model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
+    if (!polynomial && model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
     if (!(model.max_sv_norm >= 0.0) || !(model.max_sv_norm_origin >= 0.0) || !(model.tolerance > 0.0))
         return Status::bad_header;
+    model.kernel = static_cast<KernelKind>(kernel);
     model.mode = static_cast<Mode>(mode);
     model.task = static_cast<Task>(task);
     model.label_kind = static_cast<LabelKind>(label_kind);
@@ -417,6 +424,53 @@ inline Status read_expansions(const unsigned char* bytes, const Section* section
     return read_router(bytes, sections[section::router], model);
 }
 
+// coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function. Nothing that
+// an expansion needs is there.
+inline Status read_polynomial(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    constexpr section::Id of_expansions[] = {section::center,     section::expansions, section::centers,
+                                             section::linear,     section::quadratic,  section::higher,
+                                             section::direction,  section::router,     section::check_rows,
+                                             section::favourites, section::varying};
+    for (const section::Id id : of_expansions) {
+        if (sections[id].offset != 0) return Status::bad_section;
+    }
+    model.n_varying = model.n_features;
+    model.varying = nullptr;
+    model.center = model.centers = model.linear = model.quadratic = model.higher = model.direction = nullptr;
+    model.expansions = nullptr;
+    model.favourites = nullptr;
+    model.router = RouterView{};
+    const Section& section = sections[section::polynomial];
+    // At most 2^19 forms of less than 2^40 numbers.
+    const std::size_t size = model.mode == Mode::exact ? 0 : form_size(model.n_features, model.degree),
+                      n_numbers = polynomial_header + model.n_decisions * size;
+    if (!has_size(section, true, 8 * n_numbers)) return Status::bad_section;
+    const double* numbers = reinterpret_cast<const double*>(bytes + section.offset);
+    for (std::size_t k = 0; k < n_numbers; ++k) {
+        if (!is_finite(numbers[k])) return Status::bad_coefficient;
+    }
+    model.coef0 = numbers[0];
+    model.coef_error = numbers[1];
+    model.form = size == 0 ? nullptr : numbers + polynomial_header;
+    if (!(model.coef_error >= 0.0)) return Status::bad_coefficient;
+    for (std::size_t k = 0; model.form && k < model.n_decisions; ++k) {
+        const double* form = model.form + k * size;
+        if (!(form[form_part::constant_error] >= 0.0) || !(form[form_part::linear_error] >= 0.0) ||
+            !(form[form_part::quadratic_error] >= 0.0))
+            return Status::bad_coefficient;
+    }
+    return Status::ok;
+}
+
+// The expansions of a Gaussian kernel.
+inline Status read_gaussian(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    model.form = nullptr;
+    model.coef0 = model.coef_error = 0.0;
+    if (sections[section::polynomial].offset != 0) return Status::bad_section;
+    const Status status = read_varying(bytes, sections[section::varying], model);
+    return status == Status::ok ? read_expansions(bytes, sections, model) : status;
+}
+
 // The support vectors and their coefficients.
 inline Status read_exact_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors];
@@ -457,7 +511,6 @@ inline Status read_labels_and_texts(const unsigned char* bytes, const Section* s
 
 // All sections of a model that is no ensemble.
 inline Status read_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
-    if (sections[section::polynomial].offset != 0) return Status::bad_section;
     model.has_input_map = sections[section::input_map].offset != 0;
     const Section& outputs = sections[section::outputs];
     Status status = read_outputs(outputs.offset != 0 ? bytes + outputs.offset : nullptr, outputs.bytes, model.task,
@@ -467,18 +520,18 @@ inline Status read_model(const unsigned char* bytes, const Section* sections, Mo
     status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
                             model.n_features, model.input_map);
     if (status != Status::ok) return status;
-    status = read_varying(bytes, sections[section::varying], model);
-    if (status != Status::ok) return status;
-    status = read_expansions(bytes, sections, model);
+    const bool polynomial = model.kernel == KernelKind::polynomial;
+    status = polynomial ? read_polynomial(bytes, sections, model) : read_gaussian(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_exact_model(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_decisions(bytes, sections[section::decisions], model);
     if (status != Status::ok) return status;
     const Section &check = sections[section::check_rows], &exact_check = sections[section::exact_check_rows];
-    status = read_check_rows(bytes, check, model.mode != Mode::exact, model.check_rows, model.n_check_rows);
+    status =
+        read_check_rows(bytes, check, model.mode != Mode::exact && !polynomial, model.check_rows, model.n_check_rows);
     if (status != Status::ok) return status;
-    return read_check_rows(bytes, exact_check, model.mode != Mode::approximate, model.exact_check_rows,
+    return read_check_rows(bytes, exact_check, model.mode != Mode::approximate || polynomial, model.exact_check_rows,
                            model.n_exact_check_rows);
 }
 

@@ -100,6 +100,7 @@ inline bool wants_values(const Evaluation& out) {
 
 // Whether rows go straight to the engine in float64.
 inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
+    if (is_polynomial(model)) return false;  // all of its values are exact
     if (request.values != Values::promised) return request.values == Values::exact;
     return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
 }
@@ -149,7 +150,7 @@ struct EvaluationMemory {
         sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
-        const std::size_t n_pairs_here = classes ? model.n_decisions : 0;
+        const std::size_t n_pairs_here = classes || is_polynomial(model) ? model.n_decisions : 0;
         pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_moved = carver.take<double>(n_pairs_here);

@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "model_view.hpp"
+#include "norms.hpp"
 #include "simd.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
 constexpr double infinity = HUGE_VAL;
 
 // --- cells of s

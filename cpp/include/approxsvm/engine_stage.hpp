@@ -36,6 +36,7 @@ inline Batch batch_of(const ModelView& model, std::size_t n_rows) {
 template <class Real>
 struct SingleSums {
     static constexpr bool by_row = false;  // of sparse rows: sums of a kind lie side by side
+    static constexpr bool counts_unseen = true;
 
     const KernelExpansion<Real>& kernels;
     static std::size_t n_sums() { return 2; }
@@ -57,7 +58,7 @@ struct SingleSums {
 // Those of all pairs of classes.
 template <class Real>
 struct ClassSums {
-    static constexpr bool by_row = true;
+    static constexpr bool by_row = true, counts_unseen = true;
 
     const ClassKernelExpansion<Real>& expansion;
     const KernelExpansion<Real>& kernels = expansion.kernels;
@@ -105,7 +106,7 @@ class EngineStage {
           source_(source),
           sums_(sums),
           one_by_one_(batch.engines_alone),
-          at_origin_(engine_at_origin(view_)),
+          at_origin_(Sums::counts_unseen ? engine_at_origin(view_) : source.is_sparse()),
           sparse_rows_(sparse_rows_together(sums.n_sums())),
           block_(reinterpret_cast<Real*>(block)),
           room_(room),
@@ -131,6 +132,11 @@ class EngineStage {
     static constexpr std::size_t width = static_cast<std::size_t>(lanes_of<Real>);
     static constexpr std::size_t dense_capacity = max_registers * width;
 
+    // What features that the model has never seen add to half_sq_norm: nothing where kernels are of inner products.
+    Real weight_of(double unseen) const {
+        return Sums::counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
+    }
+
     // False for a row that is cheaper as a dense one: with more non-zeros than a third of its features.
     template <class Offer>
     bool add_sparse(std::size_t i, const Offer& offer) {
@@ -142,7 +148,7 @@ class EngineStage {
             source_.load_nonzeros(i, view_.input_scale, limit, values_ + start, columns_ + start, unseen);
         if (n > limit) return false;
         const Real seen = half_sq_norm_row(sums_.kernels, values_ + start, n);
-        half_sq_norm_[r] = seen + static_cast<Real>(view_.gamma * unseen);
+        half_sq_norm_[r] = seen + weight_of(unseen);
         sparse_[r] = i;
         starts_[++n_sparse_] = start + n;
         return true;
@@ -189,7 +195,7 @@ class EngineStage {
             for (std::size_t r = n; r < stride; ++r) block_[j * stride + r] = Real{0};
         }
         half_sq_norms_block<Registers>(sums_.kernels, block_, half_sq_norm);
-        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<Real>(view_.gamma * unseen[r]);
+        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
         sums_.template block<Registers>(block_, half_sq_norm, room_);
         for (std::size_t r = 0; r < n; ++r) {
             offer(dense_[r], RowSums<Real>{room_ + r, stride, half_sq_norm[r], view_.n_features});
@@ -200,7 +206,7 @@ class EngineStage {
     void settle_row(std::size_t i, const Offer& offer) {
         const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
         const Real seen = half_sq_norm_row(sums_.kernels, block_, view_.n_features);
-        const Real half_sq_norm = seen + static_cast<Real>(view_.gamma * unseen);
+        const Real half_sq_norm = seen + weight_of(unseen);
         sums_.row(block_, half_sq_norm, room_);
         offer(i, RowSums<Real>{room_, 1, half_sq_norm, view_.n_features});
     }

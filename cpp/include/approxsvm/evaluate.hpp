@@ -4,6 +4,7 @@
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
+#include "polynomial_evaluator.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -225,6 +226,9 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     Carver carver(workspace);
     const EvaluationMemory memory(model, carver);
     const Batch batch = batch_of(model, request.n_rows_in_call);
+    if (is_polynomial(model)) {
+        return PolynomialEvaluator<RowSource>(prepared, source, out, counts, request, batch, memory).evaluate();
+    }
     const bool in_float64 = wants_exact_values(model, request, out);
     if (has_classes(model)) {
         return evaluate_with(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared,

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "model_view.hpp"
+#include "norms.hpp"
 #include "simd.hpp"
 #include "status.hpp"
 #include "support_vectors.hpp"
@@ -266,24 +267,6 @@ inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, doub
 }
 
 // --- the stages
-
-// Not below the Euclidean norm; where squares are beyond float64, of scaled numbers. HUGE_VAL for NaN.
-inline double norm_above(const double* x, std::size_t n) {
-    double part[8] = {}, sum = 0.0, largest = 0.0;
-    std::size_t j = 0;
-    for (; j + 8 <= n; j += 8) {
-        for (std::size_t i = 0; i < 8; ++i) part[i] += x[j + i] * x[j + i];
-    }
-    for (; j < n; ++j) part[0] += x[j] * x[j];
-    for (const double some : part) sum += some;
-    if (sum > 0x1p-900 && sum <= largest_double) return std::sqrt(sum) * (1.0 + 0x1p-29);
-    for (j = 0; j < n; ++j) largest = x[j] == x[j] ? std::fmax(largest, std::fabs(x[j])) : HUGE_VAL;
-    if (largest == 0.0 || !(largest <= largest_double)) return largest;
-    int exponent = 0;
-    std::frexp(largest, &exponent);
-    for (sum = 0.0, j = 0; j < n; ++j) sum += std::ldexp(x[j], -exponent) * std::ldexp(x[j], -exponent);
-    return std::ldexp(std::sqrt(sum) * (1.0 + 0x1p-29), exponent) + 0x1p-1074;
-}
 
 // Operations that a compiler might contract into one have loops of their own, so that x is the source's own, bit for
 // bit. With y the value before `add`, each step up to it errs by u |y|, underflow aside; an error that comes in grows

@@ -36,9 +36,12 @@ struct MappingMemory {
 
 // Whether a label, or a value's tolerance, may depend on a mapped row's error e: a value changes by at most
 // A1 sqrt(2 gamma / exp(1)) e, and labels are promised down to exact_share A1.
-inline bool feels_error(const PreparedModel& prepared, double error) {
-    const double moved = error * kernel_slope(prepared.view->gamma);
-    return moved > 0.2 * exact_share || moved * prepared.largest_moduli > 0.2 * prepared.view->tolerance;
+inline bool feels_error(const PreparedModel& prepared, double error, const double* row) {
+    const ModelView& model = *prepared.view;
+    // Of polynomial kernels, which grow with rows, it is measured by the row's norm.
+    if (is_polynomial(model)) return error > 0.1 * exact_share * norm_above(row, model.n_features);
+    const double moved = error * kernel_slope(model.gamma);
+    return moved > 0.2 * exact_share || moved * prepared.largest_moduli > 0.2 * model.tolerance;
 }
 
 class RowMapping {
@@ -61,7 +64,8 @@ class RowMapping {
             if (status != Status::ok) return status;
             for (std::size_t r = 0; r < m; ++r) keep(k + r, found[r]);
             for (std::size_t r = 0; view_.input_map.has_projection && r < m; ++r) {
-                if (!feels_error(prepared_, memory_.errors[k + r])) continue;
+                const double* row = memory_.mapped + (k + r) * view_.n_features;
+                if (!feels_error(prepared_, memory_.errors[k + r], row)) continue;
                 MappedRow again[map_rows_together] = {};
                 const Status known = map_few(first + k + r, 1, true, again);
                 if (known != Status::ok) return known;
@@ -127,11 +131,10 @@ inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
 }
 
 // Values of a promised tolerance that the error of a mapped row uses up are none.
-inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, const Request& request,
-                              std::size_t first) {
+inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
         if (bounds[k] <= model.tolerance) continue;
-        if (request.fault) *request.fault = {first + k / model.n_decisions, bounds[k], model.tolerance};
+        if (fault) *fault = {k / model.n_decisions, bounds[k], model.tolerance};
         return Status::beyond_tolerance;
     }
     return Status::ok;
@@ -159,8 +162,10 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
         wanted.labels = part_of(out.labels, first, n);
         if (has_promise && !wanted.bounds) wanted.bounds = {memory.bounds, n * n_decisions};
         status = evaluate_source(prepared, mapped, part, wanted, counts, memory.evaluation);
-        if (status == Status::ok && has_promise) status = check_tolerance(model, wanted.bounds, request, first);
-        if (status != Status::ok) return status;
+        if (status == Status::ok && has_promise) status = check_tolerance(model, wanted.bounds, request.fault);
+        if (status == Status::ok) continue;
+        if (request.fault) request.fault->row += first;
+        return status;
     }
     return Status::ok;
 }

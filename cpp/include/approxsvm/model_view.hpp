@@ -11,6 +11,7 @@ namespace approxsvm {
 
 enum class Task : std::uint32_t { classification = 0, regression = 1, one_class = 2 };
 enum class Mode : std::uint32_t { approximate = 0, certified = 1, exact = 2, ensemble = 3 };
+enum class KernelKind : std::uint32_t { gaussian = 0, polynomial = 1 };
 enum class LabelKind : std::uint32_t { none = 0, int64 = 1, float64 = 2, text = 3 };
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
@@ -112,7 +113,10 @@ struct OutputsView {
 //     f(z) = intercept + output_scale exp(-s / 2) (constant + linear.u + sum_{i <= j} quadratic_ij u_i u_j + ...)
 //
 // on the slice of all z whose features, but for those that vary, are the center's: u and s are of these alone.
+//
+// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree.
 struct ModelView {
+    KernelKind kernel;
     Mode mode;
     Task task;
     LabelKind label_kind;
@@ -139,7 +143,7 @@ struct ModelView {
 
     // The expansions; none in a model of mode exact, whose degree and n_centers are 0. What is said to be of a center
     // comes n_decisions times for each.
-    int degree;
+    int degree;                  // of a polynomial kernel its own
     int first_remainder_degree;  // the remainder covers this degree and all higher ones
     std::size_t n_centers;
     std::size_t n_varying;         // n_features where the slice is the whole space
@@ -152,6 +156,11 @@ struct ModelView {
     const ExpansionNumbers* expansions;  // (n_centers,)
     RouterView router;                   // where n_centers > 1
     const std::uint32_t* favourites;     // (n_centers,): a class that many rows there belong to; of several classes
+
+    // Polynomial kernels only.
+    double coef0;
+    double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
+    const double* form;  // (n_decisions, form_size): see polynomial_kernel.hpp; null in a model of mode exact
 
     // Certified and exact models only.
     std::size_t n_sv;
@@ -211,7 +220,8 @@ enum class Values : std::uint8_t {
     exact = 2     // by the engine in float64, or by the definition where that is not enough
 };
 
-// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, beyond_tolerance).
+// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, beyond_float64,
+// beyond_tolerance, unknown_feature).
 struct Fault {
     std::size_t row;
     double found, expected;

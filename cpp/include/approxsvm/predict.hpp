@@ -75,22 +75,23 @@ APPROXSVM_INLINE Value make_value(const Expansion& expansion, float form, float 
 }
 
 // linear.u and ||u||^2 of a block, a lane for each row, and of one row.
-template <int Registers>
-inline void linear_block(const float* linear, std::size_t n_features, const float* block, float* form, float* sq_norm) {
-    constexpr int stride = Registers * lanes;
-    f32v total[Registers], sq[Registers];
-    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = zero();
+template <int Registers, class Real>
+inline void linear_block(const Real* linear, std::size_t n_features, const Real* block, Real* form, Real* sq_norm) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    Register total[Registers], sq[Registers];
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = set1(Real{0});
     for (std::size_t j = 0; j < n_features; ++j, block += stride) {
-        const f32v l = set1(linear[j]);
+        const Register l = set1(linear[j]);
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-            const f32v u = load(block + v * lanes);
+            const Register u = load(block + v * width);
             total[v] = fmadd(l, u, total[v]);
             sq[v] = fmadd(u, u, sq[v]);
         }
     }
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-        store(form + v * lanes, total[v]);
-        store(sq_norm + v * lanes, sq[v]);
+        store(form + v * width, total[v]);
+        store(sq_norm + v * width, sq[v]);
     }
 }
 inline void linear_row(const float* linear, std::size_t n_features, const float* u, float& form, float& sq_norm) {

@@ -6,8 +6,10 @@
 #include <new>
 
 #include "artifact.hpp"
+#include "carver.hpp"
 #include "certificate.hpp"
 #include "input_map.hpp"
+#include "polynomial_kernel.hpp"
 #include "rbf.hpp"
 #include "rbf_classes.hpp"
 #include "sparse.hpp"
@@ -49,6 +51,7 @@ struct PreparedModel {
     ClassEngine<double> class64;
     double typical_float32_bound;         // of the engine in float32, for a row at the center
     double largest_moduli;                // the largest A1 of a decision function
+    PolynomialKernel polynomial;          // of a polynomial kernel, in place of all but zeros and gains
     const PreparedModel* const* members;  // of an ensemble, which has nothing else
 };
 
@@ -61,15 +64,9 @@ inline bool engine_at_origin(const ModelView& model) {
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
-inline bool has_classes(const ModelView& model) {
-    return model.n_labels > 2;
-}
 // Degrees that evaluation may stop behind: the first two at once, then one by one.
 inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
-}
-inline bool has_engines(const ModelView& model) {
-    return model.mode != Mode::approximate;
 }
 
 // Sparse rows are expanded by their non-zeros about a single center, of a single decision function.
@@ -82,42 +79,29 @@ inline std::size_t engine_bytes(const ModelView& view) {
                              : kernel_expansion_bytes<Real>(view.n_sv, view.n_features);
 }
 
-// Hands out pieces of one piece of memory, each on a cache line; with no memory it only counts.
-class Carver {
-  public:
-    explicit Carver(void* memory) : next_(reinterpret_cast<std::uintptr_t>(memory)) {}
-
-    template <class T>
-    T* take(std::size_t n) {
-        next_ = (next_ + 63) / 64 * 64;
-        T* piece = reinterpret_cast<T*>(next_);
-        next_ += n * sizeof(T);
-        return piece;
-    }
-    std::size_t used(const void* memory) const { return next_ - reinterpret_cast<std::uintptr_t>(memory); }
-
-  private:
-    std::uintptr_t next_;
-};
-
 inline std::size_t n_zeros(const ModelView& view) {
     return (view.n_features > view.n_raw_features ? view.n_features : view.n_raw_features) + panel_rows;
 }
 
 struct PreparedPieces {
     PreparedModel* model;
-    float *basis, *weights, *zeros;
-    double *bounds, *folded, *vector, *narrowing, *map_gains;
-    unsigned char *exact32, *exact64;
+    float *basis = nullptr, *weights = nullptr, *zeros;
+    double *bounds = nullptr, *folded = nullptr, *vector = nullptr, *narrowing = nullptr, *map_gains;
+    unsigned char *exact32 = nullptr, *exact64 = nullptr;
+    PolynomialPieces polynomial;
 
     PreparedPieces(const ModelView& view, Carver& carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
+        zeros = carver.take<float>(n_zeros(view));
+        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
+        if (is_polynomial(view)) {
+            polynomial = PolynomialPieces(view, carver);
+            return;
+        }
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
         weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
-        zeros = carver.take<float>(n_zeros(view));
-        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
         folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
         narrowing = carver.take<double>(2 * std::size_t{view.n_labels});
@@ -316,7 +300,11 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     for (std::size_t k = 0; k < view.n_decisions; ++k) {
         model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
     }
-    model.zeros = pieces.zeros;
+    model.zeros = model.engine_center = pieces.zeros;
+    if (is_polynomial(view)) {
+        model.polynomial = lay_out_polynomial(view, pieces.polynomial);
+        return model;
+    }
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);

@@ -4,8 +4,8 @@
 // Storage order of the packed triangle ("panels"): matrix rows are taken eight at a time. A panel of t <= 8
 // rows starting at row p holds its own t x t triangle by columns (column p + k: rows p .. p + k), then, for
 // every later column in ascending order, the eight entries of that column. Only the last panel has t < 8, and
-// it has no later columns, so a panel entry is always eight floats from its right-hand neighbour and the
-// whole takes d (d + 1) / 2 floats.
+// it has no later columns, so a panel entry is always eight numbers from its right-hand neighbour and the
+// whole takes d (d + 1) / 2 numbers.
 #pragma once
 
 #include "simd.hpp"
@@ -16,7 +16,7 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t panel_rows = 8;
 constexpr std::size_t panel_triangle = panel_rows * (panel_rows + 1) / 2;
 
-// Where panel number `panel` starts, in floats.
+// Where panel number `panel` starts, in numbers.
 constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
@@ -24,55 +24,57 @@ constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
 // --- a block of rows, one SIMD lane per row
 
 // The matrix rows first_row .. first_row + tile_rows of one full panel, against all columns from their own
-// diagonal on. `block` is (n_features, Registers * lanes), rows transposed into lanes.
-template <int FirstRow, int Registers>
-APPROXSVM_INLINE void add_tile(const float* panel, const float* linear, std::size_t first_column,
-                               std::size_t n_features, const float* block, f32v (&total)[Registers],
-                               f32v (&sq_norm)[Registers]) {
-    constexpr int stride = Registers * lanes;
-    f32v sum[tile_rows][Registers];
+// diagonal on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
+template <int FirstRow, int Registers, class Real>
+APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
+                               const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
+                               typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    Register sum[tile_rows][Registers];
     APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-        const f32v start = set1(linear[FirstRow + i]);
+        const Register start = set1(linear[FirstRow + i]);
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = start;
     }
-    const float* u = block + first_column * stride;
+    const Real* u = block + first_column * stride;
     APPROXSVM_UNROLL for (int k = FirstRow; k < static_cast<int>(panel_rows); ++k) {
         APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
             if (FirstRow + i > k) continue;
-            const f32v q = set1(panel[k * (k + 1) / 2 + FirstRow + i]);
+            const Register q = set1(panel[k * (k + 1) / 2 + FirstRow + i]);
             APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-                sum[i][v] = fmadd(q, load(u + k * stride + v * lanes), sum[i][v]);
+                sum[i][v] = fmadd(q, load(u + k * stride + v * width), sum[i][v]);
             }
         }
     }
-    const float* q = panel + panel_triangle + FirstRow;
-    const float* end = block + n_features * stride;
-    for (const float* column = u + panel_rows * stride; column != end; column += stride, q += panel_rows) {
-        f32v x[Registers];
-        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) x[v] = load(column + v * lanes);
+    const Real* q = panel + panel_triangle + FirstRow;
+    const Real* end = block + n_features * stride;
+    for (const Real* column = u + panel_rows * stride; column != end; column += stride, q += panel_rows) {
+        Register x[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) x[v] = load(column + v * width);
         APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-            const f32v q_i = set1(q[i]);
+            const Register q_i = set1(q[i]);
             APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = fmadd(q_i, x[v], sum[i][v]);
         }
     }
     APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-            const f32v x = load(u + (FirstRow + i) * stride + v * lanes);
+            const Register x = load(u + (FirstRow + i) * stride + v * width);
             total[v] = fmadd(x, sum[i][v], total[v]);
             sq_norm[v] = fmadd(x, x, sq_norm[v]);
         }
     }
 }
 
-// For each of Registers * lanes rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and sq_norm =
+// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and sq_norm =
 // ||u||^2.
-template <int Registers>
-inline void quadratic_block(const float* quadratic, const float* linear, std::size_t n_features, const float* block,
-                            float* form, float* sq_norm) {
-    constexpr int stride = Registers * lanes;
-    f32v total[Registers], sq[Registers];
-    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = zero();
-    const float* panel = quadratic;
+template <int Registers, class Real>
+inline void quadratic_block(const Real* quadratic, const Real* linear, std::size_t n_features, const Real* block,
+                            Real* form, Real* sq_norm) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    Register total[Registers], sq[Registers];
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = set1(Real{0});
+    const Real* panel = quadratic;
     std::size_t first = 0;
     for (; first + panel_rows <= n_features; first += panel_rows) {
         add_tile<0, Registers>(panel, linear + first, first, n_features, block, total, sq);
@@ -83,20 +85,20 @@ inline void quadratic_block(const float* quadratic, const float* linear, std::si
     }
     for (std::size_t i = first; i < n_features; ++i) {  // the last, short panel: at most 28 entries
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-            const float* u = block + v * lanes;
-            f32v sum = set1(linear[i]);
+            const Real* u = block + v * width;
+            Register sum = set1(linear[i]);
             for (std::size_t j = i; j < n_features; ++j) {
                 const std::size_t k = j - first;
                 sum = fmadd(set1(panel[k * (k + 1) / 2 + (i - first)]), load(u + j * stride), sum);
             }
-            const f32v x = load(u + i * stride);
+            const Register x = load(u + i * stride);
             total[v] = fmadd(x, sum, total[v]);
             sq[v] = fmadd(x, x, sq[v]);
         }
     }
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-        store(form + v * lanes, total[v]);
-        store(sq_norm + v * lanes, sq[v]);
+        store(form + v * width, total[v]);
+        store(sq_norm + v * width, sq[v]);
     }
 }
 
@@ -153,14 +155,14 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 
 // sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and count
 // from first_column: all lie in [first_column, first_column + n_features). Costs n_nonzero^2 / 2 multiply-adds.
-template <class Real, class Index>
-inline double quadratic_sparse(const float* quadratic, std::size_t n_features, const Real* values, const Index* columns,
-                               std::size_t n_nonzero, std::size_t first_column = 0) {
+template <class Coefficient, class Real, class Index>
+inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_features, const Real* values,
+                               const Index* columns, std::size_t n_nonzero, std::size_t first_column = 0) {
     double total = 0.0;
     for (std::size_t a = 0; a < n_nonzero; ++a) {
         const std::size_t i = static_cast<std::size_t>(columns[a]) - first_column;
         const std::size_t within = i % panel_rows, panel_column = first_column + i - within;
-        const float* triangle = quadratic + panel_offset(i / panel_rows, n_features) + within;
+        const Coefficient* triangle = quadratic + panel_offset(i / panel_rows, n_features) + within;
         double sum[2] = {0.0, 0.0};
         std::size_t b = a;
         for (; b < n_nonzero; ++b) {  // columns of the panel's own triangle
@@ -168,7 +170,7 @@ inline double quadratic_sparse(const float* quadratic, std::size_t n_features, c
             if (k >= panel_rows) break;
             sum[0] += static_cast<double>(triangle[k * (k + 1) / 2]) * static_cast<double>(values[b]);
         }
-        const float* rectangle = triangle + panel_triangle;
+        const Coefficient* rectangle = triangle + panel_triangle;
         const std::size_t rectangle_first = panel_column + panel_rows;
         const auto term = [&](std::size_t c) {
             const std::size_t k = static_cast<std::size_t>(columns[c]) - rectangle_first;

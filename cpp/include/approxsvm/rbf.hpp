@@ -14,24 +14,11 @@
 #pragma once
 
 #include "exp.hpp"
+#include "norms.hpp"
 #include "simd.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-template <class Real>
-struct RegisterOf;
-template <>
-struct RegisterOf<float> {
-    using type = f32v;
-};
-template <>
-struct RegisterOf<double> {
-    using type = f64v;
-};
-
-template <class Real>
-constexpr int lanes_of = lanes * static_cast<int>(sizeof(float)) / static_cast<int>(sizeof(Real));
 
 constexpr std::size_t cache_line_bytes = 64;
 
@@ -41,42 +28,6 @@ constexpr std::size_t panel_width = cache_line_bytes / sizeof(Real);
 
 // Registers that one feature of a panel takes, for float and double alike.
 constexpr int panel_registers = static_cast<int>(cache_line_bytes / sizeof(float)) / lanes;
-
-// Additions of an inner product are cut into chunks of so many features, for the sake of the rounding error: shorter
-// ones where few chunks make up an inner product.
-constexpr std::size_t chunk_features(std::size_t n_features) {
-    return n_features <= 512 ? 16 : 32;
-}
-
-// The longest path of roundings that a term of an inner product of n_features terms goes through, with or without fused
-// multiply-add, in blocks, rows and sparse rows. The argument of exp is then wrong by at most
-// u (inner_product_path + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
-// was computed by a path that is no longer.
-constexpr std::size_t inner_product_path(std::size_t n_features) {
-    const std::size_t chunk = chunk_features(n_features);
-    return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
-}
-
-// sum_k x[k stride]^2 of n_terms terms, in float64, by a path shorter than inner_product_path(n_terms).
-template <class Real>
-inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
-    const std::size_t chunk = chunk_features(n_terms);
-    const auto square = [=](std::size_t k) {
-        const double value = static_cast<double>(x[k * stride]);
-        return value * value;
-    };
-    double total = 0.0;
-    for (std::size_t k = 0; k < n_terms;) {
-        const std::size_t end = n_terms - k < chunk ? n_terms : k + chunk;
-        double part[4] = {0.0, 0.0, 0.0, 0.0};
-        for (; k + 4 <= end; k += 4) {
-            for (std::size_t i = 0; i < 4; ++i) part[i] += square(k + i);
-        }
-        for (; k < end; ++k) part[0] += square(k);
-        total += (part[0] + part[1]) + (part[2] + part[3]);
-    }
-    return total;
-}
 
 // --- the support vectors, prepared
 

@@ -611,6 +611,21 @@ APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
 
 #endif
 
+// Registers by the type of their numbers.
+template <class Real>
+struct RegisterOf;
+template <>
+struct RegisterOf<float> {
+    using type = f32v;
+};
+template <>
+struct RegisterOf<double> {
+    using type = f64v;
+};
+
+template <class Real>
+constexpr int lanes_of = lanes * static_cast<int>(sizeof(float)) / static_cast<int>(sizeof(Real));
+
 // Not std::isfinite: an inline function of the standard library could be emitted with this target's
 // instructions and then be shared with the whole program by the linker. Nor x - x, which need not be 0 for a product
 // that the compiler fuses into the subtraction.

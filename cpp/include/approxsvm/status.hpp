@@ -21,7 +21,9 @@ enum class Status {
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
     needs_input_map,      // decision_function() does not map rows: evaluate() does
     map_overflow,         // scaling a row goes beyond the range of float64 (Fault: the row, its largest number)
-    beyond_tolerance,     // float64 cannot have a row's value within the tolerance (Fault: the row, bound, tolerance)
+    beyond_float64,       // a row's decision value, or a term of it, exceeds the range of float64 (Fault: the row)
+    beyond_tolerance,     // done, but a row's value is not certain to the tolerance asked for (Fault: row, bound,
+                          // tolerance)
     unknown_feature,      // a sparse row has a feature that the input map does not know
     buffer_too_small,     // memory lent for results, for a model or for work is smaller than what goes there
     wrong_row_size,       // the numbers given are not a whole number of rows
@@ -68,8 +70,10 @@ constexpr const char* message(Status status) {
             return "the artifact scales or projects its rows first: prepare() and evaluate() are for it";
         case Status::map_overflow:
             return "scaling a row exceeds the range of float64";
+        case Status::beyond_float64:
+            return "the decision value of a row, or a term of it, exceeds the range of float64";
         case Status::beyond_tolerance:
-            return "float64 scales a row too coarsely for its value to be certain to the tolerance";
+            return "the value of a row is not certain to the tolerance that was asked for";
         case Status::unknown_feature:
             return "a sparse row has a feature that the model was not trained with";
         case Status::buffer_too_small:

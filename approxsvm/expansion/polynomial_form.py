@@ -1,0 +1,112 @@
+"""Linear and quadratic kernels summed up: forms of their decision functions, without truncation error.
+
+The kernel (gamma x.z + coef0)^2 expands to gamma^2 (x.z)^2 + 2 gamma coef0 x.z + coef0^2, so a sum over any number of
+support vectors is a constant, a linear and a quadratic term (Claesen et al. 2014, Eq. 3.13 to 3.16); the linear kernel
+has the first two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.monomials import n_monomials
+from approxsvm.expansion.taylor import check_size
+from approxsvm.kernel_model import FloatArray, KernelModel
+
+MAX_FORM_DEGREE: Final = 2
+_BLOCK_ROWS: Final = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialForm:
+    """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
+
+    Attributes
+    ----------
+    constants : ndarray of shape (n_decisions,)
+        Intercepts included.
+    linear : ndarray of shape (n_decisions, n_features)
+    triangle : ndarray of shape (n_decisions, n_features (n_features + 1) / 2), or None
+        By rows, entries off the diagonal doubled; None for the linear kernel and others of degree 1.
+    constant_errors, linear_errors, quadratic_errors : ndarray of shape (n_decisions,)
+        By how much summing over support vectors in float64 may have changed the constant, the linear term (Euclidean
+        norm) and the quadratic term (Frobenius norm of the symmetric matrix), and the reader the coefficients.
+    """
+
+    constants: FloatArray
+    linear: FloatArray
+    triangle: FloatArray | None
+    constant_errors: FloatArray
+    linear_errors: FloatArray
+    quadratic_errors: FloatArray
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether float64 holds all of it."""
+        parts = (self.constants, self.linear, self.constant_errors, self.linear_errors, self.quadratic_errors)
+        return all(np.isfinite(part).all() for part in (*parts, *([] if self.triangle is None else [self.triangle])))
+
+
+def is_cheaper(model: KernelModel) -> bool:
+    """Whether a row costs less by the form of a polynomial kernel than by its support vectors."""
+    if model.degree > MAX_FORM_DEGREE:
+        return False
+    numbers = sum(n_monomials(model.n_features, k) for k in range(1, model.degree + 1))
+    return model.n_decisions * numbers <= model.n_sv * (model.n_features + len(model.dual_coef))
+
+
+def sum_up(model: KernelModel) -> PolynomialForm:
+    """The form of a model with a polynomial kernel of degree 1 or 2.
+
+    A sum of n_sv products, of up to three factors each, goes through n_sv + 20 roundings at most in any order.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The degree is higher, or there are more features than a form has room for.
+    """
+    if model.degree > MAX_FORM_DEGREE:
+        raise UnsupportedModelError(
+            f"the kernel of this {model.source} is polynomial of degree {model.degree}, which has no form to stand for "
+            f"its support vectors: mode 'approximate' is for degrees 1 and 2"
+        )
+    check_size(model.n_features, model.degree)
+    d, n_decisions, coef0 = model.n_features, model.n_decisions, np.float64(model.coef0)
+    is_quadratic = model.degree == 2
+    rows, columns = np.triu_indices(d) if is_quadratic else (np.empty(0, int), np.empty(0, int))
+    constants, linear = model.intercept.copy(), np.zeros((n_decisions, d))
+    triangle = np.empty((n_decisions, len(rows))) if is_quadratic else None
+    moduli = np.zeros((3, n_decisions))  # sums of |a_i|, |a_i| ||gamma x_i||, |a_i| ||gamma x_i||^2
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # whoever asks looks whether it is finite
+        scale = 2.0 * coef0 if is_quadratic else np.float64(1.0)  # of the linear term
+        power = coef0**model.degree
+        for k in range(n_decisions):
+            coefficients, quadratic = model.coefficients(k), np.zeros((d, d) if is_quadratic else (0, 0))
+            for first in range(0, model.n_sv, _BLOCK_ROWS):
+                last = min(first + _BLOCK_ROWS, model.n_sv)
+                # gamma goes with the vectors: its square may be beyond float64 where products of these are not.
+                block, a = model.gamma * model.dense_support_vectors(first, last), coefficients[first:last]
+                norms = norms_above(block)
+                linear[k] += a @ block
+                if is_quadratic:
+                    quadratic += block.T @ (a[:, np.newaxis] * block)
+                moduli[:, k] += [np.abs(a).sum(), np.abs(a) @ norms, (np.abs(a) * norms) @ norms]
+            constants[k] += power * coefficients.sum()
+            if triangle is not None:
+                symmetric = (quadratic + quadratic.T) / 2
+                triangle[k] = symmetric[rows, columns] * np.where(rows == columns, 1.0, 2.0)
+        linear *= scale
+        path = 1.01 * ((model.n_sv + 20) * UNIT_ROUNDOFF + model.coef_error)
+        return PolynomialForm(
+            constants=constants,
+            linear=linear,
+            triangle=triangle,
+            constant_errors=path * (abs(power) * moduli[0] + np.abs(model.intercept)) + 2.0**-1000,
+            linear_errors=path * abs(scale) * moduli[1] + 2.0**-1000,
+            quadratic_errors=path * moduli[2] + 2.0**-1000 if is_quadratic else np.zeros(n_decisions),
+        )

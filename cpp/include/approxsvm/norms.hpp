@@ -1,0 +1,77 @@
+// Sums of squares and products, and what rounding does to them.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
+
+// Additions of an inner product are cut into chunks of so many features, for the sake of the rounding error: shorter
+// ones where few chunks make up an inner product.
+constexpr std::size_t chunk_features(std::size_t n_features) {
+    return n_features <= 512 ? 16 : 32;
+}
+
+// The longest path of roundings that a term of an inner product of n_features terms goes through, with or without fused
+// multiply-add, in blocks, rows and sparse rows. The argument of exp is then wrong by at most
+// u (inner_product_path + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
+// was computed by a path that is no longer.
+constexpr std::size_t inner_product_path(std::size_t n_features) {
+    const std::size_t chunk = chunk_features(n_features);
+    return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
+}
+
+// sum_k x[k stride]^2 of n_terms terms, in float64, by a path shorter than inner_product_path(n_terms).
+template <class Real>
+inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
+    const std::size_t chunk = chunk_features(n_terms);
+    const auto square = [=](std::size_t k) {
+        const double value = static_cast<double>(x[k * stride]);
+        return value * value;
+    };
+    double total = 0.0;
+    for (std::size_t k = 0; k < n_terms;) {
+        const std::size_t end = n_terms - k < chunk ? n_terms : k + chunk;
+        double part[4] = {0.0, 0.0, 0.0, 0.0};
+        for (; k + 4 <= end; k += 4) {
+            for (std::size_t i = 0; i < 4; ++i) part[i] += square(k + i);
+        }
+        for (; k < end; ++k) part[0] += square(k);
+        total += (part[0] + part[1]) + (part[2] + part[3]);
+    }
+    return total;
+}
+
+// Not below the Euclidean norm of n numbers whose squares add up to `sq_norm` by a path of no more than n + 4
+// additions; the numbers themselves, `stride` apart, are looked at where squares are beyond float64 or lose digits.
+// Infinite for NaN.
+inline double norm_above(double sq_norm, const double* x, std::size_t n, std::size_t stride = 1) {
+    const double widen = 1.0 + 2.0 * (static_cast<double>(n) + 8.0) * unit64;
+    if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) return std::sqrt(sq_norm) * widen;
+    double largest = 0.0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double modulus = std::fabs(x[j * stride]);
+        if (!(modulus <= largest)) largest = modulus;
+    }
+    if (!(largest > 0.0 && largest <= largest_double)) return largest == 0.0 ? 0.0 : HUGE_VAL;
+    int exponent;
+    std::frexp(largest, &exponent);
+    double scaled = 0.0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double part = std::ldexp(x[j * stride], -exponent);
+        scaled += part * part;
+    }
+    // A last denormal unit: the result may be one itself. What underflows among the squares is below widen's slack.
+    return std::ldexp(std::sqrt(scaled) * widen, exponent) + 0x1p-1074;
+}
+inline double norm_above(const double* x, std::size_t n, std::size_t stride = 1) {
+    return norm_above(sq_norm(x, n, stride), x, n, stride);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

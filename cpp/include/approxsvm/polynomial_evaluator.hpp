@@ -1,0 +1,282 @@
+// Rows through a polynomial kernel: the form or the engine in float64, and where that leaves a label open, the
+// definition, term after term in LIBSVM's order: such labels are a matter of rounding, and then of the source's own.
+//
+// Values are exact whatever is asked for, but for rounding; what that may have changed grows with the row, and a row
+// whose value is beyond float64, or not certain to the tolerance that was asked for, is refused. The latter comes out
+// all the same, with its bound, and so do all others.
+#pragma once
+
+#include "cascade.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// LIBSVM's powi: a product of squares.
+inline double libsvm_power(double base, int times) {
+    double square = base, power = 1.0;
+    for (; times > 0; times /= 2, square *= square) {
+        if (times % 2 == 1) power *= square;
+    }
+    return power;
+}
+
+template <class Source>
+class PolynomialEvaluator {
+  public:
+    PolynomialEvaluator(const PreparedModel& prepared, const Source& source, const Evaluation& out,
+                        std::uint64_t* counts, const Request& request, const Batch& batch,
+                        const EvaluationMemory& memory)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          kernel_(prepared.polynomial),
+          source_(source),
+          out_(out),
+          counts_(counts),
+          request_(request),
+          n_decisions_(view_.n_decisions),
+          labels_only_(!wants_values(out) && view_.task != Task::regression),
+          tolerance_(view_.tolerance_asked && !labels_only_ ? view_.tolerance : infinity),
+          block_values_(memory.pair_values),
+          value_(block_values_ + block_rows * n_decisions_),
+          bound_(memory.pair_bounds),
+          tally_(memory.tally),
+          block_(reinterpret_cast<double*>(memory.first_block)),
+          room_(reinterpret_cast<double*>(memory.later_block)),
+          engine_(prepared, source, batch, {kernel_}, memory.later_block, memory.nonzeros64, memory.sums64) {}
+
+    Status evaluate() {
+        const bool by_rows = view_.degree == 1 && n_decisions_ <= few_decisions;
+        for (std::size_t i = 0; i < source_.n_rows() && status_ == Status::ok; ++i) {
+            if (!view_.form) {
+                status_ = source_.check(i);
+                if (status_ == Status::ok) engine_.send(i, offer());
+                continue;
+            }
+            status_ = source_.check_order(i);
+            if (status_ != Status::ok || (source_.is_sparse() && take_sparse(i))) continue;
+            if (by_rows) {
+                take_row(i);
+            } else {
+                queue(i);
+            }
+        }
+        if (status_ == Status::ok) settle_queue();
+        if (status_ == Status::ok) engine_.finish(offer());
+        return status_ == Status::ok ? imprecise_ : status_;
+    }
+
+  private:
+    // As many linear forms stay in the first-level cache while rows pass; more are taken for a block of rows at a time.
+    static constexpr std::size_t few_decisions = 3;
+    static constexpr std::size_t width = lanes64, queue_capacity = max_registers * width;
+
+    double row_error(std::size_t i) const { return row_error_of(request_, i); }
+
+    // --- the form
+
+    void queue(std::size_t i) {
+        queue_[n_queued_++] = i;
+        if (n_queued_ == queue_capacity) settle_queue();
+    }
+    void settle_queue() {
+        const std::size_t n = n_queued_;
+        n_queued_ = 0;
+        if (n > 2 * width) return take_block<3>(n);
+        if (n > width) return take_block<2>(n);
+        if (n > 0) take_block<1>(n);
+    }
+
+    template <int Registers>
+    void take_block(std::size_t n) {
+        constexpr std::size_t stride = Registers * width;
+        const std::size_t d = view_.n_features;
+        for (std::size_t r = 0; r < n; ++r) source_.load(queue_[r], prepared_.zeros, 1.0, block_ + r, stride);
+        for (std::size_t j = 0; j < d; ++j) {
+            for (std::size_t r = n; r < stride; ++r) block_[j * stride + r] = 0.0;
+        }
+        double values[stride], sq_norms[stride];
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            const PolynomialForm form = form_of(view_, k);
+            if (form.triangle) {
+                quadratic_block<Registers>(form.triangle, form.linear, d, block_, values, sq_norms);
+            } else {
+                linear_block<Registers>(form.linear, d, block_, values, sq_norms);
+            }
+            for (std::size_t r = 0; r < n; ++r) {
+                block_values_[k * block_rows + r] = form.numbers[form_part::constant] + values[r];
+            }
+        }
+        for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) {
+            for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] = block_values_[k * block_rows + r];
+            judge_form(queue_[r], sq_norms[r], block_ + r, d, stride);
+        }
+    }
+
+    void take_row(std::size_t i) {
+        const std::size_t d = view_.n_features;
+        source_.load(i, prepared_.zeros, 1.0, block_, 1);
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            const PolynomialForm form = form_of(view_, k);
+            value_[k] = form.numbers[form_part::constant] + inner_product(form.linear, block_, d);
+        }
+        judge_form(i, inner_product(block_, block_, d), block_, d, 1);
+    }
+
+    // False for a row that is cheaper as a dense one.
+    bool take_sparse(std::size_t i) {
+        const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
+        std::int32_t* columns = reinterpret_cast<std::int32_t*>(block_ + limit);
+        double unseen;
+        const std::size_t n = source_.load_nonzeros(i, 1.0, limit, block_, columns, unseen);
+        if (n > limit) return false;
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            const PolynomialForm form = form_of(view_, k);
+            value_[k] = form.numbers[form_part::constant] + form_sparse(form, d, block_, columns, n);
+        }
+        judge_form(i, sq_norm(block_, n), block_, n, 1);
+        return true;
+    }
+
+    // The values of row i are known, and the numbers of its features, n of them.
+    void judge_form(std::size_t i, double sq_norm, const double* numbers, std::size_t n, std::size_t stride) {
+        if (!is_finite(sq_norm)) {  // an overflow is legitimate, NaN and infinity are not
+            status_ = source_.check(i);
+            if (status_ != Status::ok) return;
+        }
+        const double moved = row_error(i), norm = norm_above(sq_norm, numbers, n, stride) + moved;
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            const double bound = form_bound(form_of(view_, k), kernel_.form_norms[k], view_.n_features, norm, moved);
+            bound_[k] = 1.0001 * (bound + view_.decisions[k].value_error);
+        }
+        judge(i, by_expansion);
+    }
+
+    // --- the engine
+
+    auto offer() {
+        return [this](std::size_t i, const RowSums<double>& row) {
+            if (status_ != Status::ok) return;
+            if (has_classes(view_)) {
+                for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
+                    value_[pair] =
+                        pair_sum(row.sums, view_.n_labels, row.stride, a, b) + view_.decisions[pair].intercept;
+                });
+            } else {
+                value_[0] = row.sums[0] + view_.decisions[0].intercept;
+            }
+            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
+            judge(i, by_float64);
+        };
+    }
+
+    // Bounds of sums over all support vectors.
+    void find_bounds(std::size_t i, double sq_norm, const ProductPath& path) {
+        double norm = 0.0;
+        if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
+            norm = norm_above(sq_norm, nullptr, view_.n_features);
+        } else {
+            source_.load(i, prepared_.zeros, 1.0, room_, 1);
+            norm = norm_above(sq_norm, room_, view_.n_features);
+        }
+        const double moved = row_error(i);
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            bound_[k] = polynomial_bound(view_, kernel_.moments, k, path, norm + moved, moved);
+        }
+    }
+
+    // --- the definition
+
+    // One operation after the other as LIBSVM has them, the linear kernel's gamma and coef0 changing nothing.
+    void define(std::size_t i) {
+        const std::size_t d = view_.n_features;
+        double *z = room_, *x = room_ + d;
+        source_.load(i, prepared_.zeros, 1.0, z, 1);
+        for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] = 0.0;
+        SupportVectorReader reader(view_);
+        for_support_vectors(view_, [&](std::size_t c, std::size_t s) {
+            reader.next(x);
+            double product = 0.0;
+            for (std::size_t j = 0; j < d; ++j) product += x[j] * z[j];
+            const double kernel = libsvm_power(view_.gamma * product + view_.coef0, view_.degree);
+            for_coefficients(view_, c, s, [&](std::size_t k, double a) { value_[k] += a * kernel; });
+        });
+        for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] += view_.decisions[k].intercept;
+        find_bounds(i, sq_norm(z, d), {static_cast<double>(d), std::fabs(view_.gamma)});
+    }
+
+    // --- answers
+
+    void judge(std::size_t i, Stage stage) {
+        if (all_finite() && is_decided()) return settle(i, stage);
+        if (has_engines(view_) && view_.task != Task::regression) {
+            define(i);
+            stage = by_definition;
+        }
+        if (all_finite()) return settle(i, stage);
+        status_ = Status::beyond_float64;
+        if (request_.fault) *request_.fault = {i, infinity, largest_double};
+    }
+
+    bool all_finite() const {
+        bool finite = true;
+        for (std::size_t k = 0; k < n_decisions_; ++k) finite &= is_finite(value_[k]);
+        return finite;
+    }
+
+    bool is_decided() {
+        if (view_.task == Task::regression || !has_engines(view_)) return true;
+        if (labels_only_ && has_classes(view_)) {
+            const std::size_t n = view_.n_labels;
+            std::size_t winner;
+            tally_votes(n, {value_, bound_, nullptr}, tally_, tally_ + n);
+            return certain_winner(n, tally_, tally_ + n, winner);
+        }
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            if (!(std::fabs(value_[k]) > bound_[k])) return false;
+        }
+        return true;
+    }
+
+    void settle(std::size_t i, Stage stage) {
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // NaN, too
+            if (bound_[k] > tolerance_ && imprecise_ == Status::ok) {
+                imprecise_ = Status::beyond_tolerance;
+                if (request_.fault) *request_.fault = {i, bound_[k], tolerance_};
+            }
+        }
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            if (out_.values) out_.values[i * n_decisions_ + k] = value_[k];
+            if (out_.bounds) out_.bounds[i * n_decisions_ + k] = bound_[k];
+        }
+        if (out_.stages) out_.stages[i] = stage;
+        if (out_.labels) {
+            const std::size_t label =
+                has_classes(view_) ? vote_winner(view_.n_labels, value_, tally_) : label_position(value_[0]);
+            out_.labels[i] = static_cast<std::uint32_t>(label);
+        }
+        ++counts_[stage];
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const PolynomialKernel& kernel_;
+    const Source& source_;
+    const Evaluation out_;
+    std::uint64_t* const counts_;
+    const Request request_;
+    const std::size_t n_decisions_;
+    const bool labels_only_;
+    const double tolerance_;
+    double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
+    std::uint32_t* const tally_;
+    double *const block_, *const room_;  // (n_features, queue_capacity) doubles each
+    Status status_ = Status::ok;         // nothing is evaluated any more when it is not
+    Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
+    std::size_t n_queued_ = 0;
+    std::size_t queue_[queue_capacity];
+    EngineStage<double, PolynomialSums, Source> engine_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
