@@ -40,6 +40,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.predictor import LABELS
 from approxsvm.report import EXPANSION_STAGES
 from approxsvm.threads import all_threads
 
@@ -479,9 +480,9 @@ class Planner:
         """Positions of the labels of several classes, by the exact engine; the rows are mapped already."""
         found = _native.Predictor(self._exact_artifact.data)
         if isinstance(rows, np.ndarray):
-            winners = found.dense(rows, all_threads(), labels=True)
+            winners = found.dense(rows, all_threads(), LABELS)
         else:
-            winners = found.csr(rows.indptr, rows.indices, rows.data, all_threads(), labels=True)
+            winners = found.csr(rows.indptr, rows.indices, rows.data, all_threads(), LABELS)
         return np.asarray(winners, dtype=np.intp)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:

@@ -140,7 +140,7 @@ def test_a_row_that_misses_its_tolerance_is_refused_by_its_number():
     fast = approxsvm.compile(source, X, tolerance=1e-7)
     lost = source[0].inverse_transform(np.array([[1e13, 1e13, 0.0, 0.0]]))
     rows = np.vstack([X[:5], lost, X[5:9]])
-    with pytest.raises(InputError, match=r"row 5: float64 scales it to within .* not to the tolerance of 1e-07"):
+    with pytest.raises(InputError, match=r"row 5: its value is certain to .* not to the tolerance of 1e-07"):
         fast.predict(rows)
     far = np.full((1, X.shape[1]), 1e18) * [1.0, 1.0, 1.0, -1.0]
     assert fast.error_bound(far)[0] <= 1e-7  # all kernels vanish there, however far it is exactly
