@@ -177,6 +177,10 @@ def test_shares_that_are_tiny_beside_another_are_bounded(engine):
     found = reference.probabilities(head, values)
     np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-4)
     assert holds(lowest[0], found[0], highest[0])
+    _, certified = (CORE if engine == "core" else reference).certified_class(
+        Heads(head, "probability"), values, np.full((1, 3), INF)
+    )
+    assert not certified.any()
 
 
 def real_scores(values, n_classes):
