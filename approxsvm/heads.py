@@ -314,13 +314,13 @@ class IsotonicCalibrator:
         if self.knots.ndim != 1 or self.knots.shape != self.heights.shape or len(self.knots) == 0:
             raise ModelFormatError(f"{self.knots.shape} knots do not match {self.heights.shape} heights")
         _check_finite(knots=self.knots, heights=self.heights)
-        gaps, steps = np.diff(self.knots), np.diff(self.heights)
+        with np.errstate(over="ignore", under="ignore"):
+            gaps, steps = np.diff(self.knots), np.diff(self.heights)
+            slopes = steps[steps > 0] / gaps[steps > 0] if (gaps > 0).all() else gaps
         if not (gaps > 0).all() or not (steps >= 0).all():
             raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
         if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
             raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
-        with np.errstate(over="ignore", under="ignore"):
-            slopes = steps[steps > 0] / gaps[steps > 0]
         # So that interpolation rounds relatively to its result.
         if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
             raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")

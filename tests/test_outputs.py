@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from itertools import combinations
 
 import numpy as np
 import pytest
+from mpmath import exp, mpf, workprec
 from test_heads import Core, some_heads
 
 from approxsvm import _native
@@ -166,18 +168,93 @@ def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
 
 @pytest.mark.parametrize("engine", ["core", "reference"])
 def test_shares_that_are_tiny_beside_another_are_bounded(engine):
-    # Scores of about -1/3, 1 and 7/3: two calibrated shares of about 1e-20, one anywhere between that and 1.
-    head = OneVsRestCalibration(
-        (SigmoidCalibrator(0.0, 46.0), SigmoidCalibrator(-1000.0, 1000.0), SigmoidCalibrator(0.0, 46.0))
+    # The scores of class 1 go from -1/3 to 7/3, its calibrated share from 1e-20 to 1; the other shares are 1e-20.
+    small = SigmoidCalibrator(0.0, 46.0)
+    head = OneVsRestCalibration((small, SigmoidCalibrator(-34.5, 34.5), small))
+    probability_interval = (CORE if engine == "core" else reference).probability_interval
+    values = np.array([[1e6, 0.0, -1e6]])  # class 1 loses both of its pairs
+    lowest, highest = probability_interval(head, values, np.full((1, 3), INF))
+    found = reference.probabilities(head, values)
+    np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-4)
+    assert holds(lowest[0], found[0], highest[0])
+    _, certified = (CORE if engine == "core" else reference).certified_class(
+        Heads(head, "probability"), values, np.full((1, 3), INF)
     )
-    values, bounds = np.array([[-0.01, -2.0, -0.01]]), np.full((1, 3), 0.1)
-    lowest, _ = (CORE if engine == "core" else reference).probability_interval(head, values, bounds)
-    for first, second in np.linspace(-0.11, 0.09, 41).repeat(41).reshape(-1, 1) * [[1, 1]]:
-        exact = np.array([[first, -2.0, second]])
-        assert (reference.probabilities(head, exact) >= lowest).all()
-    wide = np.full((1, 3), INF)
-    lowest, _ = (CORE if engine == "core" else reference).probability_interval(head, values, wide)
-    assert (lowest < 1e-9).all()
+    assert not certified.any()
+
+
+def real_scores(values, n_classes):
+    """One-vs-rest scores over the real numbers."""
+    votes, sums = [mpf(0)] * n_classes, [mpf(0)] * n_classes
+    for value, (i, j) in zip(values, combinations(range(n_classes), 2), strict=True):
+        votes[j if value < 0 else i] += 1
+        sums[i] += mpf(float(value))
+        sums[j] -= mpf(float(value))
+    return [v + s / (3 * (abs(s) + 1)) for v, s in zip(votes, sums, strict=True)]
+
+
+def real_shares(head, values, n_classes):
+    """Probabilities over the real numbers, by sigmoids or a temperature."""
+    scores = real_scores(values, n_classes)
+    if isinstance(head, TemperatureCalibration):
+        shares = [exp(mpf(head.inverse_temperature) * (score - max(scores))) for score in scores]
+    else:
+        shares = [
+            1 / (1 + exp(mpf(c.slope) * score + mpf(c.intercept)))
+            for c, score in zip(head.calibrators, scores, strict=True)
+        ]
+    return [share / sum(shares) for share in shares]
+
+
+def holds(lowest, real, highest):
+    return all(low <= number <= high for low, number, high in zip(lowest, real, highest, strict=True))
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_intervals_hold_over_the_real_numbers(n_classes):
+    rng = np.random.default_rng(n_classes)
+    with workprec(400):
+        for _ in range(60):
+            size = 10.0 ** rng.integers(0, 12)
+            values = rng.normal(size=(1, n_pairs(n_classes))) + size * rng.integers(-1, 2, size=(1, n_pairs(n_classes)))
+            bounds = np.zeros_like(values)
+            lowest, highest = CORE.one_vs_rest_interval(values, bounds)
+            assert holds(lowest[0], real_scores(values[0], n_classes), highest[0])
+            steep = 10.0 ** rng.integers(0, 12, size=n_classes)
+            scores = CORE.one_vs_rest_scores(values)[0]  # the exponents cancel there
+            sigmoids = [SigmoidCalibrator(-a, a * score) for a, score in zip(steep, scores, strict=True)]
+            for head in (OneVsRestCalibration(tuple(sigmoids)), TemperatureCalibration(float(steep[0]))):
+                lowest, highest = CORE.probability_interval(head, values, bounds)
+                assert holds(lowest[0], real_shares(head, values[0], n_classes), highest[0]), head
+
+
+@pytest.mark.attack
+def test_sigmoids_of_two_classes_hold_over_the_real_numbers():
+    rng = np.random.default_rng(0)
+    with workprec(400):
+        for _ in range(200):
+            a, f = -(10.0 ** rng.integers(0, 15)), rng.normal()
+            heads = [
+                PairwiseSigmoid(np.array([a]), np.array([-a * f])),
+                OneVsRestCalibration((SigmoidCalibrator(a, -a * f),), positive=0),
+            ]
+            for head in heads:
+                lowest, highest = CORE.probability_interval(head, np.array([[f]]), np.zeros((1, 1)))
+                first = 1 / (1 + exp(mpf(a) * mpf(f) - mpf(a * f)))
+                assert holds(lowest[0], [first, 1 - first], highest[0]), head
+
+
+def test_shares_whose_sum_may_vanish_may_be_anything():
+    ramp = IsotonicCalibrator(np.array([-10.0, 10.0]), np.array([0.0, 1.0]))
+    head = OneVsRestCalibration((ramp, ramp, ramp), decision_shape="ovo")
+    values, bounds = np.array([[0.0, -20.0, -20.0]]), np.array([[15.0, 0.0, 0.0]])
+    lowest, highest = CORE.probability_interval(head, values, bounds)
+    np.testing.assert_array_equal([lowest, highest], [np.zeros((1, 3)), np.ones((1, 3))])
+    np.testing.assert_array_equal(CORE.probabilities(head, values - bounds), np.full((1, 3), 1 / 3))
+    values[0, 0], bounds[0, 0] = 5.0, 1.0
+    lowest, highest = CORE.probability_interval(head, values, bounds)
+    np.testing.assert_allclose([lowest[0], highest[0]], [[1, 0, 0], [1, 0, 0]], atol=1e-14)
 
 
 def test_what_a_model_does_not_have_is_refused():

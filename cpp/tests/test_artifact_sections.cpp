@@ -119,6 +119,30 @@ TEST(must_modes) {
     }
 }
 
+TEST(must_outputs) {
+    const Bytes by_scores = bytes_of(std::vector<std::uint32_t>{0, 1, 0, 0, 0, 0});
+    for (const std::uint32_t mode : all_modes) {
+        const artifact_writer::Model model = small_model(mode);
+        CHECK_EQ(with_section(model, artifact_writer::outputs, by_scores), Status::ok);
+        for (const std::size_t n : {std::size_t{0}, std::size_t{23}, std::size_t{32}}) {
+            Bytes wrong = by_scores;
+            wrong.resize(n);
+            CHECK_EQ(with_section(model, artifact_writer::outputs, wrong), Status::bad_section);
+        }
+        Sections sections = artifact_writer::sections_of(model);
+        const auto place = std::find_if(sections.begin(), sections.end(), [](const artifact_writer::Section& section) {
+            return section.identifier > artifact_writer::outputs;
+        });
+        sections.insert(place, {artifact_writer::outputs, by_scores});
+        const Bytes bytes = artifact_writer::laid_out(model, sections);
+        const ExactCopy copy(bytes);
+        ModelView view;
+        CHECK_EQ(open_artifact(copy.data(), bytes.size(), view), Status::ok);
+        CHECK(view.outputs.label_rule == LabelRule::scores);
+        CHECK_EQ(check_extras(view, Extras::refused), Status::needs_label_rule);
+    }
+}
+
 TEST(must_center) {
     expect_one_size(artifact_writer::center);
     for (const std::uint32_t mode : all_modes) {

@@ -2,14 +2,17 @@
 #include <approxsvm/outputs.hpp>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "check.hpp"
 
-// Votes, certain winners and probabilities: certain winners against every outcome of the unknown pairs, probabilities
-// against numbers that LIBSVM itself returned and against their definition.
+// The section outputs: every MUST of it. Votes, certain winners and probabilities: certain winners against every
+// outcome of the unknown pairs, probabilities against numbers that LIBSVM itself returned and against their definition.
+// Scores, calibrations and intervals are in tests/test_outputs.py, against NumPy, scikit-learn and real numbers.
 
 using namespace approxsvm;
 
@@ -156,7 +159,164 @@ std::vector<double> random_numbers(Generator& generator, std::size_t n, double s
     return numbers;
 }
 
+// --- the section ---
+
+using Bytes = std::vector<unsigned char>;
+
+template <class T>
+void append(Bytes& bytes, T value) {
+    const unsigned char* raw = reinterpret_cast<const unsigned char*>(&value);
+    bytes.insert(bytes.end(), raw, raw + sizeof value);
+}
+
+/// A section with what it is for.
+struct Outputs {
+    Task task;
+    std::uint32_t n_labels;
+    Bytes bytes;
+
+    Outputs(Task of_task, std::uint32_t labels, std::vector<std::uint32_t> header, std::vector<double> numbers = {})
+        : task(of_task), n_labels(labels) {
+        for (const std::uint32_t field : header) append(bytes, field);
+        for (const double number : numbers) append(bytes, number);
+    }
+    template <class T>
+    Outputs with(std::size_t offset, T value) const {
+        Outputs changed = *this;
+        std::memcpy(changed.bytes.data() + offset, &value, sizeof value);
+        return changed;
+    }
+    Outputs number(std::size_t position, double value) const {
+        return with(outputs_header_bytes + 8 * position, value);
+    }
+    Outputs of(Task other, std::uint32_t labels) const {
+        Outputs changed = *this;
+        changed.task = other;
+        changed.n_labels = labels;
+        return changed;
+    }
+    Outputs cut(std::size_t n) const {
+        Outputs changed = *this;
+        changed.bytes.resize(n);
+        return changed;
+    }
+};
+
+/// Read from memory of exactly that size, at a multiple of 8.
+Status status_of(const Outputs& outputs) {
+    const std::size_t n = outputs.bytes.size();
+    const std::unique_ptr<unsigned char[]> memory(new unsigned char[n]);
+    if (n > 0) std::memcpy(memory.get(), outputs.bytes.data(), n);
+    OutputsView view;
+    return read_outputs(memory.get(), n, outputs.task, outputs.n_labels, view);
+}
+bool is_read(const Outputs& outputs) {
+    const Status status = status_of(outputs);
+    CHECK(status == Status::ok || status == Status::bad_section);
+    return status == Status::ok;
+}
+
+double knots(std::uint64_t n) {  // a count among float64 numbers
+    double number;
+    std::memcpy(&number, &n, sizeof number);
+    return number;
+}
+
+// decision_shape, label_rule, kind, positive, calibration_shape, n_calibrators
+const Outputs plain(Task::classification, 3, {1, 1, 0, 0, 0, 0});
+const Outputs pairwise(Task::classification, 3, {0, 2, 1, 0, 0, 0}, {-1, -2, -3, 0.5, 0.25, 0});
+const Outputs noise(Task::regression, 0, {0, 0, 2, 0, 0, 0}, {0.5});
+const Outputs density(Task::one_class, 0, {0, 0, 3, 0, 0, 0}, {-4, -3, -3, -1, 0, 1, 2, 3, 4, 5});
+const Outputs two_calibrated(Task::classification, 2, {0, 2, 4, 1, 0, 1}, {knots(0), -2, 0.5});
+const Outputs calibrated_three(Task::classification, 3, {1, 2, 4, 1, 1, 3},
+                               {knots(0), -2, 0.5, knots(3), -1, 0, 1, 0, 0.5, 1, knots(1), 0, 0.25});
+const Outputs temperature(Task::classification, 3, {1, 2, 5, 1, 0, 0}, {1.5});
+const Outputs all_outputs[] = {plain, pairwise, noise, density, two_calibrated, calibrated_three, temperature};
+
 }  // namespace
+
+TEST(must_outputs_are_read) {
+    OutputsView view{};
+    view.label_rule = LabelRule::scores;
+    CHECK_EQ(read_outputs(nullptr, 0, Task::regression, 0, view), Status::ok);
+    CHECK(view.label_rule == LabelRule::votes && view.probability == ProbabilityKind::none);
+    for (const Outputs& outputs : all_outputs) {
+        CHECK(is_read(outputs));
+        for (std::size_t n = 0; n < outputs.bytes.size(); ++n) CHECK(!is_read(outputs.cut(n)));
+        for (const std::size_t more : {1, 8, 24, 64}) CHECK(!is_read(outputs.cut(outputs.bytes.size() + more)));
+    }
+}
+
+TEST(must_outputs_header) {
+    for (const Outputs& outputs : all_outputs) {
+        const std::uint32_t most[] = {1, 2, 5, 1, 1};
+        for (std::size_t field = 0; field < 5; ++field) {
+            for (const std::uint32_t wrong : {most[field] + 1, 1u << 31, ~0u})
+                CHECK(!is_read(outputs.with(4 * field, wrong)));
+        }
+        for (std::uint32_t kind = 0; kind <= 5; ++kind) {
+            CHECK_EQ(is_read(outputs.with(8, kind)), kind == outputs.bytes[8]);
+        }
+        for (std::uint32_t n = 0; n < 5; ++n) CHECK_EQ(is_read(outputs.with(20, n)), n == outputs.bytes[20]);
+        CHECK(is_read(outputs.with(0, 0u)) && is_read(outputs.with(0, 1u)));
+        const bool classifies = outputs.task == Task::classification;
+        CHECK(is_read(outputs.with(4, 0u)));
+        CHECK_EQ(is_read(outputs.with(4, 1u)), classifies);
+        CHECK_EQ(is_read(outputs.with(4, 2u)), classifies && outputs.bytes[8] != 0);
+        CHECK_EQ(is_read(outputs.with(12, 1u)), classifies && outputs.bytes[8] != 0);
+        CHECK(is_read(outputs.with(12, 0u)));
+        CHECK_EQ(is_read(outputs.with(16, 1u)), outputs.bytes[8] == 4);
+        CHECK(is_read(outputs.with(16, 0u)));
+    }
+}
+
+TEST(must_outputs_suit_the_task) {
+    const Task tasks[] = {Task::classification, Task::regression, Task::one_class};
+    for (const Outputs& outputs : all_outputs) {
+        for (const Task task : tasks) {
+            if (task != outputs.task) CHECK(!is_read(outputs.of(task, task == Task::classification ? 3 : 0)));
+        }
+    }
+    for (const std::uint32_t n : {0u, 1u, 2u, 4u, 1024u, ~0u}) {
+        CHECK(!is_read(pairwise.of(Task::classification, n)));
+        CHECK(!is_read(calibrated_three.of(Task::classification, n)));
+    }
+    for (const std::uint32_t n : {0u, 1u, 3u, ~0u}) CHECK(!is_read(two_calibrated.of(Task::classification, n)));
+    CHECK(is_read(temperature.of(Task::classification, 2)));
+    const Outputs two(Task::classification, 2, {0, 2, 1, 1, 0, 0}, {-1, 0.5});
+    CHECK(is_read(two) && is_read(two.with(12, 0u)));
+}
+
+TEST(must_outputs_numbers) {
+    for (const Outputs& outputs : all_outputs) {
+        for (std::size_t k = 0; outputs_header_bytes + 8 * k < outputs.bytes.size(); ++k) {
+            for (const double wrong : {infinite, -infinite, not_a_number}) CHECK(!is_read(outputs.number(k, wrong)));
+        }
+    }
+    for (const double sigma : {0.0, 1e-300, 1e300}) CHECK(is_read(noise.number(0, sigma)));
+    for (const double sigma : {-1.0, -0x1p-1074}) CHECK(!is_read(noise.number(0, sigma)));
+    for (const double inverse : {0.0, -0.0, -1.0}) CHECK(!is_read(temperature.number(0, inverse)));
+    CHECK(!is_read(density.number(9, 3.5)));
+    CHECK(!is_read(density.number(0, -2.0)));
+    CHECK(is_read(density.number(9, 4.0)));
+    for (const std::uint64_t n : {2ull, 1ull << 60, 1ull << 61, 1ull << 63, ~0ull}) {
+        CHECK(!is_read(calibrated_three.number(0, knots(n))));
+        CHECK(!is_read(two_calibrated.number(0, knots(n))));
+    }
+    for (const std::uint64_t n : {0ull, 2ull, 4ull, 5ull, ~0ull}) CHECK(!is_read(calibrated_three.number(3, knots(n))));
+    const std::size_t first_knot = 4, first_height = 7;
+    CHECK(!is_read(calibrated_three.number(first_knot, 0.0)));
+    CHECK(!is_read(calibrated_three.number(first_knot, 0.5)));
+    CHECK(is_read(calibrated_three.number(first_height, 0.5)));
+    for (const double wrong : {0.75, -0x1p-1074}) CHECK(!is_read(calibrated_three.number(first_height, wrong)));
+    CHECK(is_read(calibrated_three.number(first_height + 2, 1.00001)));
+    CHECK(!is_read(calibrated_three.number(first_height + 2, 1.000011)));
+    CHECK(!is_read(calibrated_three.number(first_knot, -0x1p-1074)));                             // too steep
+    CHECK(!is_read(calibrated_three.number(first_height + 1, 0x1p-1074)));                        // too flat
+    CHECK(is_read(calibrated_three.number(first_height + 1, 0.0).number(first_knot, -1.5e308)));  // flat is well
+    CHECK(!is_read(
+        calibrated_three.number(first_knot + 2, 1.5e308).number(first_knot, -1.5e308).number(first_knot + 1, -1e308)));
+}
 
 TEST(votes_follow_libsvm) {
     CHECK_EQ(winner_of(1, {}), 0u);
@@ -204,6 +364,16 @@ TEST(certain_winners_equal_those_of_all_outcomes) {
         Row row = row_of_code(6, generator() % 14348907, generator);
         check_row(row);
     }
+}
+
+TEST(two_classes_are_coupled_where_it_is_asked_for) {
+    const double value = 1.0, a = -2.0, b = 0.0;
+    double plain_p[2], coupled[2], room[coupling_doubles(2)];
+    class_probabilities(2, &value, &a, &b, plain_p, room);
+    class_probabilities(2, &value, &a, &b, coupled, room, true);
+    CHECK_EQ(plain_p[0], sigmoid(-2.0));
+    CHECK(coupled[0] != plain_p[0] && std::fabs(coupled[0] - plain_p[0]) < 0.005);
+    CHECK(std::fabs(coupled[0] + coupled[1] - 1.0) < 1e-15);
 }
 
 TEST(no_classes_no_winner) {

@@ -234,16 +234,14 @@ inline Interval softmax_interval(const Interval& f, double beta) {
     return sigmoid_interval(f, -2.0 * beta, 0.0);
 }
 
-// Shares x_c / sum(x) of all x between lo and hi, which are at least 0; where the sum may be 0 they are anywhere. `lo`
-// and `hi` are widened: what they hold is rounded relatively, and absolutely where it underflows.
+// Shares x_c / sum(x) of all x between lo and hi, which are at least 0; where the sum may be 0, that is 0 to 1. `lo`
+// and `hi` are widened: what they hold is rounded relatively, and absolutely where it underflows. No `hi` is 0 then.
 inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest, double* highest) {
     constexpr double wider = 0x1p-50, tiny = 0x1p-1070;
-    bool may_vanish = true;
     for (std::size_t c = 0; c < n; ++c) {
         const double low = lo[c] * (1.0 - wider) - tiny;
         lo[c] = low > 0.0 ? low : 0.0;
         hi[c] = hi[c] * (1.0 + wider) + tiny;
-        may_vanish &= lo[c] == 0.0;
     }
     for (std::size_t c = 0; c < n; ++c) {
         double others_lo = 0.0, others_hi = 0.0;  // not a difference of sums: what is left may be tiny
@@ -252,8 +250,8 @@ inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest
             others_lo += lo[k];
             others_hi += hi[k];
         }
-        lowest[c] = lo[c] == 0.0 ? 0.0 : lo[c] / (lo[c] + others_hi);
-        highest[c] = may_vanish ? 1.0 : hi[c] / (hi[c] + others_lo);
+        lowest[c] = lo[c] / (lo[c] + others_hi);
+        highest[c] = hi[c] / (hi[c] + others_lo);
     }
 }
 
