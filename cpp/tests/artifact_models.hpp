@@ -282,6 +282,50 @@ inline artifact_writer::Model true_model(std::uint32_t mode, std::size_t d = 3, 
     return model;
 }
 
+/// Numbers of the form of a polynomial kernel of degree 1 or 2, as the format has them.
+inline std::vector<double> form_of(const artifact_writer::Model& model) {
+    const std::size_t d = model.n_features();
+    const double gamma = model.gamma, coef0 = model.coef0;
+    double constant = model.intercept;
+    std::vector<double> linear(d), square(d * d);
+    for (std::size_t i = 0; i < model.dual_coef.size(); ++i) {
+        const double a = model.dual_coef[i];
+        const std::vector<double>& x = model.support_vectors[i];
+        constant += a * (model.degree == 2 ? coef0 * coef0 : coef0);
+        for (std::size_t j = 0; j < d; ++j) {
+            linear[j] += a * gamma * x[j] * (model.degree == 2 ? 2 * coef0 : 1);
+            for (std::size_t k = j; k < d; ++k) square[j * d + k] += a * gamma * gamma * x[j] * x[k] * (j == k ? 1 : 2);
+        }
+    }
+    const double error = 1e-13 * model.sum_moduli * static_cast<double>(d + 1);
+    std::vector<double> form = {constant, error, error, model.degree == 2 ? error : 0};
+    form.insert(form.end(), linear.begin(), linear.end());
+    for (std::size_t p = 0; p < d && model.degree == 2; p += 8) {  // as packed() has it
+        for (std::size_t column = p; column < d; ++column) {
+            for (std::size_t row = p; row < p + 8 && row <= column; ++row) form.push_back(square[row * d + column]);
+        }
+    }
+    return form;
+}
+
+/// A model with a polynomial kernel and the support vectors of a true_model.
+inline artifact_writer::Model polynomial_model(std::uint32_t mode, std::uint32_t degree = 2, std::size_t d = 3,
+                                               std::size_t n_sv = 5, std::uint64_t seed = 0) {
+    artifact_writer::Model model = true_model(artifact_writer::exact, d, n_sv, seed);
+    model.kernel = 1;
+    model.mode = mode;
+    model.degree = degree;
+    model.gamma = -0.75;
+    model.coef0 = 0.5;
+    model.input_scale = 1.0;
+    model.center.assign(d, 0.0f);
+    model.center_kind = 0;
+    model.expansions.clear();
+    if (mode != artifact_writer::exact) model.form = form_of(model);
+    artifact_writer::add_exact_check_rows(model, 2);
+    return model;
+}
+
 /// One small model of every mode.
 inline artifact_writer::Model small_model(std::uint32_t mode) {
     return mode == artifact_writer::approximate ? approximate_model() : true_model(mode);

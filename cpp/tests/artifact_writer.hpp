@@ -54,7 +54,8 @@ enum SectionNumber : std::uint32_t {
     exact_check_rows,
     outputs,
     input_map,
-    varying
+    varying,
+    polynomial
 };
 
 /// What belongs to one center.
@@ -97,13 +98,19 @@ struct Model {
     std::uint32_t storage = 0, value_kind = 0;  // of the packed support vectors
     std::vector<double> exact_check_rows;
 
+    // Of a polynomial kernel, whose center is the origin and not written: degree and gamma are its own.
+    std::uint32_t kernel = 0;
+    double coef0 = 0.0, coef_error = 0.0;
+    std::vector<double> form;  // numbers of the section behind coef_error
+
     std::size_t n_features() const { return center.size(); }
     std::vector<std::uint32_t> varying_columns() const {
         std::vector<std::uint32_t> columns = varying;
         for (std::uint32_t j = 0; varying.empty() && j < n_features(); ++j) columns.push_back(j);
         return columns;
     }
-    std::size_t n_centers() const { return mode == exact ? 0 : expansions.size(); }
+    bool is_expanded() const { return kernel == 0 && mode != exact; }
+    std::size_t n_centers() const { return is_expanded() ? expansions.size() : 0; }
     const std::vector<float>& center_of(std::size_t c) const {
         return expansions.size() > 1 ? expansions[c].center : center;
     }
@@ -304,8 +311,9 @@ inline Bytes bytes_of_router(const Router& router) {
 
 inline std::vector<Section> sections_of(const Model& model) {
     const std::size_t d = model.n_features(), v = model.varying_columns().size();
-    const bool expanded = model.mode != exact, has_vectors = model.mode != approximate;
-    std::vector<Section> sections = {{center, bytes_of(model.center)}};
+    const bool expanded = model.is_expanded(), has_vectors = model.mode != approximate;
+    std::vector<Section> sections;
+    if (model.kernel == 0) sections.push_back({center, bytes_of(model.center)});
     sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli,
                                                                 model.value_error})});
     const auto add = [&](std::uint32_t identifier, const auto& get_bytes) {
@@ -326,16 +334,22 @@ inline std::vector<Section> sections_of(const Model& model) {
     if (expanded) sections.push_back({check_rows, bytes_of(model.check_rows)});
     if (!model.feature_names.empty()) sections.push_back({feature_names, text_list(model.feature_names)});
     if (!model.plan.empty()) sections.push_back({plan, Bytes(model.plan.begin(), model.plan.end())});
-    if (!has_vectors) return sections;
-    sections.push_back({dual_coef, bytes_of(model.dual_coef)});
-    sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
-    sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
+    if (has_vectors) {
+        sections.push_back({dual_coef, bytes_of(model.dual_coef)});
+        sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
+    }
+    if (has_vectors || model.kernel == 1) sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
+    if (model.kernel == 1) {
+        std::vector<double> numbers = {model.coef0, model.coef_error};
+        numbers.insert(numbers.end(), model.form.begin(), model.form.end());
+        sections.push_back({polynomial, bytes_of(numbers)});
+    }
     if (!model.varying.empty()) sections.push_back({varying, bytes_of(model.varying)});
     return sections;
 }
 
 inline Bytes header_of(const Model& model, std::size_t n_sections) {
-    const bool expanded = model.mode != exact;
+    const bool expanded = model.is_expanded();
     Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
     append(bytes, std::uint32_t{6});
     append(bytes, static_cast<std::uint32_t>(n_sections));
@@ -343,7 +357,7 @@ inline Bytes header_of(const Model& model, std::size_t n_sections) {
     append(bytes, std::uint32_t{0});  // checksum
     append(bytes, model.task);
     append(bytes, model.mode);
-    append(bytes, expanded ? model.degree : 0u);
+    append(bytes, expanded || model.kernel == 1 ? model.degree : 0u);
     append(bytes, std::uint64_t{model.n_features()});
     append(bytes, std::uint64_t{3});  // n_support_vectors, which nobody reads
     append(bytes, model.first_index);
@@ -359,6 +373,7 @@ inline Bytes header_of(const Model& model, std::size_t n_sections) {
     append(bytes, model.label_kind);
     bytes.resize(176);                                 // label_dtype, reserved, source
     append(bytes, std::uint64_t{model.n_features()});  // n_raw_features
+    append(bytes, model.kernel);
     bytes.resize(192);
     return bytes;
 }
@@ -460,10 +475,16 @@ template <class Real>
 long double exact_value(const Model& model, const Real* row) {
     long double sum = model.intercept;
     for (std::size_t i = 0; i < model.dual_coef.size(); ++i) {
-        long double sq_distance = 0;
+        long double sq_distance = 0, product = 0;
         for (std::size_t j = 0; j < model.n_features(); ++j) {
-            const long double difference = static_cast<long double>(model.support_vectors[i][j]) - row[j];
-            sq_distance += difference * difference;
+            const long double x = model.support_vectors[i][j], z = row[j];
+            sq_distance += (x - z) * (x - z);
+            product += x * z;
+        }
+        if (model.kernel == 1) {
+            const long double base = model.gamma * product + model.coef0;
+            sum += model.dual_coef[i] * std::pow(base, static_cast<int>(model.degree));
+            continue;
         }
         sum += model.dual_coef[i] * std::exp(-model.gamma * sq_distance);
     }

@@ -30,6 +30,11 @@ class OddMemory {
 /// Support vectors are unpacked for the engine; a hostile file may stand for more of them than a test can hold.
 constexpr std::size_t most_prepared_bytes = std::size_t{1} << 28;
 
+/// Values of polynomial kernels may be beyond float64, or beyond the tolerance that was asked for.
+inline bool is_refusal(Status status) {
+    return status == Status::beyond_float64 || status == Status::beyond_tolerance;
+}
+
 /// What is wrong with the answers, or an empty text.
 inline std::string complaint_about_answers(const ModelView& model, Status status, const std::vector<double>& values,
                                            const std::vector<double>& bounds, const std::vector<std::uint8_t>& stages,
@@ -42,7 +47,7 @@ inline std::string complaint_about_answers(const ModelView& model, Status status
         if (bounds[i] < 0) return "a bound is negative";
         if (model.mode == Mode::approximate && stages[i] > by_higher_degree) return "an approximate artifact fell back";
         if (model.mode == Mode::approximate || stages[i] == by_definition) continue;
-        if (!(bounds[i] <= model.tolerance)) return "a bound is beyond the tolerance";
+        if (!(bounds[i] <= model.tolerance || is_polynomial(model))) return "a bound is beyond the tolerance";
         if (model.task != Task::regression && !(std::fabs(values[i]) > bounds[i])) return "a label is in doubt";
     }
     return std::equal(counted, counted + n_stages, counts) ? "" : "rows were not counted as they were answered";
@@ -60,10 +65,13 @@ std::string complaint_about_labels(const ModelView& model, const void* prepared,
     std::uint64_t counts[n_stages] = {};
     const Status status = function(prepared, rows, Request{rows.n_rows}, out, counts, workspace.data());
     if (model.task == Task::regression) return status == Status::no_labels ? "" : "a regression has labels";
+    if (is_refusal(status)) return "";
     if (status != Status::ok) return message(status);
-    out = {values, nullptr, nullptr, beside};
+    out = {values, nullptr, nullptr, beside, nullptr};
     const Status exact = function(prepared, rows, {rows.n_rows, Values::exact}, out, counts, workspace.data());
-    if (model.mode == Mode::approximate) return exact == Status::no_exact_values ? "" : "approximate values are exact";
+    if (model.mode == Mode::approximate && !is_polynomial(model))
+        return exact == Status::no_exact_values ? "" : "approximate values are exact";
+    if (is_refusal(exact)) return "";
     if (exact != Status::ok) return message(exact);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         if (alone[i] >= n_labels_of(model) || beside[i] >= n_labels_of(model)) return "a label is none of the model's";
@@ -83,8 +91,9 @@ std::string evaluated(const ModelView& model, const void* prepared, dispatch::Ev
     std::vector<double> values(rows.n_rows * model.n_decisions), bounds(values.size());
     std::vector<std::uint8_t> stages(rows.n_rows, 255);
     std::uint64_t counts[n_stages] = {};
-    const Status status = function(prepared, rows, {rows.n_rows, Values::settled}, {values, bounds, stages, nullptr},
-                                   counts, workspace.data());
+    const Status status = function(prepared, rows, {rows.n_rows, Values::settled},
+                                   {values, bounds, stages, nullptr, nullptr}, counts, workspace.data());
+    if (is_refusal(status)) return "";
     const std::string complaint = complaint_about_labels(model, prepared, function, rows, workspace);
     if (!complaint.empty()) return complaint;
     if (model.n_decisions > 1) return status == Status::ok ? "" : message(status);
@@ -98,11 +107,12 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
     const OddMemory memory(kernels.prepared_bytes(model));
     const void* const prepared = kernels.prepare(model, memory.data());
     const OddMemory workspace(kernels.evaluation_workspace_bytes(model));
-    if (model.mode != Mode::approximate) {
+    if (model.mode != Mode::approximate || is_polynomial(model)) {
         const OddMemory replay(kernels.exact_replay_bytes(model));
         kernels.replay_exact_check_rows(prepared, replay.data());
     }
-    const std::vector<float> near(model.center, model.center + d);
+    std::vector<float> near(d);
+    if (model.center != nullptr) near.assign(model.center, model.center + d);
     const std::vector<double> far(d, 3e38);
     const float values[] = {1.0f, 0.5f, -2.0f};
     const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
@@ -152,7 +162,8 @@ inline std::string complaint_about_expansion(const ModelView& model, const dispa
 /// What goes wrong when an opened artifact is used on any target, or an empty text.
 inline std::string complaint_about(const ModelView& model) {
     for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
-        std::string complaint = model.mode == Mode::exact ? "" : complaint_about_expansion(model, *kernels);
+        std::string complaint =
+            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model, *kernels);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }

@@ -45,6 +45,10 @@ std::vector<artifact_writer::Model> models() {
             all.push_back(model);
         }
     }
+    all.push_back(polynomial_model(artifact_writer::approximate, 2));
+    all.push_back(polynomial_model(artifact_writer::certified, 1));
+    all.push_back(polynomial_model(artifact_writer::certified, 2));
+    all.push_back(polynomial_model(artifact_writer::exact, 3));
     return all;
 }
 
