@@ -277,4 +277,13 @@ struct CsrRows {
     std::size_t n_rows;
 };
 
+// The same with the extent of each array, so that it can be checked. Rows are as many as row_starts has elements, less
+// one.
+template <class Real, class Index>
+struct SparseRows {
+    Span<const Real> values;
+    Span<const Index> columns;
+    Span<const Index> row_starts;
+};
+
 }  // namespace approxsvm
