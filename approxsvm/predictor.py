@@ -18,17 +18,9 @@ from approxsvm import _native, container
 from approxsvm.artifact import Artifact, SealedBytes
 from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
-from approxsvm.heads import (
-    ClassProbability,
-    certified_class,
-    certified_winner,
-    class_pairs,
-    one_vs_rest_scores,
-    predicted_class,
-    probabilities,
-    probability_bounds,
-)
+from approxsvm.heads import ClassProbability, class_pairs
 from approxsvm.kernel_model import FloatArray
+from approxsvm.outputs import native_outputs, probability_bounds
 from approxsvm.quadratic_artifact import QuadraticArtifact
 from approxsvm.quadratic_predictor import QuadraticPredictor
 from approxsvm.report import EXPANSION_STAGES, STAGES
@@ -83,9 +75,10 @@ def proven(
     first = {"certified": EXPANSION_STAGES, "exact": ("float32",)}.get(artifact.mode)
     if first is not None:
         return np.asarray(np.isin(stages, [STAGES.index(name) for name in first]))
-    if values.ndim == 2:
-        return certified_winner(values, bounds)[1]
-    return np.asarray(np.isfinite(bounds) if artifact.task == "regression" else np.abs(values) > bounds)
+    if artifact.task == "regression":
+        return np.asarray(np.isfinite(bounds))
+    outputs = native_outputs(artifact.heads, artifact.task, len(artifact.labels))
+    return outputs.certified_class(_columns(values), _columns(bounds))[1]
 
 
 class Evaluator:
@@ -201,6 +194,10 @@ class Evaluator:
         """Whether the source gives classes probabilities."""
         return isinstance(self.artifact.heads.probability, ClassProbability)
 
+    @property
+    def _outputs(self) -> _native.Outputs:
+        return native_outputs(self.artifact.heads, self.artifact.task, len(self.artifact.labels))
+
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """Labels; 1 for inliers and -1 for outliers; values of a regression."""
         task = self.artifact.task
@@ -225,13 +222,13 @@ class Evaluator:
             return np.asarray(self.evaluate(rows, labels=True), dtype=np.intp)
         # By scores or probabilities; rows whose bounds leave their label open are evaluated exactly.
         values, bounds, _ = self.evaluate(rows, bounds=True, values="settled")
-        classes, certain = certified_class(heads, _columns(values), _columns(bounds))
+        classes, certain = self._outputs.certified_class(_columns(values), _columns(bounds))
         if artifact.mode == "approximate":
-            return predicted_class(heads, _columns(values))
+            return self._outputs.predicted_class(_columns(values))
         open_rows = np.flatnonzero(~certain)
         if len(open_rows):
             exact = self.evaluate(rows[open_rows], values="exact")
-            classes[open_rows] = predicted_class(heads, _columns(exact))
+            classes[open_rows] = self._outputs.predicted_class(_columns(exact))
         return classes
 
     def decision_function(self, rows: Any) -> FloatArray:
@@ -242,7 +239,7 @@ class Evaluator:
         if values.ndim == 1:
             return np.asarray(values if labels[0] > labels[1] else -values)
         if self.artifact.heads.decision_shape == "ovr":
-            return np.asarray(one_vs_rest_scores(values)[:, self.order])
+            return np.asarray(self._outputs.one_vs_rest_scores(values)[:, self.order])
         return _in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
@@ -255,16 +252,12 @@ class Evaluator:
 
     def predict_proba(self, rows: Any) -> FloatArray:
         """Class probabilities, columns as the sorted labels."""
-        head = self.artifact.heads.probability
-        assert head is not None
-        return np.asarray(probabilities(head, _columns(self.evaluate(rows)))[:, self.order])
+        return np.asarray(self._outputs.probabilities(_columns(self.evaluate(rows)))[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
         """What |probability - that of the exact decision values| never exceeds."""
-        head = self.artifact.heads.probability
-        assert head is not None
         values, bounds, _ = self.evaluate(rows, bounds=True)
-        return np.asarray(probability_bounds(head, _columns(values), _columns(bounds))[:, self.order])
+        return np.asarray(probability_bounds(self._outputs, _columns(values), _columns(bounds))[:, self.order])
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
