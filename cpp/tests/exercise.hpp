@@ -133,7 +133,7 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
 }
 
 /// The expansions alone, as programs use them that want nothing else: every sum must be a number.
-inline std::string complaint_about_expansion(const ModelView& model, const dispatch::Kernels& kernels) {
+inline std::string complaint_about_expansion(const ModelView& model) {
     const std::size_t d = model.n_features;
     const OddMemory memory(decision_function_bytes(d));
     const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
@@ -163,7 +163,7 @@ inline std::string complaint_about_expansion(const ModelView& model, const dispa
 inline std::string complaint_about(const ModelView& model) {
     for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
         std::string complaint =
-            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model, *kernels);
+            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }

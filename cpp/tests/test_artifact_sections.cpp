@@ -459,8 +459,10 @@ TEST(must_check_row_value) {
         const ExactCopy copy(bytes);
         ModelView model;
         CHECK_EQ(open_artifact(copy.data(), bytes.size(), model), Status::ok);
-        const Prepared prepared(kernels, model);
-        return prepared.replay(kernels);
+        const std::unique_ptr<unsigned char[]> memory(new unsigned char[kernels.prepared_bytes(model)]);
+        const void* const prepared = kernels.prepare(model, memory.get());
+        const std::unique_ptr<unsigned char[]> room(new unsigned char[kernels.replay_bytes(prepared)]);
+        return kernels.replay(prepared, room.get());
     };
     for (const std::size_t d : std::vector<std::size_t>{1, 3, 8, 20, 130}) {
         artifact_writer::Model model = approximate_model(d);
