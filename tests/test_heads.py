@@ -17,7 +17,7 @@ from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from approxsvm import heads as reference
+from approxsvm import reference_outputs as reference
 from approxsvm.errors import ModelFormatError
 from approxsvm.heads import (
     DensityMarks,

@@ -11,7 +11,7 @@ from mpmath import exp, mpf, workprec
 from test_heads import Core, some_heads
 
 from approxsvm import _native
-from approxsvm import heads as reference
+from approxsvm import reference_outputs as reference
 from approxsvm.artifact import TASKS
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.extras import pack_heads, unpack_heads

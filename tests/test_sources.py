@@ -40,7 +40,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
-from approxsvm import heads, reference
+from approxsvm import heads, reference, reference_outputs
 from approxsvm.ensemble import Ensemble
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
@@ -98,20 +98,20 @@ def assert_same(fitted, X, raw=None, rtol=1e-9):
             values[:, 0] - model_offset(model), fitted.score_samples(X), rtol=0, atol=rtol * scale
         )
         return model
-    predicted = model.labels[heads.predicted_class(model.heads, values)]
+    predicted = model.labels[reference_outputs.predicted_class(model.heads, values)]
     np.testing.assert_array_equal(predicted, fitted.predict(X))
     if hasattr(fitted, "decision_function"):
         expected = fitted.decision_function(X)
         if len(model.labels) == 2:
             ours = values[:, 0] if model.labels[0] == fitted.classes_[1] else -values[:, 0]
         else:
-            ours = values if model.heads.decision_shape == "ovo" else heads.one_vs_rest_scores(values)
+            ours = values if model.heads.decision_shape == "ovo" else reference_outputs.one_vs_rest_scores(values)
         assert ours.shape == expected.shape
         np.testing.assert_allclose(ours, expected, rtol=0, atol=rtol * scale)
     has_probabilities = hasattr(fitted, "predict_proba")
     assert has_probabilities == (model.heads.probability is not None)
     if has_probabilities:
-        shares = in_class_order(model, heads.probabilities(model.heads.probability, values))
+        shares = in_class_order(model, reference_outputs.probabilities(model.heads.probability, values))
         np.testing.assert_allclose(shares, fitted.predict_proba(X), rtol=0, atol=1e-10)
     return model
 
@@ -238,7 +238,7 @@ def test_nystroem_and_a_linear_classifier_are_a_sum_of_kernels(name):
     model = assert_same(fitted, rows_like(X))
     assert model.n_sv == 25
     # A value of 0 means classes_[0] to scikit-learn's linear models, unlike to LIBSVM.
-    assert model.labels[heads.winner(np.zeros((1, 1)))[0]] == "no"
+    assert model.labels[reference_outputs.winner(np.zeros((1, 1)))[0]] == "no"
 
 
 def test_calibrated_nystroem_inside_is_read():
@@ -469,7 +469,7 @@ def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, 
     labels, _ = libsvm_predictions(original, rows, 0)
     if svm_type < 2:
         assert model.labels.tolist() == original.get_labels()
-        np.testing.assert_array_equal(model.labels[heads.winner(values)], labels)
+        np.testing.assert_array_equal(model.labels[reference_outputs.winner(values)], labels)
     elif svm_type == 2:
         np.testing.assert_array_equal(np.where(values[:, 0] > 0, 1, -1), labels)
     else:
@@ -484,10 +484,10 @@ def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, 
         return
     labels, shares = libsvm_predictions(original, rows, 1)
     if svm_type == 2:
-        assert (heads.probabilities(head, values) == shares).mean() > 0.99  # steps, at marks of the file's digits
+        assert (reference_outputs.probabilities(head, values) == shares).mean() > 0.99  # steps
         return
-    np.testing.assert_allclose(heads.probabilities(head, values), shares, rtol=0, atol=1e-7)
-    chosen = heads.probabilities(head, values).argmax(axis=1)
+    np.testing.assert_allclose(reference_outputs.probabilities(head, values), shares, rtol=0, atol=1e-7)
+    chosen = reference_outputs.probabilities(head, values).argmax(axis=1)
     np.testing.assert_array_equal(model.labels[chosen], labels)
 
 
@@ -506,7 +506,7 @@ def test_one_class_of_labels_has_probability_one(tmp_path):
     path = tmp_path / "file.model"
     path.write_text("svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 1\ntotal_sv 0\nrho\nlabel 5\nnr_sv 0\nSV\n")
     model = read_any(path)
-    assert model.labels[heads.winner(values_of(model, np.zeros((3, 1))))].tolist() == [5, 5, 5]
+    assert model.labels[reference_outputs.winner(values_of(model, np.zeros((3, 1))))].tolist() == [5, 5, 5]
 
 
 @pytest.mark.parametrize(
@@ -618,7 +618,7 @@ def test_a_least_squares_machine_is_three_arrays_and_a_number():
         labels=["plus", "minus"],
     )
     assert model.dual_coef.dtype == model.support_vectors.dtype == np.float64
-    predicted = model.labels[heads.winner(values_of(model, X.astype(np.float64)))]
+    predicted = model.labels[reference_outputs.winner(values_of(model, X.astype(np.float64)))]
     np.testing.assert_array_equal(predicted, np.where(y > 0, "plus", "minus"))
     assert approxsvm.compile(model, mode="exact").predict(X.astype(np.float64)).tolist() == predicted.tolist()
     sparse = replace(model, support_vectors=csr_matrix(X))
@@ -662,10 +662,10 @@ def test_cuml_classifiers_by_attribute(probability):
     model = read_any(standin)
     values = values_of(model, X)
     np.testing.assert_allclose(values[:, 0], svc.decision_function(X), rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(model.labels[heads.winner(values)], svc.predict(X))
+    np.testing.assert_array_equal(model.labels[reference_outputs.winner(values)], svc.predict(X))
     assert model.source == "cuml SVC"
     if probability:
-        shares = in_class_order(model, heads.probabilities(model.heads.probability, values))
+        shares = in_class_order(model, reference_outputs.probabilities(model.heads.probability, values))
         np.testing.assert_allclose(shares[:, 1], 1 / (1 + np.exp(-2.0 * values[:, 0] + 0.1)), rtol=1e-12)
     else:
         assert model.heads.probability is None
@@ -725,7 +725,7 @@ def test_scikit_learn_intelex_by_its_base_classes():
         fitted = sklearnex.SVC().fit(X, y)
         model = read_any(fitted)
         values = values_of(model, X)
-        np.testing.assert_array_equal(model.labels[heads.winner(values)], fitted.predict(X))
+        np.testing.assert_array_equal(model.labels[reference_outputs.winner(values)], fitted.predict(X))
     assert model.heads.probability is None
 
 

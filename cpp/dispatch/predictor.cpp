@@ -117,6 +117,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
             Fault fault{};
             Request own = request;
             own.fault = &fault;
+            if (own.row_errors) own.row_errors += first;
             const Status result = function(predictor.prepared(), cut(first, n), own,
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];

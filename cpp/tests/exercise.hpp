@@ -30,9 +30,10 @@ class OddMemory {
 /// Support vectors are unpacked for the engine; a hostile file may stand for more of them than a test can hold.
 constexpr std::size_t most_prepared_bytes = std::size_t{1} << 28;
 
-/// Values of polynomial kernels may be beyond float64, or beyond the tolerance that was asked for.
+/// Values of polynomial kernels and mapped rows may be beyond float64, or beyond the tolerance that was asked for.
 inline bool is_refusal(Status status) {
-    return status == Status::beyond_float64 || status == Status::beyond_tolerance;
+    return status == Status::beyond_float64 || status == Status::beyond_tolerance || status == Status::map_overflow ||
+           status == Status::unknown_feature;
 }
 
 /// What is wrong with the answers, or an empty text.
@@ -75,7 +76,9 @@ std::string complaint_about_labels(const ModelView& model, const void* prepared,
     if (exact != Status::ok) return message(exact);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         if (alone[i] >= n_labels_of(model) || beside[i] >= n_labels_of(model)) return "a label is none of the model's";
-        if (model.n_decisions == 1 && beside[i] != label_position(values[i])) return "a label is not that of the value";
+        const bool by_votes = model.outputs.label_rule == LabelRule::votes;
+        if (model.n_decisions == 1 && by_votes && beside[i] != label_position(values[i]))
+            return "a label is not that of the value";
         char digits[label_digits];
         if (text_of(label_at(model, alone[i]), digits).data() == nullptr) return "a label does not print";
     }
@@ -102,17 +105,14 @@ std::string evaluated(const ModelView& model, const void* prepared, dispatch::Ev
 
 /// Rows near and far through every stage, dense and sparse.
 inline std::string complaint_about_evaluation(const ModelView& model, const dispatch::Kernels& kernels) {
-    const std::size_t d = model.n_features;
+    const std::size_t d = model.n_raw_features;
     if (kernels.prepared_bytes(model) > most_prepared_bytes) return "";
     const OddMemory memory(kernels.prepared_bytes(model));
     const void* const prepared = kernels.prepare(model, memory.data());
-    const OddMemory workspace(kernels.evaluation_workspace_bytes(model));
-    if (model.mode != Mode::approximate || is_polynomial(model)) {
-        const OddMemory replay(kernels.exact_replay_bytes(model));
-        kernels.replay_exact_check_rows(prepared, replay.data());
-    }
+    const OddMemory workspace(kernels.workspace_bytes(prepared)), replay(kernels.replay_bytes(prepared));
+    kernels.replay(prepared, replay.data());
     std::vector<float> near(d);
-    if (model.center != nullptr) near.assign(model.center, model.center + d);
+    if (model.center != nullptr && !model.has_input_map) near.assign(model.center, model.center + d);
     const std::vector<double> far(d, 3e38);
     const float values[] = {1.0f, 0.5f, -2.0f};
     const std::int32_t columns[] = {-1, static_cast<std::int32_t>(d - 1), static_cast<std::int32_t>(d)};
@@ -133,10 +133,9 @@ inline std::string complaint_about_evaluation(const ModelView& model, const disp
 }
 
 /// The expansions alone, as programs use them that want nothing else: every sum must be a number.
-inline std::string complaint_about_expansion(const ModelView& model, const dispatch::Kernels& kernels) {
+inline std::string complaint_about_expansion(const ModelView& model) {
     const std::size_t d = model.n_features;
-    const OddMemory replay(kernels.replay_bytes(d)), memory(decision_function_bytes(d));
-    kernels.replay_check_rows(model, replay.data());
+    const OddMemory memory(decision_function_bytes(d));
     const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
     std::vector<double> decided(7 * model.n_decisions);
     const Span<unsigned char> scratch{static_cast<unsigned char*>(memory.data()), decision_function_bytes(d)};
@@ -148,8 +147,9 @@ inline std::string complaint_about_expansion(const ModelView& model, const dispa
         if (std::isnan(decided[0])) return "a center has no value";
     }
     const auto decide = [&](const std::vector<float>& row, std::size_t n) {
-        return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided, scratch, Extras::by_caller);
+        return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided, scratch);
     };
+    if (model.has_input_map) return decide(near, 1) == Status::needs_input_map ? "" : "rows that nobody maps";
     if (decide(near, 1) != Status::ok) return "one row";
     if (std::isnan(decided[0])) return "a row has no value";
     if (decide(near, 7) != Status::ok) return "seven rows";
@@ -163,7 +163,7 @@ inline std::string complaint_about_expansion(const ModelView& model, const dispa
 inline std::string complaint_about(const ModelView& model) {
     for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
         std::string complaint =
-            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model, *kernels);
+            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }

@@ -192,8 +192,8 @@ class Prepared {
   public:
     Prepared(const Kernels& kernels, const ModelView& model)
         : memory_(new unsigned char[kernels.prepared_bytes(model) + 1]),
-          workspace_(new unsigned char[kernels.evaluation_workspace_bytes(model) + 1]),
-          prepared_(kernels.prepare(model, memory_.get() + 1)) {}
+          prepared_(kernels.prepare(model, memory_.get() + 1)),
+          workspace_(new unsigned char[kernels.workspace_bytes(prepared_) + 1]) {}
 
     template <class Rows>
     Status evaluate(dispatch::EvaluateFunction<Rows> function, const Rows& rows, std::size_t n_rows_in_call,
@@ -202,9 +202,15 @@ class Prepared {
         return function(prepared_, rows, Request{n_rows_in_call, Values::settled}, out, counts, workspace_.get() + 1);
     }
 
+    Status replay(const Kernels& kernels) const {
+        const std::unique_ptr<unsigned char[]> memory(new unsigned char[kernels.replay_bytes(prepared_) + 1]);
+        return kernels.replay(prepared_, memory.get() + 1);
+    }
+
   private:
-    std::unique_ptr<unsigned char[]> memory_, workspace_;
+    std::unique_ptr<unsigned char[]> memory_;
     const void* prepared_;
+    std::unique_ptr<unsigned char[]> workspace_;
 };
 
 /// As many rows in a call that none is taken alone, with one center.

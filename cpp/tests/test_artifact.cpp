@@ -356,7 +356,7 @@ TEST(must_magic) {
     CHECK_EQ(opened({}), Status::bad_magic);
     CHECK_EQ(open_artifact(nullptr, 0, *std::make_unique<ModelView>()), Status::bad_magic);
     CHECK_EQ(with(4, std::uint8_t{'Q'}), Status::bad_magic);
-    CHECK_EQ(with(4, std::uint8_t{'E'}), Status::ensemble_artifact);
+    CHECK_EQ(with(4, std::uint8_t{'E'}), Status::bad_magic);
     const std::string text = "svm_type c_svc\nkernel_type rbf\n";
     CHECK_EQ(opened(Bytes(text.begin(), text.end())), Status::bad_magic);
 }

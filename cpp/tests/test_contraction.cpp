@@ -28,11 +28,11 @@ class Model {
         std::ifstream file(path, std::ios::binary);
         bytes_.assign(std::istreambuf_iterator<char>(file), {});
         CHECK_EQ(open_artifact(bytes_.data(), bytes_.size(), view_), Status::ok);
-        std::vector<unsigned char> replay(replay_bytes(view_.n_features));
-        CHECK_EQ(replay_check_rows(view_, replay.data()), Status::ok);
         memory_.resize(prepared_bytes(view_));
         CHECK_EQ(prepare(view_, memory_, prepared_), Status::ok);
-        workspace_.resize(evaluation_workspace_bytes(view_));
+        std::vector<unsigned char> memory(replay_bytes(*prepared_));
+        CHECK_EQ(replay(*prepared_, memory.data()), Status::ok);
+        workspace_.resize(workspace_bytes(*prepared_));
         SupportVectorReader reader(view_);
         vectors_.assign(view_.n_sv, std::vector<double>(view_.n_features));
         for (std::vector<double>& vector : vectors_) reader.next(vector.data());

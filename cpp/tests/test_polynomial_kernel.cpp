@@ -35,7 +35,7 @@ struct Answers {
     Status status = Status::ok;
     std::vector<double> values, bounds;
     std::vector<std::uint8_t> stages;
-    Refusal refusal;
+    Fault fault{};
     dispatch::StageCounts counts{};
 };
 
@@ -45,9 +45,9 @@ Answers answers_of(const dispatch::Predictor& predictor, const Rows& rows, const
     answers.values.resize(rows.n_rows);
     answers.bounds.resize(rows.n_rows);
     answers.stages.resize(rows.n_rows, 255);
-    const Evaluation out{answers.values, answers.bounds, answers.stages, nullptr, &answers.refusal};
-    answers.status =
-        predictor.evaluate(rows, out, answers.counts, 1, Request{rows.n_rows, Values::promised, row_errors});
+    const Evaluation out{answers.values, answers.bounds, answers.stages, nullptr};
+    answers.status = predictor.evaluate(rows, out, answers.counts, 1,
+                                        Request{rows.n_rows, Values::promised, row_errors, &answers.fault});
     return answers;
 }
 
@@ -193,12 +193,12 @@ TEST(values_beyond_float64_are_refused) {
         on_all_targets(model, [&](const dispatch::Predictor& predictor) {
             const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 100, 3, 1});
             CHECK_EQ(answers.status, Status::beyond_float64);
-            CHECK_EQ(answers.refusal.row, std::size_t{77});
+            CHECK_EQ(answers.fault.row, std::size_t{77});
             double value = 0.0;
-            Refusal refusal{9, 9.0};
+            Fault fault{9, 9.0, 9.0};
             const dispatch::Workspace workspace = predictor.make_workspace();
-            CHECK_EQ(predictor.decide_one(rows.data() + 77 * 3, value, workspace, &refusal), Status::beyond_float64);
-            CHECK_EQ(refusal.row, std::size_t{0});
+            CHECK_EQ(predictor.decide_one(rows.data() + 77 * 3, value, workspace, &fault), Status::beyond_float64);
+            CHECK_EQ(fault.row, std::size_t{0});
             rows[50 * 3] = nan64;
             CHECK_EQ(answers_of(predictor, DenseRows<double>{rows.data(), 60, 3, 1}).status, Status::not_finite);
             rows[50 * 3] = infinite;
@@ -246,9 +246,9 @@ TEST(tolerances_that_were_asked_for_are_kept_or_rows_refused) {
         rows[30] = 1e6;
         const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 40, 3, 1});
         CHECK_EQ(answers.status, Status::beyond_tolerance);
-        CHECK_EQ(answers.refusal.row, std::size_t{10});
-        CHECK(answers.refusal.bound > 1e-9);
-        CHECK_EQ(answers.refusal.bound, answers.bounds[10]);
+        CHECK_EQ(answers.fault.row, std::size_t{10});
+        CHECK(answers.fault.found > 1e-9);
+        CHECK_EQ(answers.fault.found, answers.bounds[10]);
     }
 }
 

@@ -194,11 +194,12 @@ TEST(a_buffer_that_is_too_small_is_not_written) {
     const ExactCopy memory(bytes);
     ModelView view;
     CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
-    std::vector<unsigned char> prepared_memory(prepared_bytes(view)), workspace(evaluation_workspace_bytes(view));
+    std::vector<unsigned char> prepared_memory(prepared_bytes(view));
     const PreparedModel* prepared = nullptr;
     CHECK_EQ(prepare(view, {prepared_memory.data(), prepared_memory.size() - 1}, prepared), Status::buffer_too_small);
     CHECK(prepared == nullptr);
     CHECK_EQ(prepare(view, prepared_memory, prepared), Status::ok);
+    std::vector<unsigned char> workspace(workspace_bytes(*prepared));
 
     const std::vector<float> rows(3 * 4, 0.25f);
     std::vector<double> values(4, -1.0);
@@ -225,29 +226,18 @@ TEST(a_buffer_that_is_too_small_is_not_written) {
     CHECK(!untouched());
 }
 
-TEST(what_the_core_does_not_do_is_refused_unless_the_caller_does_it) {
+TEST(an_expansion_alone_does_not_map_rows) {
     artifact_writer::Model model = artifact_models::true_model(artifact_writer::certified, 3, 12, 5);
     const Bytes bytes = artifact_writer::written(model);
     const ExactCopy memory(bytes);
     ModelView view;
     CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
-    std::vector<unsigned char> room(prepared_bytes(view)), scratch(decision_function_bytes(view.n_features));
+    std::vector<unsigned char> scratch(decision_function_bytes(view.n_features));
     std::vector<double> value(1);
     const std::vector<float> row(3, 0.25f);
-    const auto prepared_with = [&](Extras extras) {
-        const PreparedModel* prepared = nullptr;
-        const Status status = prepare(view, room, prepared, extras);
-        CHECK_EQ(prepared == nullptr, status != Status::ok);
-        CHECK_EQ(decision_function(view, row, value, scratch, extras), status);
-        return status;
-    };
+    CHECK_EQ(decision_function(view, row, value, scratch), Status::ok);
     view.has_input_map = true;
-    CHECK_EQ(prepared_with(Extras::refused), Status::needs_input_map);
-    CHECK_EQ(prepared_with(Extras::by_caller), Status::ok);
-    view.has_input_map = false;
-    view.outputs.label_rule = LabelRule::scores;
-    CHECK_EQ(prepared_with(Extras::refused), Status::needs_label_rule);
-    CHECK_EQ(prepared_with(Extras::by_caller), Status::ok);
+    CHECK_EQ(decision_function(view, row, value, scratch), Status::needs_input_map);
 }
 
 TEST(threads_report_a_bad_row) {
