@@ -22,12 +22,12 @@ struct Predictor {
           status(approxsvm::prepare(model, memory, prepared)) {}
 };
 
-// Row i is the center moved by i / 1000 in every feature.
+// Row i is the center, or for a polynomial kernel the origin, moved by i / 1000 in every feature.
 std::vector<float> rows_near_the_center(const approxsvm::ModelView& model, std::size_t n_rows) {
     std::vector<float> rows;
     for (std::size_t i = 0; i < n_rows; ++i) {
         for (std::size_t j = 0; j < model.n_features; ++j) {
-            rows.push_back(model.center[j] + static_cast<float>(i) / 1000.0f);
+            rows.push_back((model.center ? model.center[j] : 0.0f) + static_cast<float>(i) / 1000.0f);
         }
     }
     return rows;
