@@ -37,7 +37,7 @@ def generate(name: str, options: str, X: Any, y: Any, test: slice, *, degree: in
     train[test] = False
     svm_save_model(str(HERE / f"{name}.model"), svm_train(y[train].tolist(), X[train].tolist(), f"-q {options}"))
     write_libsvm_data(HERE / f"{name}.t", X[test], y[test])
-    model = approxsvm.read_libsvm_model(HERE / f"{name}.model", n_features=X.shape[1])
+    model = approxsvm.read_model(HERE / f"{name}.model", n_features=X.shape[1])
     np.savetxt(HERE / f"{name}.values", reference.decision_function(model, X[test]), fmt="%.17g")
     approxsvm.compile(model, X[train], degree=degree, n_centers=n_centers).save(HERE / f"{name}.asvm")
 
@@ -69,6 +69,8 @@ def main() -> None:
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     generate("iris_classes", "-s 0 -t 2 -c 10 -g 0.5", X[order], y[order] + 1, slice(0, 50), n_centers=4)
+    order = np.random.default_rng(1).permutation(len(X))
+    generate("iris_cubic", "-s 0 -t 1 -d 3 -c 1 -g 0.2 -r 1", X[order], y[order] + 1, slice(0, 20))
 
 
 if __name__ == "__main__":

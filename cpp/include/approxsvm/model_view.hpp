@@ -131,7 +131,8 @@ struct ModelView {
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
-    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1
+    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1; null with a polynomial
+                          // kernel
     std::size_t n_decisions;
     const DecisionNumbers* decisions;  // (n_decisions,)
     const unsigned char* labels;

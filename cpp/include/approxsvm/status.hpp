@@ -94,7 +94,7 @@ constexpr const char* message(Status status) {
         case Status::no_exact_values:
             return "an approximate artifact has no exact values: it holds no support vectors";
         case Status::no_expansion:
-            return "the artifact holds the exact model alone and no expansion: prepare() and evaluate() are for it";
+            return "the artifact holds no expansion, but an exact model or form: prepare() and evaluate() are for it";
         case Status::not_open:
             return "no artifact has been opened";
         case Status::not_prepared:
