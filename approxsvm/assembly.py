@@ -580,7 +580,7 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
         decision = k * model.n_decisions // N_CHECK_ROWS
         row = check_row(header, origin, amplitude, k).astype(np.float64)
         value, tolerance = _polynomial_value(model, decision, row)
-        if tolerance < 2.0**900:
+        if tolerance < math.inf:
             result.append((amplitude, value, tolerance))
         elif amplitude > 0.0:  # smaller rows, the origin in the end
             amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
@@ -590,7 +590,7 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
 
 
 def _polynomial_value(model: KernelModel, decision: int, row: FloatArray) -> tuple[float, float]:
-    """The decision value by the definition in float64, and what that may be off by."""
+    """The decision value by the definition in float64, and what that may be off by: infinity near the end."""
     coef, norm = model.coefficients(decision), float(norms_above(row[np.newaxis])[0])
     value = moduli = 0.0
     first = 0
@@ -604,7 +604,7 @@ def _polynomial_value(model: KernelModel, decision: int, row: FloatArray) -> tup
     intercept = float(model.intercept[decision])
     path = model.n_sv + model.degree * (model.n_features + 8) + 16
     tolerance = 4.0 * path * 2.0**-53 * (moduli + abs(intercept)) + 2.0**-1000
-    return value + intercept, tolerance if np.isfinite(tolerance) and np.isfinite(value) else math.inf
+    return value + intercept, tolerance if moduli < MAX_OUTPUT_SCALE else math.inf
 
 
 def _blocks(model: KernelModel) -> Iterator[FloatArray]:

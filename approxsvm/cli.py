@@ -56,7 +56,7 @@ def main() -> None:
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
         approxsvm-predict a9a.t a9a.asvm labels.txt
 
-    RBF kernels are expanded and certified; linear ones, and polynomial ones of degree 2, are summed up without error.
+    RBF kernels are expanded and certified; linear ones, and polynomial ones of degree 1 to 6, are exact without that.
     """
 
 

@@ -1,25 +1,34 @@
 """Train the golden models on data bundled with scikit-learn, and compile them.
 
-    python models/generate.py
+    python models/generate.py [NAME ...]
 
-writes, for each model, the LIBSVM text file, the artifact and rows with the exact decision values, into this folder.
+writes, for each model, the LIBSVM text file, the artifact and rows with the exact decision values, into this folder; of
+a scikit-learn model, which has no such file, the artifact, raw rows, the values (not of an ensemble) and probabilities.
 The files are kept in the repository: tests read them back, whatever a later version of a trainer would produce.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from libsvm.svmutil import svm_save_model, svm_train
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm import reference
+from approxsvm.ensemble import Ensemble
+from approxsvm.readers import read_any
 
 HERE = Path(__file__).parent
+WANTED = sys.argv[1:]  # names; all without any
 
 
 def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
@@ -33,17 +42,55 @@ def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
 
 def generate(name: str, options: str, X: Any, y: Any, test: slice, *, degree: int = 2, n_centers: int = 1) -> None:
     """Train on the rows outside `test`, write model, artifact, test rows and exact decision values."""
+    if WANTED and name not in WANTED:
+        return
     train = np.ones(len(X), bool)
     train[test] = False
     svm_save_model(str(HERE / f"{name}.model"), svm_train(y[train].tolist(), X[train].tolist(), f"-q {options}"))
     write_libsvm_data(HERE / f"{name}.t", X[test], y[test])
-    model = approxsvm.read_libsvm_model(HERE / f"{name}.model", n_features=X.shape[1])
+    model = approxsvm.read_model(HERE / f"{name}.model", n_features=X.shape[1])
     np.savetxt(HERE / f"{name}.values", reference.decision_function(model, X[test]), fmt="%.17g")
     approxsvm.compile(model, X[train], degree=degree, n_centers=n_centers).save(HERE / f"{name}.asvm")
 
 
+def generate_from(name: str, source: Any, X: Any, y: Any, test: slice, **options: Any) -> None:
+    """Fit on the rows outside `test`, write artifact, raw test rows, exact decision values and probabilities."""
+    if WANTED and name not in WANTED:
+        return
+    train = np.ones(len(X), bool)
+    train[test] = False
+    source.fit(X[train], y[train])
+    targets = np.unique(y, return_inverse=True)[1] if y.dtype.kind == "U" else y
+    write_libsvm_data(HERE / f"{name}.t", X[test], targets[test])
+    model = read_any(source)
+    if not isinstance(model, Ensemble):
+        rows = X[test] if model.input_map is None else model.input_map.apply(X[test])
+        np.savetxt(HERE / f"{name}.values", reference.decision_function(model, rows), fmt="%.17g")
+    if hasattr(source, "predict_proba"):
+        np.savetxt(HERE / f"{name}.probabilities", source.predict_proba(X[test]), fmt="%.17g")
+    approxsvm.compile(source, X[train], **options).save(HERE / f"{name}.asvm")
+
+
+def generate_all_from_scikit_learn() -> None:
+    """Whole pipelines, probabilities, ensembles."""
+    X, species = load_iris(return_X_y=True)
+    order = np.random.default_rng(2).permutation(len(X))
+    X, species = X[order], species[order]
+    names = np.array(["setosa", "versicolor", "virginica"])[species]
+    test = slice(0, 30)
+    generate_from("iris_pipeline", make_pipeline(StandardScaler(), SVC()), X, names, test, n_centers=4)
+    calibrated = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False)
+    generate_from("iris_calibrated", calibrated, X, species, test, n_centers=1)
+    ensemble = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), method="isotonic", cv=2)
+    generate_from("iris_ensemble", ensemble, X, names, test, n_centers=1)
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    pipeline = make_pipeline(StandardScaler(), PCA(3), SVR(C=10, epsilon=50))
+    generate_from("diabetes_pipeline", pipeline, X, y, slice(0, 30), n_centers=1)
+
+
 def main() -> None:
     """Generate every golden model."""
+    generate_all_from_scikit_learn()
     X, y = load_breast_cancer(return_X_y=True)
     X = np.round(MinMaxScaler().fit_transform(X), 4)
     generate("breast_cancer", "-s 0 -t 2 -c 10 -g 0.05", X, np.where(y == 1, 1, -1), slice(0, 150))
@@ -69,6 +116,8 @@ def main() -> None:
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     generate("iris_classes", "-s 0 -t 2 -c 10 -g 0.5", X[order], y[order] + 1, slice(0, 50), n_centers=4)
+    order = np.random.default_rng(1).permutation(len(X))
+    generate("iris_cubic", "-s 0 -t 1 -d 3 -c 1 -g 0.2 -r 1", X[order], y[order] + 1, slice(0, 20))
 
 
 if __name__ == "__main__":

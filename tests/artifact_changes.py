@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 from conftest import random_model
 
 from approxsvm import Artifact, ArtifactError, KernelModel, _native
+from approxsvm.assembly import build_polynomial
 from approxsvm.compiler import compile as compile_model
+from approxsvm.expansion.polynomial_form import sum_up
 
 # Offsets of header fields, from the table in models/FORMAT.md.
 KERNEL = 184
@@ -22,7 +25,7 @@ N_CENTERS, N_DECISIONS, FIRST_REMAINDER_DEGREE, CENTER_KIND, LABEL_KIND, LABEL_D
 N_RAW_FEATURES = 176
 CENTER, DECISIONS, EXPANSIONS, CENTERS, LINEAR, QUADRATIC, HIGHER, DIRECTION, ROUTER = range(1, 10)
 LABELS, CHECK_ROWS, FEATURE_NAMES, PLAN, CLASS_COUNTS, FAVOURITES, DUAL_COEF, SUPPORT_VECTORS = range(10, 18)
-EXACT_CHECK_ROWS, OUTPUTS, INPUT_MAP, VARYING = range(18, 22)
+EXACT_CHECK_ROWS, OUTPUTS, INPUT_MAP, VARYING, POLYNOMIAL = range(18, 23)
 NAN, INF = float("nan"), float("inf")
 MODES = ("approximate", "certified", "exact")
 
@@ -54,6 +57,14 @@ def deep(mode: Any = "certified") -> Artifact:
 
 def regressor(mode: Any = "certified") -> Artifact:
     return compiled(random_model(5, n_features=3, n_sv=6, gamma=0.6, task="regression"), mode)
+
+
+def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
+    """Three features, two labels; a form in the modes that have one."""
+    model = replace(random_model(5, n_features=3, n_sv=9, gamma=0.6), degree=degree, coef0=0.5)
+    if mode == "approximate":
+        return compile_model(model, mode=mode).artifact
+    return build_polynomial(model, mode, sum_up(model) if mode == "certified" else None)
 
 
 def sealed(data: bytearray) -> bytes:

@@ -51,6 +51,7 @@ from artifact_changes import (
     NAN,
     OUTPUTS,
     PLAN,
+    POLYNOMIAL,
     QUADRATIC,
     ROUTER,
     SUPPORT_VECTORS,
@@ -69,6 +70,7 @@ from artifact_changes import (
     is_read_natively,
     many_centers,
     number,
+    polynomial,
     refused,
     regressor,
     sealed,
@@ -335,6 +337,64 @@ def test_must_modes(mode: str) -> None:
     for k, name in enumerate(MODES):
         if name != mode:
             refused(changed(field(MODE, "I", k), artifact), "section|degree")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_must_modes_of_polynomial_kernels(mode: str) -> None:
+    artifact = polynomial(mode)
+    assert Artifact(artifact.data).mode == mode
+    for identifier in set(entries(artifact.data)) - {FEATURE_NAMES, PLAN}:
+        refused(changed(content({identifier: None}), artifact), "section|labels")
+    for identifier in (CENTER, *range(EXPANSIONS, LABELS), CHECK_ROWS, CLASS_COUNTS, FAVOURITES, VARYING):
+        for extra in (b"", bytes(12), bytes(48)):
+            refused(changed(content({identifier: extra}), artifact), f"section {SECTIONS[identifier - 1]} ")
+    for k, name in enumerate(MODES):
+        if name != mode:
+            refused(changed(field(MODE, "I", k), artifact), "section")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("degree", [1, 2])
+def test_must_polynomial(mode: str, degree: int) -> None:
+    artifact = polynomial(mode, degree)
+    stored = section(artifact, POLYNOMIAL)
+    for wrong in (b"", stored[:8], stored[:-8], stored + bytes(8), bytes(7)):
+        refused(changed(content({POLYNOMIAL: wrong}), artifact), "section polynomial has")
+    for position in range(len(stored) // 8):
+        for x in (NAN, INF, -INF):
+            refused(changed(number(POLYNOMIAL, position, "d", x), artifact), "section polynomial holds NaN")
+        if position == 1 or 3 <= position <= 5:
+            refused(changed(number(POLYNOMIAL, position, "d", -1.0), artifact), "error in section polynomial is neg")
+        else:
+            assert Artifact(changed(number(POLYNOMIAL, position, "d", -1.0), artifact)).mode == mode
+    refused(changed(content({POLYNOMIAL: stored}), classifier(mode)), "section polynomial is found")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_must_header_of_polynomial_kernels(mode: str) -> None:
+    artifact = polynomial(mode)
+    most = 6 if mode == "exact" else 2
+    for degree in (0, most + 1, 7, 2**32 - 1):
+        refused(changed(field(DEGREE, "I", degree), artifact), f"degree is {degree}")
+    for name, offset in (("n_centers", N_CENTERS), ("first_remainder_degree", 112), ("center_kind", CENTER_KIND)):
+        refused(changed(field(offset, "I", 1), artifact), f"{name} is 1")
+    for scale in (0.5, 2.0, NAN):
+        refused(changed(field(INPUT_SCALE, "d", scale), artifact), "input_scale is")
+    for gamma in (NAN, INF, -INF):
+        refused(changed(field(GAMMA, "d", gamma), artifact), "gamma is")
+    assert is_read_natively(changed(field(GAMMA, "d", -0.5), artifact))
+    refused(changed(field(KERNEL, "I", 0), artifact), "is|section")
+    refused(changed(field(KERNEL, "I", 1), classifier(mode)), "is|section")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_check_rows_of_polynomial_kernels_are_replayed(mode: str) -> None:
+    artifact = polynomial(mode)
+    value = artifact.check_rows("exact_check_rows")[1, 1]
+    data = changed(number(EXACT_CHECK_ROWS, 4, "d", value + 1e-3), artifact)
+    assert Artifact(data).mode == mode
+    with pytest.raises(ArtifactError, match="check row"):
+        _native.Predictor(data)
 
 
 @pytest.mark.parametrize("mode", ["approximate", "certified"])

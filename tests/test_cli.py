@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import GOLDEN, random_model
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import SVC, LinearSVC
 
 import approxsvm
@@ -157,10 +158,18 @@ def test_what_range_files_are_not_for(scaled):
     refused = run("convert-model", folder / "rbf.model", "-o", folder / "out", "--restore-target")
     assert refused.exit_code == 1
     assert refused.stderr.startswith("approxsvm: --restore-target needs --range")
-    joblib.dump(LinearSVC().fit(raw, raw[:, 0] > 2), folder / "linear.joblib")
-    command = ["convert-model", folder / "linear.joblib", "-o", folder / "out", "--trust", "--range", folder / "range"]
+    ensemble = CalibratedClassifierCV(LinearSVC(), cv=2).fit(raw, raw[:, 0] > 2)
+    joblib.dump(ensemble, folder / "many.joblib")
+    command = ["convert-model", folder / "many.joblib", "-o", folder / "out", "--trust", "--range", folder / "range"]
     assert "is for models with support vectors" in run(*command).stderr
     assert not (folder / "out").exists()
+
+
+def test_range_files_are_for_linear_models_too(scaled):
+    folder, raw, made = scaled
+    source = LinearSVC().fit(made, raw[:, 0] > 2)
+    fast = approxsvm.compile(approxsvm.with_range_file(source, folder / "range"))
+    np.testing.assert_array_equal(fast.predict(raw), source.predict(made))
 
 
 def test_gamma_max(tmp_path):

@@ -81,6 +81,11 @@ def one_class(**options: Any) -> Callable[[], Any]:
     return lambda: approxsvm.compile(OneClassSVM(gamma=0.5).fit(X), X, **options)
 
 
+def polynomial(degree: int, n_classes: int = 2, **options: Any) -> Callable[[], Any]:
+    X, y = sample(n_classes)
+    return lambda: approxsvm.compile(SVC(kernel="poly", degree=degree, coef0=0.5).fit(X, y), **options)
+
+
 EXPANDED = {"degree": 2, "n_centers": 3}
 ANSWERED = {
     "two certified": classes_named([3, -4], **EXPANDED),
@@ -92,6 +97,11 @@ ANSWERED = {
     "several certified": classes_named([5, 2, 9, 7], **EXPANDED),
     "several approximate": classes_named(["a", "b", "long name"], mode="approximate", **EXPANDED),
     "several exact": classes_named(["a", "b", "long name"], mode="exact"),
+    "linear": polynomial(1),
+    "quadratic approximate": polynomial(2, mode="approximate"),
+    "quadratic several": polynomial(2, 3),
+    "cubic": polynomial(3),
+    "cubic several": polynomial(3, 4),
     "regression exact": regression(mode="exact"),
     "regression certified": regression(**EXPANDED),
     "regression approximate": regression(mode="approximate", **EXPANDED),
@@ -132,7 +142,7 @@ def test_programs_answer_as_python_does(readme: Path, embed: Path, tmp_path: Pat
     ran = run(embed, path)
     assert ran.returncode == 0, ran.stderr
     expansion, *labels, values_line = ran.stdout.splitlines()
-    assert (expansion == "expansion: none") == (fast.artifact.mode == "exact")
+    assert (expansion == "expansion: none") == (fast.artifact.n_centers == 0)
     assert re.fullmatch(r"values: first \S+, last \S+, within \S+", values_line)
     if fast.artifact.task == "regression":
         assert not labels
@@ -161,11 +171,6 @@ def by_scores() -> Any:
     return approxsvm.compile(SVC(break_ties=True).fit(X, y), X)
 
 
-def quadratic() -> Any:
-    X, y = sample()
-    return approxsvm.compile(SVC(kernel="linear").fit(X, y))
-
-
 def ensemble() -> Any:
     X, y = sample()
     return approxsvm.compile(CalibratedClassifierCV(SVC(), cv=2).fit(X, y), X)
@@ -176,7 +181,6 @@ REFUSED = {
     "pipeline approximate": (pipeline("approximate"), "the artifact scales or projects its rows first"),
     "pipeline exact": (pipeline("exact"), "the artifact scales or projects its rows first"),
     "scores": (by_scores, "the artifact labels by scores or probabilities rather than votes"),
-    "quadratic": (quadratic, "a quadratic artifact (linear or polynomial kernel), which only Python reads"),
     "ensemble": (ensemble, "an ensemble artifact (several classifiers), which only Python reads"),
 }
 

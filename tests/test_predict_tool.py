@@ -273,7 +273,6 @@ def test_artifacts_for_python_alone_are_refused_by_what_they_are(files: Files) -
     X = np.random.default_rng(0).normal(size=(40, N_FEATURES))
     y = X[:, 0] > 0
     for source, message in (
-        (SVC(kernel="linear"), "the artifact of a linear or quadratic model, which only Python reads"),
         (CalibratedClassifierCV(SVC(), cv=2), "the artifact of an ensemble of classifiers, which only Python reads"),
     ):
         approxsvm.compile(source.fit(X, y)).save(files.model)

@@ -147,6 +147,7 @@ GOLDEN_NAMES = [
     "breast_cancer_one_class",
     "diabetes_svr",
     "iris_centers",
+    "iris_cubic",
     "iris_degree3",
     "iris_slices",
 ]
@@ -154,10 +155,10 @@ GOLDEN_NAMES = [
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)
 def test_golden_models_give_the_recorded_decision_values(name):
-    model = approxsvm.read_libsvm_model(GOLDEN / f"{name}.model")
+    model = approxsvm.read_model(GOLDEN / f"{name}.model")
     X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=model.n_features)
-    expected = np.loadtxt(GOLDEN / f"{name}.values")
-    np.testing.assert_allclose(reference.decision_function(model, X.toarray())[:, 0], expected, rtol=1e-13, atol=1e-13)
+    expected = np.loadtxt(GOLDEN / f"{name}.values").reshape(X.shape[0], -1)
+    np.testing.assert_allclose(reference.decision_function(model, X.toarray()), expected, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)

@@ -8,10 +8,12 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "libsvm_sums.hpp"
 #include "loaded_model.hpp"
+#include "shown.hpp"
 
 namespace approxsvm::tools {
 
@@ -98,9 +100,32 @@ class Decider {
         request.fault = &fault;
         const Status status = predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, request, out,
                                                                          counts.data(), workspace_->data());
-        if (status == Status::map_overflow || status == Status::beyond_tolerance || status == Status::unknown_feature)
-            throw RowError(fault.row, message(status));
-        check(status);
+        switch (status) {
+            case Status::map_overflow:
+                throw RowError(fault.row, "scaling the values of the row, the largest of which is " +
+                                              shown(fault.found, 6) + ", exceeds the range of float64");
+            case Status::beyond_tolerance:
+                throw RowError(fault.row, "the value of the row is certain to " + shown(fault.found, 3) +
+                                              " in float64, and not to the tolerance of " + shown(fault.expected, 3));
+            case Status::unknown_feature:
+                throw RowError(fault.row, unknown_feature(rows, fault.row));
+            case Status::beyond_float64:
+                throw RowError(fault.row, message(status));
+            default:
+                check(status);
+        }
+    }
+
+    /// Features are counted as in the text; a pipeline must know all of them.
+    std::string unknown_feature(const CsrRows<double, std::int32_t>& rows, std::size_t i) const {
+        const ModelView& model = predictor_->model();
+        const std::int64_t first = model.first_index, n = static_cast<std::int64_t>(model.n_raw_features);
+        for (std::int32_t k = rows.row_starts[i]; k < rows.row_starts[i + 1]; ++k) {
+            if (rows.columns[k] >= 0 && rows.columns[k] < n) continue;
+            return "feature " + std::to_string(rows.columns[k] + first) + " is none of the model's, " +
+                   std::to_string(first) + " to " + std::to_string(n - 1 + first);
+        }
+        return message(Status::unknown_feature);
     }
 
     /// As svm-predict has it: with -b 1 the most probable class is the label, whoever wins the votes.

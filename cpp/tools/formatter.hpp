@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
-#include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -13,33 +11,9 @@
 
 #include "decider.hpp"
 #include "loaded_model.hpp"
+#include "shown.hpp"
 
 namespace approxsvm::tools {
-
-/// "%.17g" writes at most 24 bytes: sign, 17 digits, point, "e-308".
-inline constexpr std::size_t max_real_bytes = 24;
-
-/// Appends a number as printf's "%.<precision>g" writes it.
-inline void append(std::string& out, double value, int precision) {
-    char text[max_real_bytes + 1];
-#if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
-    const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, precision);
-    out.append(text, end.ptr);
-#else
-    out.append(text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.*g", precision, value)));
-#endif
-}
-
-inline std::string shown(double value, int precision = 17) {
-    std::string text;
-    append(text, value, precision);
-    return text;
-}
-
-/// As printf's "%g".
-inline std::string short_number(double value) {
-    return shown(value, 6);
-}
 
 /// The predictions for one piece of the text, and what the closing lines need to know about them.
 struct ChunkResult {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "dense_rows.hpp"
-#include "formatter.hpp"
 #include "libsvm_data.hpp"
+#include "shown.hpp"
 
 namespace approxsvm::tools {
 

@@ -78,28 +78,31 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
     std::atomic<std::size_t> next{0};
     std::mutex failure_mutex;
     std::exception_ptr failure;
+    std::size_t failed = chunks.size();  // the first chunk that did: chunks before it are in hand or done
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
+        std::size_t i = 0;
         try {
             ChunkPredictor worker(model, format, formatter);
-            for (std::size_t i = next++; i < chunks.size(); i = next++) {
-                try {
-                    worker.predict(chunks[i], results[i]);
-                } catch (const RowError& error) {
-                    const auto n_before = std::count(text.data(), chunks[i].data(), '\n');
-                    throw text::TextError(static_cast<std::size_t>(n_before) + error.row + 1, error.what());
-                }
-            }
+            while ((i = next++) < chunks.size()) worker.predict(chunks[i], results[i]);
         } catch (...) {
             const std::lock_guard<std::mutex> lock(failure_mutex);
-            failure = std::current_exception();
+            if (i < failed) {
+                failed = i;
+                failure = std::current_exception();
+            }
             next = chunks.size();  // the others stop after the chunk in hand
         }
     });
-    if (failure) {
-        throw_first_bad_line(text, format);
+    if (!failure) return results;
+    try {
         std::rethrow_exception(failure);
+    } catch (const RowError& error) {
+        const auto n_before = std::count(text.data(), chunks[failed].data(), '\n');
+        throw text::TextError(static_cast<std::size_t>(n_before) + error.row + 1, error.what());
+    } catch (...) {
+        throw_first_bad_line(text, format);
+        throw;
     }
-    return results;
 }
 
 }  // namespace approxsvm::tools

@@ -1,5 +1,5 @@
-// embed MODEL.asvm: predicts one row and a batch of a hundred, all near the model's center, and prints what it got: by
-// the expansion alone, certified labels, and exact values with their bounds.
+// embed MODEL.asvm: predicts a hundred raw rows and prints what the model has to say of the first and the last one:
+// labels, values with a bound of their error, probabilities.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -8,77 +8,89 @@
 
 namespace {
 
+using approxsvm::Model;
 using approxsvm::Status;
 
-// What a program needs beside the model: memory for the model laid out, and one workspace for each thread.
-struct Predictor {
-    std::vector<unsigned char> memory, workspace;
-    const approxsvm::PreparedModel* prepared = nullptr;
-    Status status;
+constexpr std::size_t n_rows = 100;
 
-    explicit Predictor(const approxsvm::ModelView& model)
-        : memory(approxsvm::prepared_bytes(model)),
-          workspace(approxsvm::evaluation_workspace_bytes(model)),
-          status(approxsvm::prepare(model, memory, prepared)) {}
-};
-
-// Row i is the center moved by i / 1000 in every feature.
-std::vector<float> rows_near_the_center(const approxsvm::ModelView& model, std::size_t n_rows) {
+// Row i is i / 100 in every feature.
+std::vector<float> raw_rows(const Model& model) {
     std::vector<float> rows;
-    for (std::size_t i = 0; i < n_rows; ++i) {
-        for (std::size_t j = 0; j < model.n_features; ++j) {
-            rows.push_back(model.center[j] + static_cast<float>(i) / 1000.0f);
-        }
-    }
+    for (std::size_t i = 0; i < n_rows; ++i)
+        rows.insert(rows.end(), model.n_features(), static_cast<float>(i) / 100.0f);
     return rows;
 }
 
-// The expansion alone: a small workspace, nothing else.
-Status print_expansion(const approxsvm::ModelView& model, const std::vector<float>& row) {
-    std::vector<unsigned char> workspace(approxsvm::decision_function_bytes(model.n_features));
-    std::vector<double> values(model.n_decisions);
-    const Status status = approxsvm::decision_function(model, row, values, workspace);
-    if (status == Status::no_expansion) {
+void print_row(const char* name, const double* numbers, std::size_t n) {
+    std::printf("%s", name);
+    for (std::size_t k = 0; k < n; ++k) std::printf(" %.6g", numbers[k]);
+}
+
+// The expansion alone, of the first row: needs hardly any memory, and proves nothing.
+Status print_expansion(const Model& model, const std::vector<float>& rows) {
+    std::vector<unsigned char> memory(model.expansion_bytes());
+    std::vector<double> values(model.n_decisions());
+    const approxsvm::Span<const float> first(rows.data(), model.n_features());
+    const Status status = model.expansion_values(first, values, memory);
+    if (status == Status::no_expansion || status == Status::needs_input_map) {
         std::printf("expansion: none\n");
         return Status::ok;
     }
-    if (status == Status::ok) std::printf("expansion: %.4f\n", values.front());
+    if (status != Status::ok) return status;
+    print_row("expansion:", values.data(), values.size());
+    std::printf("\n");
     return status;
 }
 
 // Labels alone: the expansion proves most of them.
-Status print_labels(const approxsvm::ModelView& model, Predictor& predictor, const std::vector<float>& rows,
-                    std::size_t n_rows) {
+Status print_labels(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     std::vector<std::uint32_t> labels(n_rows);
-    std::vector<std::uint8_t> stages(n_rows);
+    std::vector<std::uint8_t> certified(n_rows);
     approxsvm::Evaluation out;
     out.labels = labels;
-    out.stages = stages;
-    const Status status = approxsvm::evaluate(*predictor.prepared, rows, out, predictor.workspace);
+    out.certified = certified;
+    const Status status = model.evaluate(rows, out, workspace);
     if (status != Status::ok) return status;
     char room[approxsvm::label_digits];
-    const std::string_view first = approxsvm::text_of(approxsvm::label_at(model, labels.front()), room);
+    const std::string_view first = approxsvm::text_of(model.label(labels.front()), room);
     std::printf("labels: first %.*s, ", static_cast<int>(first.size()), first.data());
-    const std::string_view last = approxsvm::text_of(approxsvm::label_at(model, labels.back()), room);
-    const auto n_expanded = std::count_if(stages.begin(), stages.end(),
-                                          [](std::uint8_t stage) { return stage <= approxsvm::by_higher_degree; });
-    std::printf("last %.*s, %d of %zu rows without the exact model\n", static_cast<int>(last.size()), last.data(),
-                static_cast<int>(n_expanded), n_rows);
+    const std::string_view last = approxsvm::text_of(model.label(labels.back()), room);
+    std::printf("last %.*s, %d of %zu rows proven by the first stage\n", static_cast<int>(last.size()), last.data(),
+                static_cast<int>(std::count(certified.begin(), certified.end(), 1)), n_rows);
     return status;
 }
 
 // Values: the source model's own, or within the tolerance that was asked for; close, if the artifact is approximate.
-Status print_values(const approxsvm::ModelView& model, Predictor& predictor, const std::vector<float>& rows,
-                    std::size_t n_rows) {
-    std::vector<double> values(n_rows * model.n_decisions), bounds(values.size());
-    approxsvm::Evaluation out;
-    out.values = values;
-    out.bounds = bounds;
-    const Status status = approxsvm::evaluate(*predictor.prepared, rows, out, predictor.workspace);
-    if (status == Status::ok) {
-        std::printf("values: first %.4f, last %.4f, within %.1e\n", values.front(), values.back(),
-                    *std::max_element(bounds.begin(), bounds.end()));
-    }
+Status print_values(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
+    const std::size_t n = model.n_decisions();
+    std::vector<double> values(n_rows * n), bounds(values.size());
+    Status status = model.decision_values(rows, values, workspace);
+    if (status == Status::ok) status = model.error_bounds(rows, bounds, workspace);
+    if (status != Status::ok) return status;
+    print_row("values: first", values.data(), n);
+    print_row(", last", values.data() + (n_rows - 1) * n, n);
+    std::printf(", within %.1e\n", *std::max_element(bounds.begin(), bounds.end()));
+    return status;
+}
+
+Status print_probabilities(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
+    const std::size_t n = model.n_probabilities();
+    std::vector<double> shares(n_rows * n);
+    const Status status = model.probabilities(rows, shares, workspace);
+    if (status != Status::ok) return status;
+    print_row("probabilities: first", shares.data(), n);
+    print_row(", last", shares.data() + (n_rows - 1) * n, n);
+    std::printf("\n");
+    return status;
+}
+
+Status print_answers(const Model& model) {
+    const std::vector<float> rows = raw_rows(model);
+    std::vector<unsigned char> workspace(model.workspace_bytes());  // one for each thread
+    Status status = print_expansion(model, rows);
+    if (status == Status::ok && model.n_labels() > 0) status = print_labels(model, rows, workspace);
+    if (status == Status::ok && model.n_decisions() > 0) status = print_values(model, rows, workspace);
+    if (status == Status::ok && model.n_probabilities() > 0) status = print_probabilities(model, rows, workspace);
     return status;
 }
 
@@ -96,16 +108,6 @@ int main(int argc, char** argv) {
     }
     const MappedModel mapped(argv[1]);
     if (mapped.status() != Status::ok) return refused(argv[1], mapped.status());
-    const approxsvm::ModelView& model = mapped.model();
-    Predictor predictor(model);
-    if (predictor.status != Status::ok) return refused(argv[1], predictor.status);
-
-    const std::size_t n_rows = 100;
-    const std::vector<float> rows = rows_near_the_center(model, n_rows);
-    Status status = print_expansion(model, rows_near_the_center(model, 1));
-    if (status == Status::ok && model.task != approxsvm::Task::regression) {
-        status = print_labels(model, predictor, rows, n_rows);
-    }
-    if (status == Status::ok) status = print_values(model, predictor, rows, n_rows);
+    const Status status = print_answers(mapped.model());
     return status == Status::ok ? 0 : refused(argv[1], status);
 }

@@ -3,6 +3,7 @@
 
 #include <approxsvm/approxsvm.hpp>
 #include <cstddef>
+#include <vector>
 
 class MappedModel {
   public:
@@ -11,12 +12,16 @@ class MappedModel {
     MappedModel(const MappedModel&) = delete;
     MappedModel& operator=(const MappedModel&) = delete;
 
+    // Whether the model is ready to predict.
     approxsvm::Status status() const { return status_; }
-    const approxsvm::ModelView& model() const { return model_; }
+    const approxsvm::Model& model() const { return model_; }
 
   private:
+    approxsvm::Status prepare();
+
     void* bytes_ = nullptr;
     std::size_t n_bytes_ = 0;
+    std::vector<unsigned char> memory_;
     approxsvm::Status status_ = approxsvm::Status::truncated;
-    approxsvm::ModelView model_{};
+    approxsvm::Model model_;
 };

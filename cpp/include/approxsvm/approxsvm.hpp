@@ -6,38 +6,43 @@
 // fastest microkernels that the flags allow are used. -ffast-math and its parts are refused by an #error where the
 // compiler tells; contraction of a * b + c (-ffp-contract) is harmless, see simd.hpp.
 //
-//     approxsvm::ModelView model;
-//     if (approxsvm::open_artifact(bytes, n_bytes, model) != approxsvm::Status::ok) ...
+//     approxsvm::Model model;                              // model.hpp says what else it can do
+//     Status status = model.open(bytes);                   // of any .asvm file; they must outlive the model
+//     std::vector<unsigned char> memory(model.memory_bytes());
+//     status = model.prepare(memory);                      // and so must this
+//     std::vector<unsigned char> workspace(model.workspace_bytes());  // one for each thread
 //
-//     std::vector<unsigned char> memory(approxsvm::prepared_bytes(model));
-//     const approxsvm::PreparedModel* prepared = nullptr;
-//     if (approxsvm::prepare(model, memory, prepared) != approxsvm::Status::ok) ...
-//
-//     std::vector<unsigned char> workspace(approxsvm::evaluation_workspace_bytes(model));  // one for each thread
-//     std::vector<float> rows = ...;                  // n_rows * model.n_features numbers
+//     std::vector<float> rows = ...;                       // raw, n_rows * model.n_features() numbers
 //     std::vector<std::uint32_t> labels(n_rows);
-//     approxsvm::Evaluation out;
-//     out.labels = labels;                            // and out.values, out.bounds of n_rows * model.n_decisions
-//     numbers if (approxsvm::evaluate(*prepared, rows, out, workspace) != approxsvm::Status::ok) ... std::cout <<
-//     approxsvm::label_at(model, labels[0]);
+//     status = model.predict(rows, labels, workspace);
+//     std::cout << model.label(labels[0]);
+//
+//     std::vector<double> values(n_rows * model.n_decisions());  // and bounds of as many
+//     status = model.decision_values(rows, values, workspace);
+//     status = model.error_bounds(rows, bounds, workspace);
+//     std::vector<double> shares(n_rows * model.n_probabilities());
+//     status = model.probabilities(rows, shares, workspace);
+//
+// Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. Every buffer
+// says how large it is, and one that is too small is refused before anything is written: Status::buffer_too_small. What
+// a model does not have is refused, too: labels of a regression, probabilities of a source without them, values of an
+// ensemble that averages probabilities. So are calls before open() and prepare().
 //
 // What is asked for decides what is computed. Labels alone cost least: the expansion proves most of them. Values of a
 // certified or exact artifact are the source model's own, by the exact engine in float64, unless a tolerance was asked
-// for at compilation; Values::settled asks for those of whichever stage settled the label, which are cheap and only as
-// close as their bounds say. Every buffer says how large it is, and one that is too small is refused before anything is
-// written: Status::buffer_too_small.
+// for at compilation; evaluate() with Values::settled gives those of whichever stage settled the label, which are cheap
+// and only as close as their bounds say. It also fills everything that an Evaluation has room for in one go.
 //
-// A value is positive for the first label of the model, label_at(model, 0). For two classes that is the other sign than
-// that of Python's decision_function, where positive means the greater label, whenever the first label is the smaller.
+// A value is positive for the first label of the model, label(0), or of a pair of labels. For two classes that is the
+// other sign than that of Python's decision_function, where positive means the greater label, whenever the first label
+// is the smaller. Probabilities come in the order of the model's labels.
 //
-// The core does not scale or project rows and labels by votes alone. An artifact that asks for more, of a pipeline for
-// example, is refused by prepare() and decision_function() with Status::needs_input_map or needs_label_rule; who does
-// that part himself passes Extras::by_caller, and then rows of model.n_features columns, mapped already.
-//
-// An approximate artifact can do with less memory: decision_function() gives the values of its expansion, no bounds.
-//
-//     std::vector<unsigned char> memory(approxsvm::decision_function_bytes(model.n_features));
-//     approxsvm::decision_function(model, rows, values, memory);
+// Memory: what the bounds are read from takes some 50 KB (more for higher degrees), the exact engine 12 bytes for each
+// support vector and feature. models/breast_cancer.asvm (62 vectors, 30 features, a 21 KB file) takes 92 KB, and a
+// workspace of 23 to 43 KB, the more the wider the vectors of the machine; models/iris_classes.asvm (4 centers, a 6 KB
+// file) 64 KB and, as rows are sorted by centers, 190 KB; rows of pipelines are mapped in pieces of up to 0.5 MB, 8 MB
+// where there are many centers. A device with less has expansion_values(), of approximate models: 2 to 7 KB for the
+// former, 1 to 2 KB for the latter, beside the file.
 //
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once
@@ -45,6 +50,7 @@
 #include "answers.hpp"
 #include "artifact.hpp"
 #include "labels.hpp"
+#include "model.hpp"
 #include "outputs.hpp"
 #include "predict.hpp"
 #include "replay.hpp"

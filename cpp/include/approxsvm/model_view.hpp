@@ -131,7 +131,8 @@ struct ModelView {
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
-    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1
+    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1; null with a polynomial
+                          // kernel
     std::size_t n_decisions;
     const DecisionNumbers* decisions;  // (n_decisions,)
     const unsigned char* labels;
@@ -277,6 +278,15 @@ struct CsrRows {
     const Index* columns;
     const Index* row_starts;  // (n_rows + 1,)
     std::size_t n_rows;
+};
+
+// The same with the extent of each array, so that it can be checked. Rows are as many as row_starts has elements, less
+// one.
+template <class Real, class Index>
+struct SparseRows {
+    Span<const Real> values;
+    Span<const Index> columns;
+    Span<const Index> row_starts;
 };
 
 }  // namespace approxsvm

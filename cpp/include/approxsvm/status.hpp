@@ -27,11 +27,14 @@ enum class Status {
     unknown_feature,      // a sparse row has a feature that the input map does not know
     buffer_too_small,     // memory lent for results, for a model or for work is smaller than what goes there
     wrong_row_size,       // the numbers given are not a whole number of rows
+    bad_row_starts,       // where sparse rows start does not ascend, or leads beyond the numbers given
     no_labels,            // labels of a regression were asked for
     no_values,            // decision values of an ensemble, which averages probabilities, were asked for
     no_probabilities,     // probabilities of a model that has none were asked for
     no_exact_values,      // exact values of an approximate model were asked for
     no_expansion,         // the expansion of a model that has none was asked for
+    not_open,             // a model was asked before an artifact was opened
+    not_prepared,         // or before it was prepared
 };
 
 constexpr const char* message(Status status) {
@@ -80,6 +83,8 @@ constexpr const char* message(Status status) {
             return "a buffer is smaller than what goes into it";
         case Status::wrong_row_size:
             return "the numbers given are not whole rows of as many features as the model has";
+        case Status::bad_row_starts:
+            return "the starts of sparse rows do not ascend, or lead beyond the numbers given";
         case Status::no_labels:
             return "a regression has values but no labels";
         case Status::no_values:
@@ -89,7 +94,11 @@ constexpr const char* message(Status status) {
         case Status::no_exact_values:
             return "an approximate artifact has no exact values: it holds no support vectors";
         case Status::no_expansion:
-            return "the artifact holds the exact model alone and no expansion: prepare() and evaluate() are for it";
+            return "the artifact holds no expansion, but an exact model or form: prepare() and evaluate() are for it";
+        case Status::not_open:
+            return "no artifact has been opened";
+        case Status::not_prepared:
+            return "the model has not been prepared";
     }
     return "unknown status";
 }

@@ -1,0 +1,333 @@
+"""Polynomial kernels of degree 1 to 6: the source's labels and values, bounds against rational arithmetic."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from conftest import GOLDEN
+from libsvm.svmutil import svm_save_model, svm_train
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import make_classification
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+import approxsvm
+from approxsvm import KernelModel, _native, reference
+from approxsvm.assembly import build_polynomial
+from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.expansion import polynomial_form
+from approxsvm.readers import read_any
+
+KINDS = {
+    "SVC": SVC(kernel="poly", coef0=0.5),
+    "NuSVC": NuSVC(kernel="poly", nu=0.2, gamma=0.3),
+    "one class": OneClassSVM(kernel="poly", nu=0.2, gamma=0.3, coef0=-0.2),
+    "SVR": SVR(kernel="poly", gamma=0.2, coef0=1.0),
+    "NuSVR": NuSVR(kernel="poly", gamma=0.2),
+    "KernelRidge": KernelRidge(kernel="poly", alpha=1e-2),
+}
+
+
+def data(n_classes=2, n=150, d=5):
+    X, y = make_classification(n, d, n_informative=d - 1, n_redundant=0, random_state=1)
+    return X, y if n_classes == 2 else y + (X[:, 0] > 1)
+
+
+def fitted(name, degree, n_classes=2):
+    X, y = data(n_classes)
+    target = np.sin(X.sum(axis=1)) if name in ("SVR", "NuSVR", "KernelRidge") else y
+    return clone(KINDS[name]).set_params(degree=degree).fit(X, target), X
+
+
+def exact_values(model, rows):
+    """The decision functions over the rational numbers."""
+    vectors = [[Fraction(v) for v in x] for x in model.dense_support_vectors(0, model.n_sv).tolist()]
+    gamma, coef0 = Fraction(model.gamma), Fraction(model.coef0)
+    result = []
+    for z in rows.tolist():
+        z = [Fraction(v) for v in z]
+        kernel = [(gamma * sum(p * q for p, q in zip(x, z, strict=True)) + coef0) ** model.degree for x in vectors]
+        for k in range(model.n_decisions):
+            terms = (Fraction(a) * v for a, v in zip(model.coefficients(k).tolist(), kernel, strict=True))
+            result.append(sum(terms, Fraction(model.intercept[k])))
+    return result
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_estimator_of_every_degree(name, degree, tmp_path):
+    source, X = fitted(name, degree)
+    fast = approxsvm.compile(source)
+    assert fast.summary.mode == ("certified" if degree <= 2 else "exact")
+    assert fast.summary.kernel.startswith(f"polynomial of degree {degree}")
+    rows = np.concatenate([X, 3 * X, np.zeros((1, X.shape[1]))])
+    if fast.artifact.task == "regression":
+        scale = np.abs(source.predict(rows)).max()
+        np.testing.assert_allclose(fast.predict(rows), source.predict(rows), rtol=1e-10, atol=1e-10 * scale)
+    else:
+        np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
+        scale = np.abs(source.decision_function(rows)).max()
+        np.testing.assert_allclose(
+            fast.decision_function(rows), source.decision_function(rows), rtol=1e-10, atol=1e-10 * scale
+        )
+    assert approxsvm.verify(fast, source, X).kept
+    fast.save(tmp_path / "model.asvm")
+    same = approxsvm.load(tmp_path / "model.asvm")
+    np.testing.assert_array_equal(same.predict(rows), fast.predict(rows))
+    assert str(same.summary)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 6])
+@pytest.mark.parametrize("shape", ["ovo", "ovr"])
+def test_several_classes(degree, shape):
+    X, y = data(3)
+    source = SVC(kernel="poly", degree=degree, coef0=0.3, decision_function_shape=shape).fit(X, y)
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+    np.testing.assert_allclose(fast.decision_function(X), source.decision_function(X), rtol=1e-9, atol=1e-9)
+    assert [fast.predict_one(row) for row in X[:9]] == source.predict(X[:9]).tolist()
+    assert approxsvm.verify(fast, source, X).kept
+    assert fast.certified(X).mean() > 0.99
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_bounds_hold_against_rational_arithmetic(degree, n_classes):
+    source, X = fitted("SVC", degree, n_classes)
+    model = read_any(source)
+    Z = np.concatenate([X[:3] * 10.0**power for power in (-170, -3, 0, 2, 45)])
+    compiled = [approxsvm.compile(model).artifact, build_polynomial(model, "exact")]
+    if degree <= 2:
+        compiled += [
+            build_polynomial(model, mode, polynomial_form.sum_up(model)) for mode in ("certified", "approximate")
+        ]
+    exact = exact_values(model, Z)
+    for artifact in compiled:
+        values, bounds, _ = approxsvm.predictor.evaluator_for(artifact).evaluate(Z, bounds=True)
+        for value, bound, true in zip(np.ravel(values), np.ravel(bounds), exact, strict=True):
+            assert abs(Fraction(value) - true) <= Fraction(bound)
+            assert bound <= 1e-6 * float(abs(true)) + 1e-9
+
+
+@pytest.mark.parametrize("form", [False, True])
+@pytest.mark.parametrize(
+    ("degree", "gamma", "vector", "row", "coef0"),
+    [
+        (1, 1.0, 1e200, 1e-300, 0.0),
+        (1, 1e300, 1e-200, 1e-150, 0.0),
+        (1, 1e-300, 1e150, 1e150, 0.0),
+        (2, 1e300, 1e-150, 1e-163, 0.0),
+        (2, 1e-150, 1e10, 1e150, 1e-5),
+        (2, 1.0, 1e-160, 1e-165, 1e-150),
+        (3, 1e300, 1e-200, 1e-150, 1e-20),
+        (3, 1.0, 1e-100, 1e200, -1e100),
+        (5, 1e-200, 1e120, 1e80, 2.0),
+        (6, 1.0, 1e-320, 1e300, 0.0),
+        (6, -2.0, 3.0, 1e48, 0.0),
+    ],
+)
+def test_bounds_hold_at_the_ends_of_float64(degree, gamma, vector, row, coef0, form):
+    if form and degree > 2:
+        pytest.skip("no form has this degree")
+    rng = np.random.default_rng(degree)
+    vectors, coefficients = rng.normal(size=(7, 3)) * vector, rng.normal(size=7)
+    model = KernelModel("regression", vectors, coefficients, 0.0, gamma, degree=degree, coef0=coef0)
+    summed = polynomial_form.sum_up(model) if form else None
+    evaluator = approxsvm.predictor.evaluator_for(build_polynomial(model, "certified" if form else "exact", summed))
+    Z = rng.normal(size=(5, 3)) * row
+    values, bounds, _ = evaluator.evaluate(Z, bounds=True)
+    for value, bound, true in zip(values, bounds, exact_values(model, Z), strict=True):
+        assert np.isfinite(bound)
+        assert abs(Fraction(value) - true) <= Fraction(bound)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 4])
+def test_any_form_of_rows(degree):
+    X, y = data(3, d=40)
+    X = np.where(np.abs(X) > 1.0, X, 0.0)
+    source = SVC(kernel="poly", degree=degree, coef0=0.2).fit(X, y)
+    fast = approxsvm.compile(source)
+    expected = fast.decision_function(X)
+    scale = np.abs(expected).max()
+    narrow = X.astype(np.float32)
+    for rows in (csr_array(X), np.asfortranarray(X), X[:, ::-1][:, ::-1], csr_array(narrow), narrow, X.tolist()):
+        np.testing.assert_allclose(fast.decision_function(rows), expected, rtol=0, atol=1e-5 * scale)
+        np.testing.assert_array_equal(fast.predict(rows), source.predict(X))
+    for few in (1, 3, 5, 25):
+        np.testing.assert_allclose(fast.decision_function(X[:few]), expected[:few], rtol=0, atol=1e-11 * scale)
+    fast.set_params(n_jobs=2)
+    np.testing.assert_array_equal(fast.decision_function(X), expected)
+    bad = X.copy()
+    bad[7, 3] = np.nan
+    with pytest.raises(InputError, match=r"NaN. \(row 7, column 3\)"):
+        fast.predict(bad)
+
+
+def test_sparse_support_vectors_and_unseen_features(tmp_path):
+    X, y = data()
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    for options in ("-t 0", "-t 1 -d 3 -g 0.3 -r 0.5", "-t 1 -d 2 -g 0.5", "-s 1 -n 0.2 -t 1 -d 5 -g 0.2 -r 1"):
+        path = tmp_path / "file.model"
+        svm_save_model(str(path), svm_train(y.tolist(), X[:, :4].tolist(), f"-q {options}"))
+        model = approxsvm.read_model(path, n_features=5)
+        fast = approxsvm.compile(path, n_features=5)
+        expected = reference.decision_function(model, X)[:, 0]
+        found = fast._evaluate(csr_array(X), bounds=True)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+        svc = approxsvm.predictor.Predictor(fast.artifact)
+        np.testing.assert_array_equal(svc.predict(X), np.where(expected > 0, *model.labels))
+
+
+@pytest.mark.parametrize("target", _native.runnable_targets())
+def test_every_target(target, tmp_path):
+    path = GOLDEN / "iris_cubic.asvm"
+    expected = np.loadtxt(GOLDEN / "iris_cubic.values")
+    rows, _ = approxsvm.read_libsvm_data(GOLDEN / "iris_cubic.t", n_features=4)
+    np.save(tmp_path / "rows.npy", rows.toarray())
+    code = (
+        "import approxsvm, numpy as np, sys\n"
+        "fast = approxsvm.load(sys.argv[1])\n"
+        "values, bounds, _ = fast._evaluate(np.load(sys.argv[2]), bounds=True)\n"
+        "assert (bounds < 1e-9).all()\n"
+        "assert (np.abs(values - np.loadtxt(sys.argv[3])) <= bounds).all()\n"
+    )
+    arguments = [path, tmp_path / "rows.npy", GOLDEN / "iris_cubic.values"]
+    subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], check=True, env=os.environ | {"APPROXSVM_TARGET": target}
+    )
+    assert expected.shape == (20, 3)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_rows_on_the_boundary_are_summed_in_libsvms_order(degree):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(60, 3)).astype(float)
+    model = KernelModel(
+        "classification",
+        X,
+        rng.choice([-0.1, 0.3, 0.7], 60),
+        np.zeros(1),
+        1.0,
+        labels=np.array([1, -1]),
+        n_support=np.array([30, 30]),
+        degree=degree,
+    )
+    Z = np.zeros((4, 3))
+    for artifact in (approxsvm.compile(model).artifact, build_polynomial(model, "exact")):
+        evaluator = approxsvm.predictor.evaluator_for(artifact)
+        np.testing.assert_array_equal(evaluator.predict(Z), -1)  # a value of 0 is the second label
+        assert evaluator.rows_per_stage["definition"] == 4
+        assert not evaluator.certified(Z).any()
+
+
+@pytest.mark.parametrize("degree", [1, 3, 6])
+def test_values_beyond_float64_name_their_row(degree):
+    source, X = fitted("SVR", degree)
+    model = replace(read_any(source), dual_coef=1e200 * read_any(source).dual_coef)
+    fast = approxsvm.compile(model)
+    rows = np.tile(X[0], (30_000, 1))
+    rows[23_456] *= 1e300
+    for given in (rows, csr_array(rows)):
+        with pytest.raises(InputError, match="value of row 23456 of X, or a term of it, exceeds the range of float64"):
+            fast.predict(given)
+    with pytest.raises(InputError, match="value of row 0 of X"):
+        fast.predict_one(rows[23_456])
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_tolerances_are_kept_or_rows_refused(degree):
+    source, X = fitted("KernelRidge", degree)
+    fast = approxsvm.compile(source, tolerance=1e-7)
+    assert fast.error_bound(X).max() <= 1e-7
+    far = np.concatenate([X, 1e8 * X[:1]])
+    with pytest.raises(InputError, match=rf"row {len(X)}: its value is certain to .* not to the tolerance of 1e-07"):
+        fast.predict(far)
+    assert approxsvm.compile(source, tolerance=np.inf).predict(far).shape == (len(far),)
+    for bad in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="tolerance is"):
+            approxsvm.compile(source, tolerance=bad)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 5])
+def test_restored_targets_and_pipelines_stay_within_their_bounds(degree):
+    X, _ = data()
+    y = 1e3 * np.sin(X.sum(axis=1)) + 50
+    inner = KernelRidge(kernel="poly", degree=degree, gamma=0.1, coef0=0.7, alpha=1e-2)
+    source = make_pipeline(StandardScaler(), TransformedTargetRegressor(inner, transformer=MinMaxScaler((-1, 1)))).fit(
+        X, y
+    )
+    fast = approxsvm.compile(source)
+    rows = X[:6] * 2
+    scaled, back = source[0].transform(rows), source[1].transformer_
+    plain = replace(read_any(source[1].regressor_))
+    scale, least = Fraction(float(back.scale_[0])), Fraction(float(back.min_[0]))
+    for value, bound, true in zip(fast.predict(rows), fast.error_bound(rows), exact_values(plain, scaled), strict=True):
+        assert abs(Fraction(value) - (true - least) / scale) <= Fraction(bound)
+    assert approxsvm.verify(fast, source, X).kept
+
+
+def test_probabilities_and_ensembles():
+    X, y = data()
+    for inner in (SVC(kernel="poly", degree=3), make_pipeline(StandardScaler(), SVC(kernel="poly", degree=4, coef0=1))):
+        for ensemble in (False, True):
+            source = CalibratedClassifierCV(inner, cv=2, ensemble=ensemble).fit(X, y)
+            fast = approxsvm.compile(source)
+            np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+            np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-9)
+
+
+def test_modes():
+    source, _ = fitted("SVC", 3)
+    with pytest.raises(UnsupportedModelError, match="polynomial of degree 3, which has no form"):
+        approxsvm.compile(source, mode="approximate")
+    wide = SVC(kernel="poly", degree=2).fit(np.random.default_rng(0).normal(size=(20, 60)), np.arange(20) % 2)
+    fast = approxsvm.compile(wide)
+    assert fast.summary.mode == "exact"  # the form has more terms than the support vectors
+    assert "would cost more" in fast.summary.plan
+    approximate = approxsvm.compile(wide, mode="approximate")
+    assert approximate.summary.mode == "approximate"
+    Z = np.random.default_rng(1).normal(size=(50, 60))
+    difference = np.abs(approximate.decision_function(Z) - fast.decision_function(Z))
+    assert (difference <= approximate.error_bound(Z) + fast.error_bound(Z)).all()
+    assert fast.within_gamma_bound(Z).all()
+    small = approxsvm.compile(fitted("SVC", 2)[0])
+    limited = approxsvm.compile(fitted("SVC", 2)[0], max_bytes=len(small.artifact.data) - 1)
+    assert limited.summary.mode == "exact"
+
+
+def test_kernels_beyond_float64_are_refused_when_compiling():
+    vectors = np.ones((2, 2))
+    with pytest.raises(UnsupportedModelError, match="beyond the range of float64 at the origin"):
+        approxsvm.compile(KernelModel("regression", vectors, np.ones(2), 0.0, 1.0, degree=6, coef0=1e100))
+    with pytest.raises(UnsupportedModelError, match="moduli of the coefficients"):
+        approxsvm.compile(KernelModel("regression", vectors, np.full(2, 1e308), 0.0, 1.0, degree=1))
+
+
+def test_models_without_support_vectors_are_constants():
+    source = SVR(kernel="poly", epsilon=100.0).fit(*data())
+    assert read_any(source).n_sv == 0
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.predict(data()[0]), source.predict(data()[0]))
+
+
+def test_linear_models_are_one_support_vector():
+    X, _ = data()
+    source = make_pipeline(StandardScaler(), Ridge()).fit(X, X[:, 0])
+    with pytest.raises(UnsupportedModelError, match="Ridge"):
+        approxsvm.compile(source)
+    machine = SVR(kernel="linear").fit(X, X[:, 0])
+    fast = approxsvm.compile(machine)
+    assert (fast.summary.kernel, fast.summary.mode) == ("linear", "certified")
+    assert "gamma" not in dict(fast.summary.rows())
