@@ -142,7 +142,7 @@ inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::si
     return part;
 }
 
-// Calls answer(piece of the rows, what is wanted of them) until one fails.
+// Calls answer(piece of the rows, how they are to be evaluated, what is wanted of them) until one fails.
 template <class Answer>
 inline Status for_pieces(const ModelView& model, const RowSource& rows, const Request& request, const Evaluation& out,
                          const Answer& answer) {
@@ -150,7 +150,9 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
     for (std::size_t first = 0; first < rows.n_rows(); first += step) {
         const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
         const SelectedRows piece(rows, first, n);
-        const Status status = answer(piece, part_of(model, out, first, n));
+        Request own = request;
+        if (own.row_errors) own.row_errors += first;
+        const Status status = answer(piece, own, part_of(model, out, first, n));
         if (status == Status::ok) continue;
         if (request.fault) request.fault->row += first;
         return status;
@@ -176,9 +178,10 @@ class SingleAnswers {
         const bool shares = out.probabilities || out.probability_bounds;
         if (!by_rule && !shares && !out.certified)
             return evaluate_raw(prepared_, rows, request, out, counts_, memory_.mapping);
-        return for_pieces(view_, rows, request, out, [&](const RowSource& piece, const Evaluation& part) {
-            return answer_piece(piece, request, part, by_rule, shares);
-        });
+        return for_pieces(view_, rows, request, out,
+                          [&](const RowSource& piece, const Request& own, const Evaluation& part) {
+                              return answer_piece(piece, own, part, by_rule, shares);
+                          });
     }
 
   private:
@@ -275,9 +278,10 @@ class EnsembleAnswers {
         : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory), n_classes_(view_.n_labels) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
-        return for_pieces(view_, rows, request, out, [&](const RowSource& piece, const Evaluation& part) {
-            return view_.task == Task::regression ? side_by_side(piece, request, part) : average(piece, request, part);
-        });
+        return for_pieces(
+            view_, rows, request, out, [&](const RowSource& piece, const Request& own, const Evaluation& part) {
+                return view_.task == Task::regression ? side_by_side(piece, own, part) : average(piece, own, part);
+            });
     }
 
   private:
