@@ -20,7 +20,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
 from approxsvm.heads import class_pairs
 from approxsvm.kernel_model import FloatArray
 from approxsvm.report import STAGES
-from approxsvm.rows import check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
+from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
 
 # Which values and bounds are wanted (cpp/include/approxsvm/model_view.hpp): the exact ones, unless the model has a
@@ -70,6 +70,7 @@ class Evaluator:
         self.native = _native.Predictor(artifact.data)
         task, n_labels = int(artifact.header["task"]), len(artifact.labels)
         self.outputs = _native.Outputs(artifact.section("outputs") or None, task, n_labels)
+        self._several = artifact.task == "regression" and len(artifact.members) > 1
         # What a single row's answer is looked up in: by position, or itself.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(artifact.task, artifact.labels)
 
@@ -126,6 +127,8 @@ class Evaluator:
 
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
+        if self._several:
+            return self.predict(as_row(row))[0]
         found = self.native.one(row if type(row) is np.ndarray else one_row(row))
         return found if self._by_position is None else self._by_position[int(found)]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import struct
+import zlib
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,9 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
-from approxsvm import container, ensemble_artifact
+from approxsvm import _native, assembly
 from approxsvm.artifact import Artifact
-from approxsvm.ensemble_artifact import EnsembleArtifact
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
 from approxsvm.readers import read_any
@@ -220,35 +221,65 @@ def files(rows):
     small = SVC(kernel="poly", degree=2).fit(X[:8, :2], y[:8])
     quadratic = approxsvm.compile(make_pipeline(StandardScaler(), small).fit(X[:8, :2], y[:8])).artifact
     ensemble = approxsvm.compile(CalibratedClassifierCV(LinearSVC(), cv=2).fit(X[:20, :2], y[:20])).artifact
-    return {"quadratic": (Artifact, quadratic.data), "ensemble": (EnsembleArtifact, ensemble.data)}
+    return {"quadratic": quadratic.data, "ensemble": ensemble.data}
 
 
 @pytest.mark.parametrize("kind", ["quadratic", "ensemble"])
 def test_broken_files_are_refused(rows, kind, tmp_path):
-    read, data = files(rows)[kind]
-    assert read(data).data == data
+    data = files(rows)[kind]
+    assert Artifact(data).data == data
     for size in range(0, len(data), 7):
         with pytest.raises(ArtifactError):
-            read(data[:size])
+            Artifact(data[:size])
     for position in range(0, len(data), 5):
         changed = bytearray(data)
         changed[position] ^= 0x10
         with pytest.raises(ArtifactError):
-            read(bytes(changed))
+            Artifact(bytes(changed))
     (tmp_path / "bad.asvm").write_bytes(data + b"\0")
     with pytest.raises(ArtifactError, match=r"bad\.asvm: the header says"):
         approxsvm.load(tmp_path / "bad.asvm")
 
 
-def test_changes_that_keep_the_checksum_are_refused_by_name(rows):
-    read, data = files(rows)["ensemble"]
-    magic = data[:8]
-    about, arrays = container.unpack(magic, data)
-    name = next(iter(arrays))
-    with pytest.raises(ArtifactError):
-        read(container.pack(magic, about, {k: v for k, v in arrays.items() if k != name}))
-    with pytest.raises(ArtifactError):
-        read(container.pack(magic, about, arrays | {name: arrays[name].reshape(-1)[:0]}))
+def resealed(data: bytes) -> bytes:
+    content = bytearray(data)
+    content[24:28] = bytes(4)
+    content[24:28] = struct.pack("<I", zlib.crc32(content))
+    return bytes(content)
+
+
+def with_changed_member(data: bytes, offset: int, value: bytes) -> bytes:
+    """The ensemble with its first member changed at an offset, both checksums right."""
+    inner = Artifact(data).members[0].data
+    start = data.index(inner)
+    changed = bytearray(inner)
+    changed[offset : offset + len(value)] = value
+    return resealed(data[:start] + resealed(bytes(changed)) + data[start + len(inner) :])
+
+
+def test_musts_of_ensembles_are_refused_by_name_in_both_readers(rows):
+    data = files(rows)["ensemble"]
+
+    def refused(changed: bytes, message: str) -> None:
+        with pytest.raises(ArtifactError, match=message):
+            Artifact(changed)
+        with pytest.raises(ArtifactError):
+            _native.Predictor(changed)
+
+    def with_header(offset: int, value: bytes) -> bytes:
+        return resealed(data[:offset] + value + data[offset + len(value) :])
+
+    assert resealed(data) == data
+    assert with_changed_member(data, 0, b"") == data
+    refused(with_header(64, struct.pack("<d", 0.5)), "an ensemble has no gamma")
+    refused(with_header(80, struct.pack("<d", 0.5)), "an ensemble has no gamma, input_scale or tolerance")
+    refused(with_header(184, struct.pack("<I", 1)), "kernel is 1, but an ensemble has none")
+    refused(with_header(108, struct.pack("<I", 2)), "n_decisions is 2, but must be 0 with these members")
+    refused(with_header(176, struct.pack("<Q", 3)), "features")
+    refused(with_changed_member(data, 8, struct.pack("<I", 5)), "member 0: format version 5")
+    refused(with_changed_member(data, 16, struct.pack("<Q", 192)), "member 0")
+    refused(with_changed_member(data, 16, struct.pack("<Q", 1 << 40)), "member 0 claims 1099511627776 of")
+    refused(with_changed_member(data, 32, struct.pack("<I", 3)), "member 0: (an ensemble needs section members|kernel is 1)")
 
 
 def test_members_that_do_not_match_are_refused(rows):
@@ -256,11 +287,31 @@ def test_members_that_do_not_match_are_refused(rows):
     members = [
         approxsvm.compile(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X[:, :d], y)).artifact for d in (2, 3)
     ]
-    with pytest.raises(ArtifactError, match="members take 2 and 3 features"):
-        ensemble_artifact.pack(members, "two")
+    with pytest.raises(ArtifactError, match="member 1 is a classification of 3 features, the ensemble a classificati"):
+        assembly.build_ensemble(members, "two")
     plain = approxsvm.compile(LinearSVC().fit(X, y)).artifact
     with pytest.raises(ArtifactError, match="no class probabilities"):
-        ensemble_artifact.pack([plain], "one")
+        assembly.build_ensemble([plain], "one")
+
+
+def test_regressions_side_by_side_are_one_model(rows):
+    """Several decision functions in one file: values, bounds and stages of each, one row or many."""
+    X, _ = rows
+    targets = [X[:, 0] ** 2, np.sin(X[:, 1])]
+    sources = [make_pipeline(StandardScaler(), SVR(C=10)).fit(X, target) for target in targets]
+    members = [approxsvm.compile(source, tolerance=1e-3) for source in sources]
+    artifact = assembly.build_ensemble([member.artifact for member in members], "two regressions")
+    together = approxsvm.Predictor(artifact)
+    expected = np.column_stack([member.predict(X) for member in members])
+    np.testing.assert_array_equal(together.predict(X), expected)
+    np.testing.assert_array_equal(together.decision_function(csr_array(X)), expected)
+    np.testing.assert_array_equal(
+        together.error_bound(X), np.column_stack([member.error_bound(X) for member in members])
+    )
+    np.testing.assert_array_equal(together.certified(X), np.all([member.certified(X) for member in members], axis=0))
+    assert np.abs(together.predict_one(X[0]) - expected[0]).max() <= 2e-3
+    exact = np.column_stack([source.predict(X) for source in sources])
+    assert np.abs(expected - exact).max() <= 1e-3
 
 
 def test_artifacts_are_the_same_bytes_every_time(rows):

@@ -55,7 +55,8 @@ enum SectionNumber : std::uint32_t {
     outputs,
     input_map,
     varying,
-    polynomial
+    polynomial,
+    members
 };
 
 /// What belongs to one center.

@@ -288,6 +288,81 @@ std::size_t start_of(const Bytes& bytes, std::uint32_t identifier) {
     return 0;
 }
 
+// --- an ensemble
+
+Bytes golden_ensemble() {
+    std::ifstream stream(std::string(APPROXSVM_GOLDEN_DIR) + "/iris_ensemble.asvm", std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The status of the ensemble when its first member is changed, and both are sealed again.
+template <class Change>
+Status with_member(const Change& change) {
+    Bytes bytes = golden_ensemble();
+    const std::size_t at = start_of(bytes, artifact_writer::members);
+    const std::size_t n_bytes = static_cast<std::size_t>(get<std::uint64_t>(bytes, at + file_bytes_at));
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    Bytes member(first, first + static_cast<std::ptrdiff_t>(n_bytes));
+    change(member);
+    std::copy(member.begin(), member.end(), first);
+    artifact_writer::seal(bytes);
+    return opened(bytes);
+}
+
+template <class T>
+Status with_field_of_member(std::size_t offset, T value) {
+    return with_member([=](Bytes& member) {
+        put(member, offset, value);
+        artifact_writer::seal(member);
+    });
+}
+
+TEST(must_members) {
+    const Bytes bytes = golden_ensemble();
+    CHECK_EQ(opened(bytes), Status::ok);
+    const Bytes longer_sections = [&] {
+        Bytes changed = bytes;  // the ensemble's section ends before its last member does
+        for (std::size_t k = 0; k < get<std::uint32_t>(changed, n_sections_at); ++k) {
+            if (get<std::uint32_t>(changed, entry_at(k)) != artifact_writer::members) continue;
+            put(changed, entry_at(k) + 16, get<std::uint64_t>(changed, entry_at(k) + 16) - 64);
+        }
+        artifact_writer::seal(changed);
+        return changed;
+    }();
+    CHECK(opened(longer_sections) != Status::ok);
+    for (const double wrong : {0.5, 1.0}) CHECK_EQ(with(gamma_at, wrong, bytes), Status::bad_header);
+    for (const double wrong : {0.5, 2.0}) CHECK_EQ(with(input_scale_at, wrong, bytes), Status::bad_header);
+    CHECK_EQ(with(tolerance_at, 1.0, bytes), Status::bad_header);
+    CHECK_EQ(with(184, 1u, bytes), Status::bad_header);
+    for (const std::uint32_t n : {1u, 2u, 3u}) CHECK_EQ(with(n_decisions_at, n, bytes), Status::bad_header);
+    for (const std::uint32_t n : {1u, 2u}) CHECK_EQ(with(degree_at, n, bytes), Status::bad_header);
+    for (const std::uint32_t mode : {0u, 1u, 2u}) CHECK(with(mode_at, mode, bytes) != Status::ok);
+    for (const std::uint32_t task : {1u, 2u}) CHECK(with(task_at, task, bytes) != Status::ok);
+    const std::uint64_t n_raw = get<std::uint64_t>(bytes, n_raw_features_at);
+    CHECK(with(n_features_at, n_raw + 1, bytes) != Status::ok);
+    CHECK(with(n_raw_features_at, n_raw + 1, bytes) != Status::ok);
+
+    CHECK_EQ(with_member([](Bytes&) {}), Status::ok);
+    CHECK_EQ(with_field_of_member(mode_at, 3u), Status::bad_section);
+    CHECK_EQ(with_field_of_member(version_at, 5u), Status::unsupported_version);
+    CHECK_EQ(with_field_of_member(std::size_t{0}, std::uint8_t{0}), Status::bad_magic);
+    CHECK_EQ(with_member([](Bytes& member) { member.back() ^= 1; }), Status::checksum_mismatch);
+    for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{192}, std::uint64_t{1} << 20, ~std::uint64_t{0}}) {
+        CHECK(with_member([=](Bytes& member) { put(member, file_bytes_at, n); }) != Status::ok);
+    }
+    CHECK(with_field_of_member(n_raw_features_at, n_raw + 1) != Status::ok);
+    // Other labels, and no probabilities.
+    CHECK_EQ(with_member([](Bytes& member) {
+                 put(member, start_of(member, artifact_writer::labels) + 12, std::uint8_t{'x'});  // the first letter
+                 artifact_writer::seal(member);
+             }),
+             Status::bad_labels);
+    CHECK(with_member([](Bytes& member) {
+              put(member, start_of(member, artifact_writer::outputs) + 8, 0u);
+              artifact_writer::seal(member);
+          }) != Status::ok);
+}
+
 TEST(must_class_counts) {
     const Bytes bytes = golden_of_classes();
     const std::size_t counts = start_of(bytes, artifact_writer::class_counts);

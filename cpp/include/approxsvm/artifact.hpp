@@ -612,11 +612,13 @@ inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes,
     Section sections[max_sections + 1] = {};
     status = read_sections(bytes, n_bytes, sections);
     if (status != Status::ok) return status;
+    if (model.mode != Mode::ensemble) {
+        if (sections[section::members].offset != 0) return Status::bad_section;
+        status = read_model(bytes, sections, model);
+        return status == Status::ok ? read_labels_and_texts(bytes, sections, model) : status;
+    }
     status = read_labels_and_texts(bytes, sections, model);
-    if (status != Status::ok) return status;
-    if (model.mode == Mode::ensemble) return read_members(bytes, sections, model);
-    if (sections[section::members].offset != 0) return Status::bad_section;
-    return read_model(bytes, sections, model);
+    return status == Status::ok ? read_members(bytes, sections, model) : status;
 }
 
 // Magic bytes, version, size and checksum.
