@@ -1,0 +1,335 @@
+"""Every source through every door: what README says is read is one kind of file with one answer.
+
+The doors are the estimators, `approxsvm.Predictor` with NumPy alone, approxsvm-predict, and the C++ headers.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import GOLDEN, REPOSITORY
+from libsvm.svmutil import svm_save_model, svm_train
+from predict_tool import libsvm_text, needs_tool, predict, shown
+from scipy.sparse import csr_array
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+from test_predictor import NUMPY_ALONE
+
+import approxsvm
+from approxsvm.assembly import build_ensemble
+from approxsvm.errors import InputError
+from approxsvm.estimators import estimator_for
+from approxsvm.predictor import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES
+
+N_FEATURES = 4
+RNG = np.random.default_rng(7)
+X = np.round(RNG.gamma(2.0, size=(90, N_FEATURES)) * [1.0, 3.0, 0.5, 2.0], 3)
+X[RNG.random(X.shape) < 0.2] = 0.0
+TARGET = np.round(np.sin(X[:, 0]) + 0.3 * X[:, 1] - X[:, 2], 3)
+THREE = np.digitize(TARGET, np.quantile(TARGET, [0.33, 0.67]))
+TWO = np.where(np.median(TARGET) < TARGET, 5, -2)
+NAMES = np.array(["red", "green", "blue"])[THREE]
+ROWS = np.round(X[:40] + 0.2 * RNG.normal(size=(40, N_FEATURES)) * (X[:40] != 0.0), 3)  # raw, for every source
+
+
+def libsvm(options: str, y: npt.NDArray[Any]) -> Any:
+    return lambda folder: svm_save_model(str(folder), svm_train(y.tolist(), X.tolist(), f"-q {options}"))
+
+
+def fitted(estimator: Any, y: npt.NDArray[Any]) -> Any:
+    return lambda: estimator.fit(X, y)
+
+
+def least_squares_svm() -> approxsvm.KernelModel:
+    """As README names it: solved by NumPy, given as arrays."""
+    gamma, n = 0.1, len(X)
+    kernel = np.exp(-gamma * ((X[:, np.newaxis] - X) ** 2).sum(axis=2)) + np.eye(n) / 10.0
+    system = np.block([[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), kernel]])
+    solution = np.linalg.solve(system, np.concatenate([[0.0], TARGET]))
+    return approxsvm.KernelModel(
+        task="regression",
+        support_vectors=X,
+        dual_coef=solution[np.newaxis, 1:],
+        intercept=solution[:1],
+        gamma=gamma,
+    )
+
+
+def side_by_side() -> Any:
+    """Two regressions in one file, which no reader makes yet."""
+    members = [approxsvm.compile(SVR(gamma=0.1).fit(X, y), n_centers=1).artifact for y in (TARGET, X[:, 0])]
+    return estimator_for(build_ensemble(members, "two values"))
+
+
+scaled = StandardScaler
+# By the rows of README's table "What it reads": files, estimators, or what is compiled already.
+SOURCES: dict[str, dict[str, Any]] = {
+    "LIBSVM model files": {
+        "c_svc": libsvm("-s 0 -t 2 -g 0.1 -b 1", THREE + 3),
+        "nu_svc": libsvm("-s 1 -t 0 -n 0.3", TWO),
+        "one class": libsvm("-s 2 -t 2 -g 0.1 -n 0.3 -b 1", np.ones(len(X))),
+        "epsilon_svr": libsvm("-s 3 -t 1 -d 3 -g 0.1 -r 1 -b 1 -e 0.1", TARGET),
+        "nu_svr": libsvm("-s 4 -t 2 -g 0.1", TARGET),
+    },
+    "SVC, NuSVC": {
+        "several": fitted(SVC(), NAMES),
+        "two": fitted(SVC(), TWO),
+        "pairs": fitted(SVC(decision_function_shape="ovo"), THREE.astype(float)),
+        "ties": fitted(SVC(break_ties=True), NAMES),
+        "probability": fitted(SVC(probability=True, random_state=0), TWO),
+        "nu": fitted(NuSVC(nu=0.3, kernel="poly", degree=3), NAMES),
+        "quadratic": fitted(SVC(kernel="poly", degree=2, coef0=1.0), THREE),
+    },
+    "SVR, NuSVR, OneClassSVM": {
+        "svr": fitted(SVR(), TARGET),
+        "nu_svr": fitted(NuSVR(kernel="linear", C=0.1), TARGET),
+        "outliers": fitted(OneClassSVM(nu=0.3), TARGET),
+    },
+    "KernelRidge, Gaussian processes": {
+        "ridge": fitted(KernelRidge(kernel="rbf", gamma=0.1), TARGET),
+        "cubic ridge": fitted(KernelRidge(kernel="poly", gamma=0.1, degree=3), TARGET),
+        "process": fitted(
+            GaussianProcessRegressor(RBF([3.0, 9.0, 1.0, 6.0]) + WhiteKernel(0.1), optimizer=None), TARGET
+        ),
+    },
+    "LinearSVC, LinearSVR, Ridge and other linear models": {
+        "svc": fitted(LinearSVC(), TWO),
+        "svr": fitted(make_pipeline(scaled(), LinearSVR(random_state=0)), TARGET),
+        "nystroem": fitted(make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), Ridge()), TARGET),
+        "logistic": fitted(
+            make_pipeline(scaled(), Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()), TWO
+        ),
+    },
+    "CalibratedClassifierCV": {
+        "sigmoid": fitted(CalibratedClassifierCV(SVC(), ensemble=False), NAMES),
+        "isotonic": fitted(CalibratedClassifierCV(SVC(), method="isotonic", ensemble=False), TWO),
+        "temperature": fitted(CalibratedClassifierCV(SVC(), method="temperature", ensemble=False), THREE),
+        "ensemble": fitted(CalibratedClassifierCV(make_pipeline(scaled(), SVC()), cv=2), NAMES),
+    },
+    "searches, TransformedTargetRegressor": {
+        "search": fitted(GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2), THREE),
+        "target": fitted(TransformedTargetRegressor(SVR(), transformer=StandardScaler()), TARGET),
+    },
+    "pipelines": {
+        "standard": fitted(make_pipeline(scaled(), SVC()), NAMES),
+        "projected": fitted(make_pipeline(scaled(), PCA(3), SVR()), TARGET),
+        "truncated": fitted(make_pipeline(MinMaxScaler(clip=True), TruncatedSVD(3, random_state=0), SVC()), THREE),
+        "columns": fitted(
+            make_pipeline(
+                ColumnTransformer([("a", MaxAbsScaler(), [3, 0]), ("b", RobustScaler(), [1])]), SVC(kernel="poly")
+            ),
+            NAMES,
+        ),
+    },
+    "arrays": {"least squares": least_squares_svm},
+}
+
+
+class Case:
+    """A compiled source, its file, and Python's answers for the rows, oriented as the core has them."""
+
+    def __init__(self, name: str, fast: Any, path: Path) -> None:
+        self.name, self.fast, self.path = name, fast, path
+        fast.save(path)
+        self.task = fast.artifact.task
+        self.evaluator = approxsvm.Predictor(path)._evaluator
+        self.values, self.bounds = self.get(VALUES), self.get(BOUNDS)
+        self.shares, self.share_bounds = self.get(PROBABILITIES), self.get(PROBABILITY_BOUNDS)
+
+    def get(self, what: int) -> npt.NDArray[np.float64]:
+        """Of sparse rows, which all the files hold; nothing where the model has none."""
+        try:
+            return np.asarray(self.evaluator.evaluate(csr_array(ROWS), what), float).reshape(len(ROWS), -1)
+        except InputError:
+            return np.empty((len(ROWS), 0))
+
+    @property
+    def labels(self) -> list[Any]:
+        """In the model's own order."""
+        return [1, -1] if self.task == "one_class" else self.fast.artifact.labels.tolist()
+
+
+def word(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def compiled(source: Any, folder: Path) -> Any:
+    if source.__code__.co_argcount == 1:  # writes a model file
+        source(folder / "source.model")
+        return approxsvm.compile(folder / "source.model", X, n_centers=1)
+    made = source()
+    fast = approxsvm.compile(made, X, n_centers=1)
+    if hasattr(made, "classes_"):
+        np.testing.assert_array_equal(fast.predict(ROWS), made.predict(ROWS))
+    return fast
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
+    folder = tmp_path_factory.mktemp("doors")
+    made = [("side by side", side_by_side())]
+    for row, sources in SOURCES.items():
+        made += [(f"{row}: {name}", compiled(source, folder)) for name, source in sources.items()]
+    return [Case(name, fast, folder / f"{k}.asvm") for k, (name, fast) in enumerate(made)]
+
+
+def test_every_row_of_readmes_table_is_here() -> None:
+    text = (REPOSITORY / "README.md").read_text()
+    table = text[text.index("## What it reads") :].split("\n\n")[1]
+    assert re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:] == list(SOURCES)
+
+
+# --- NumPy alone
+
+ALONE = (
+    NUMPY_ALONE
+    + """
+rows = np.load(sys.argv[1])
+for path in sys.argv[2:]:
+    predictor = approxsvm.Predictor(path)
+    answers = {"predict": predictor.predict(rows), "certified": predictor.certified(rows)}
+    for name in ("decision_function", "predict_proba", "error_bound"):
+        try:
+            answers[name] = getattr(predictor, name)(rows)
+        except approxsvm.InputError:
+            pass
+    answers["one"] = np.array([predictor.predict_one(row) for row in rows])
+    np.savez(path + ".npz", **answers)
+"""
+)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_numpy_alone(cases: list[Case], tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ROWS)
+    command = [sys.executable, "-c", ALONE, str(tmp_path / "rows.npy"), *(str(case.path) for case in cases)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for case in cases:
+        with np.load(f"{case.path}.npz") as answers:
+            for name in ("predict", "certified", "decision_function", "predict_proba", "error_bound"):
+                if hasattr(case.fast, name):
+                    np.testing.assert_array_equal(answers[name], getattr(case.fast, name)(ROWS), case.name)
+            if answers["predict"].ndim == 1:
+                within = case.bounds.max(initial=0.0) if case.task == "regression" else 0.0
+                same = answers["one"] == answers["predict"]
+                assert (same | (within > 0.0)).all(), case.name
+                if within > 0.0:
+                    np.testing.assert_allclose(answers["one"], answers["predict"], atol=2.0 * within, rtol=0)
+
+
+# --- approxsvm-predict
+
+
+def as_svm_predict_writes(case: Case, probabilities: bool) -> str:
+    if case.task == "regression":
+        return "".join(" ".join(map(shown, row)) + "\n" for row in case.values)
+    if not probabilities:
+        words = list(map(word, case.labels))
+        winners = case.fast.predict(csr_array(ROWS)).tolist()
+        return "".join(words[case.labels.index(winner)] + "\n" for winner in winners)
+    if case.task == "one_class":
+        header = "label normal outlier"
+        winners = [case.labels.index(label) for label in case.fast.predict(csr_array(ROWS)).tolist()]
+    else:
+        header = "labels " + " ".join(map(word, case.labels))
+        winners = case.shares.argmax(axis=1).tolist()  # the most probable, as svm-predict has it
+    words = [f"{label:g}" if isinstance(label, (int, float)) else label for label in case.labels]
+    lines = [
+        " ".join([words[winner], *(f"{share:.6g}" for share in row)])
+        for winner, row in zip(winners, case.shares, strict=True)
+    ]
+    return "".join(line + "\n" for line in [header, *lines])
+
+
+@needs_tool
+def test_approxsvm_predict(cases: list[Case], tmp_path: Path) -> None:
+    texts = {"libsvm": libsvm_text([1] * len(ROWS), csr_array(ROWS))}
+    texts["dense"] = "".join(",".join(map(repr, [1.0, *row])) + "\n" for row in ROWS.tolist())
+    for form, text in texts.items():
+        (tmp_path / form).write_text(text)
+    out = tmp_path / "out"
+    for case in cases:
+        for probabilities in (False, True):
+            if probabilities and not case.shares.size:
+                continue
+            for form, options in (("libsvm", []), ("dense", ["--dense"])):
+                predict("-q", "-b", int(probabilities), *options, tmp_path / form, case.path, out)
+                assert out.read_text() == as_svm_predict_writes(case, probabilities), (case.name, form, probabilities)
+
+
+# --- C++
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler here")
+    path = tmp_path_factory.mktemp("program") / "doors"
+    source = REPOSITORY / "tests" / "doors.cpp"
+    command = [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/cpp/include"]
+    done = subprocess.run([*command, "-o", str(path), str(source)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-5000:]
+    return path
+
+
+def test_headers(cases: list[Case], program: Path, tmp_path: Path) -> None:
+    ROWS.tofile(tmp_path / "rows")
+    command = [program, tmp_path / "rows", len(ROWS), *(case.path for case in cases)]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = iter(done.stdout.splitlines())
+    for case in cases:
+        predicted = [] if case.task == "regression" else list(map(word, case.fast.predict(ROWS).tolist()))
+        for form in ("dense", "sparse"):
+            labels = next(lines).split(" ")[1:]
+            values, bounds, shares, share_bounds = (
+                np.array(next(lines).split(" ")[1:], float).reshape(len(ROWS), -1) for _ in range(4)
+            )
+            assert labels == predicted, (case.name, form)
+            assert values.shape == case.values.shape == bounds.shape, (case.name, form)
+            assert (np.abs(values - case.values) <= bounds + case.bounds).all(), (case.name, form)
+            assert shares.shape == case.shares.shape == share_bounds.shape, (case.name, form)
+            assert (np.abs(shares - case.shares) <= share_bounds + case.share_bounds).all(), (case.name, form)
+    assert next(lines, None) is None
+
+
+# --- golden artifacts of scikit-learn's sources
+
+
+@pytest.mark.parametrize("name", ["iris_pipeline", "iris_calibrated", "iris_ensemble", "diabetes_pipeline"])
+def test_golden_artifacts_give_their_sources_answers(name: str) -> None:
+    predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
+    evaluator = predictor._evaluator
+    rows, targets = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=predictor.n_features)
+    rows = rows.toarray()
+    values, shares = (GOLDEN / f"{name}.{suffix}" for suffix in ("values", "probabilities"))
+    assert values.exists() == (name != "iris_ensemble")
+    if values.exists():
+        found, bounds = (np.asarray(evaluator.evaluate(rows, what)) for what in (VALUES, BOUNDS))
+        expected = np.loadtxt(values)
+        assert (np.abs(found - expected) <= bounds + 1e-9 * np.abs(expected).max()).all()
+    if shares.exists():
+        np.testing.assert_allclose(predictor.predict_proba(rows), np.loadtxt(shares), rtol=0, atol=1e-9)
+    if len(predictor.classes):
+        share = np.mean(predictor.predict(rows) == predictor.classes[targets.astype(int)])
+        assert share > 0.85
