@@ -310,6 +310,7 @@ def test_headers(cases: list[Case], program: Path, tmp_path: Path) -> None:
             assert (np.abs(values - case.values) <= bounds + case.bounds).all(), (case.name, form)
             assert shares.shape == case.shares.shape == share_bounds.shape, (case.name, form)
             assert (np.abs(shares - case.shares) <= share_bounds + case.share_bounds).all(), (case.name, form)
+            np.testing.assert_allclose(shares, case.shares, rtol=0, atol=1e-6, err_msg=case.name)
     assert next(lines, None) is None
 
 
