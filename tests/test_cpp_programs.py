@@ -10,14 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from conftest import GOLDEN, REPOSITORY
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
+from approxsvm.assembly import build_ensemble
+from approxsvm.errors import InputError
+from approxsvm.estimators import estimator_for
+from approxsvm.predictor import BOUNDS, PROBABILITIES, VALUES, read_artifact
 
 SANITIZED = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
 INCLUDE = f"-I{REPOSITORY}/cpp/include"
@@ -86,6 +92,27 @@ def polynomial(degree: int, n_classes: int = 2, **options: Any) -> Callable[[], 
     return lambda: approxsvm.compile(SVC(kernel="poly", degree=degree, coef0=0.5).fit(X, y), **options)
 
 
+def pipeline(mode: str) -> Callable[[], Any]:
+    X, y = sample(3)
+    fitted = make_pipeline(StandardScaler(), SVC()).fit(X, np.array(["red", "green", "blue"])[y])
+    return lambda: approxsvm.compile(fitted, X, mode=mode)
+
+
+def fitted_to(estimator: Any, n_classes: int = 3, **options: Any) -> Callable[[], Any]:
+    X, y = sample(n_classes)
+    return lambda: approxsvm.compile(estimator.fit(X, y), X, n_centers=1, **options)
+
+
+def side_by_side() -> Any:
+    """Two regressions in one file, for which scikit-learn has no source."""
+    X, y = sample(20)
+    members = [
+        approxsvm.compile(make_pipeline(StandardScaler(), SVR(gamma=0.5)).fit(X, target), X, n_centers=1).artifact
+        for target in (y, X[:, 0])
+    ]
+    return estimator_for(build_ensemble(members, "two values"))
+
+
 EXPANDED = {"degree": 2, "n_centers": 3}
 ANSWERED = {
     "two certified": classes_named([3, -4], **EXPANDED),
@@ -108,7 +135,19 @@ ANSWERED = {
     "one class certified": one_class(**EXPANDED),
     "one class exact": one_class(mode="exact"),
     "one class approximate": one_class(mode="approximate", **EXPANDED),
+    "pipeline certified": pipeline("certified"),
+    "pipeline approximate": pipeline("approximate"),
+    "pipeline exact": pipeline("exact"),
+    "projected": fitted_to(make_pipeline(StandardScaler(), PCA(2), SVC())),
+    "projected regression": fitted_to(make_pipeline(StandardScaler(), PCA(2), SVR()), 20),
+    "scores": fitted_to(SVC(break_ties=True)),
+    "probabilities": fitted_to(CalibratedClassifierCV(SVC(), ensemble=False)),
+    "probabilities of two": fitted_to(CalibratedClassifierCV(SVC(), method="isotonic", ensemble=False), 2),
+    "ensemble": fitted_to(CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), cv=2)),
+    "ensemble approximate": fitted_to(CalibratedClassifierCV(SVC(), cv=2), mode="approximate"),
+    "side by side": side_by_side,
 }
+GOLDEN_ARTIFACTS = sorted(GOLDEN.glob("*.asvm"))
 
 
 def text(label: Any) -> str:
@@ -116,83 +155,90 @@ def text(label: Any) -> str:
     return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)
 
 
-@pytest.mark.parametrize("name", ANSWERED)
-def test_programs_answer_as_python_does(readme: Path, embed: Path, tmp_path: Path, name: str) -> None:
-    fast = ANSWERED[name]()
-    path = tmp_path / "model.asvm"
-    fast.save(path)
-    ran = run(readme, path)
-    assert ran.returncode == 0, ran.stderr
-    lines = ran.stdout.splitlines()
-    row = np.full((1, N_FEATURES), 0.5, np.float32)
-    if fast.artifact.task != "regression":
-        assert lines.pop(0) == f"label {text(fast.predict(row)[0])}"
-    printed = np.array([re.fullmatch(r"value (\S+) within (\S+)", line).groups() for line in lines], float)  # type: ignore[union-attr]
-    values, bounds, _ = fast._evaluate(row, bounds=True)  # in the model's own orientation
-    np.testing.assert_allclose(printed[:, 0], np.ravel(values), rtol=1e-5, atol=1e-6)
-    if fast.artifact.task == "classification" and printed.shape[0] == 1:
-        greater_first = fast.artifact.labels[0] > fast.artifact.labels[1]
-        assert (
-            (values > 0) == (fast.decision_function(row) > 0)
-            if greater_first
-            else (values > 0) == (fast.decision_function(row) <= 0)
+def numbers(words: str) -> npt.NDArray[np.float64]:
+    return np.array(words.split(), float)
+
+
+class Answers:
+    """Python's of some rows, oriented as the core has them."""
+
+    def __init__(self, artifact: Any, rows: npt.NDArray[Any]) -> None:
+        self.fast = approxsvm.Predictor(artifact)
+        self.rows, self.evaluator = rows, self.fast._evaluator
+        self.labels = self.fast.predict(rows)
+        self.n_values = int(artifact.header["n_decisions"])
+        try:
+            self.has_probabilities = self.get(PROBABILITIES).size > 0
+        except InputError:
+            self.has_probabilities = False
+
+    def get(self, what: int) -> npt.NDArray[np.float64]:
+        return np.asarray(self.evaluator.evaluate(self.rows, what), float).reshape(len(self.rows), -1)
+
+
+def check_readme(printed: str, artifact: Any) -> None:
+    lines = printed.splitlines()
+    answers = Answers(artifact, np.full((1, artifact.n_raw_features), 0.5, np.float32))
+    if artifact.task != "regression":
+        assert lines.pop(0) == f"label {text(answers.labels[0])}"
+    if answers.n_values > 0:
+        said = [re.fullmatch(r"value (\S+) within (\S+)", lines.pop(0)) for _ in range(answers.n_values)]
+        found = np.array([match.groups() for match in said if match], float)
+        np.testing.assert_allclose(found[:, 0], answers.get(VALUES)[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found[:, 1], answers.get(BOUNDS)[0], rtol=1e-4)
+    if answers.has_probabilities:
+        names = ["1", "-1"] if artifact.task == "one_class" else [text(label) for label in artifact.labels.tolist()]
+        said = [re.fullmatch(r"(.*) with probability (\S+)", lines.pop(0)) for _ in names]
+        assert [match.group(1) for match in said if match] == names
+        shares = [float(match.group(2)) for match in said if match]
+        np.testing.assert_allclose(shares, answers.get(PROBABILITIES)[0], rtol=1e-5, atol=1e-8)
+    assert not lines
+
+
+def check_embed(printed: str, artifact: Any) -> None:
+    said = dict(line.split(": ", 1) for line in printed.splitlines())
+    steps = np.arange(100, dtype=np.float32) / np.float32(100.0)
+    answers = Answers(artifact, np.repeat(steps[:, np.newaxis], artifact.n_raw_features, axis=1))
+    has_expansion = int(artifact.header["n_centers"]) > 0 and not artifact.section("input_map")
+    assert (said.pop("expansion") != "none") == has_expansion
+    if artifact.task != "regression":
+        n_certified = int(np.sum(answers.evaluator.certified(answers.rows)))
+        first, last = text(answers.labels[0]), text(answers.labels[-1])
+        match = re.fullmatch(
+            rf"first {re.escape(first)}, last {re.escape(last)}, (\d+) of 100 rows .*", said.pop("labels")
         )
-    np.testing.assert_allclose(printed[:, 1], np.ravel(bounds), rtol=1e-4)
-
-    ran = run(embed, path)
-    assert ran.returncode == 0, ran.stderr
-    expansion, *labels, values_line = ran.stdout.splitlines()
-    assert (expansion == "expansion: none") == (fast.artifact.n_centers == 0)
-    assert re.fullmatch(r"values: first \S+, last \S+, within \S+", values_line)
-    if fast.artifact.task == "regression":
-        assert not labels
-    else:
-        near = fast.artifact.center.astype(np.float32)[np.newaxis]
-        first, last = fast.predict(np.vstack([near] * 5))[0], fast.predict(near + np.float32(99 / 1000.0))[0]
-        assert labels[0].startswith(f"labels: first {text(first)}, last {text(last)}, ")
+        assert match
+        assert abs(int(match.group(1)) - n_certified) <= 5  # the compiler's flags decide about rounding and its bounds
+    for name, what in (("values", VALUES), ("probabilities", PROBABILITIES)):
+        if not (answers.n_values > 0 if what == VALUES else answers.has_probabilities):
+            continue
+        match = re.fullmatch(r"first (.*?), last (.*?)(, within \S+)?", said.pop(name))
+        assert match
+        for words, row in zip(match.groups(), answers.get(what)[[0, -1]], strict=False):
+            within = 2.0 * float(answers.get(BOUNDS).max()) if what == VALUES else 1e-9
+            np.testing.assert_allclose(numbers(words), row, rtol=1e-5, atol=1e-6 + within)
+    assert not said
 
 
-@pytest.mark.parametrize("artifact", sorted(GOLDEN.glob("*.asvm")), ids=lambda path: path.stem)
-def test_programs_answer_on_golden_artifacts(readme: Path, embed: Path, artifact: Path) -> None:
-    for program in (readme, embed):
-        ran = run(program, artifact)
+@pytest.mark.parametrize("name", [*ANSWERED, *(pytest.param(path, id=path.stem) for path in GOLDEN_ARTIFACTS)])
+def test_programs_answer_as_python_does(readme: Path, embed: Path, tmp_path: Path, name: str | Path) -> None:
+    path = tmp_path / "model.asvm" if isinstance(name, str) else name
+    if isinstance(name, str):
+        ANSWERED[name]().save(path)
+    artifact = read_artifact(path)
+    for program, check in ((readme, check_readme), (embed, check_embed)):
+        ran = run(program, path)
         assert ran.returncode == 0, ran.stderr
-        assert "value" in ran.stdout
+        check(ran.stdout, artifact)
 
 
-def pipeline(mode: str) -> Callable[[], Any]:
-    X, y = sample()
-    fitted = make_pipeline(StandardScaler(), SVC()).fit(X, y)
-    return lambda: approxsvm.compile(fitted, X, mode=mode)
-
-
-def by_scores() -> Any:
-    X, y = sample(3)
-    return approxsvm.compile(SVC(break_ties=True).fit(X, y), X)
-
-
-def ensemble() -> Any:
-    X, y = sample()
-    return approxsvm.compile(CalibratedClassifierCV(SVC(), cv=2).fit(X, y), X)
-
-
-REFUSED = {
-    "pipeline certified": (pipeline("certified"), "the artifact scales or projects its rows first"),
-    "pipeline approximate": (pipeline("approximate"), "the artifact scales or projects its rows first"),
-    "pipeline exact": (pipeline("exact"), "the artifact scales or projects its rows first"),
-    "scores": (by_scores, "the artifact labels by scores or probabilities rather than votes"),
-    "ensemble": (ensemble, "an ensemble artifact (several classifiers), which only Python reads"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_programs_refuse_what_they_would_get_wrong(readme: Path, embed: Path, tmp_path: Path, name: str) -> None:
-    make, why = REFUSED[name]
-    make().save(tmp_path / "model.asvm")
-    for program in (readme, embed):
-        ran = run(program, tmp_path / "model.asvm")
-        assert (ran.returncode, ran.stdout) == (1, "")
-        assert why in ran.stderr
+def test_programs_refuse_what_is_no_artifact(readme: Path, embed: Path, tmp_path: Path) -> None:
+    for content, why in ((b"", "wrong magic bytes|ends inside"), (b"RIFF" * 64, "wrong magic bytes")):
+        (tmp_path / "model.asvm").write_bytes(content)
+        for program in (readme, embed):
+            ran = run(program, tmp_path / "model.asvm")
+            assert (ran.returncode, ran.stdout) == (1, "")
+            assert re.search(why, ran.stderr)
 
 
 @pytest.mark.parametrize("flags", [["-ffast-math"], ["-funsafe-math-optimizations"], ["-ffinite-math-only"]])

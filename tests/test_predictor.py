@@ -128,7 +128,7 @@ def test_broken_files_are_named(tmp_path):
         approxsvm.Predictor(tmp_path / "absent.asvm")
 
 
-ALONE = """
+NUMPY_ALONE = """
 import sys
 from importlib.abc import MetaPathFinder
 
@@ -143,7 +143,10 @@ class NumPyAlone(MetaPathFinder):
 sys.meta_path.insert(0, NumPyAlone())
 import numpy as np
 import approxsvm
-
+"""
+ALONE = (
+    NUMPY_ALONE
+    + """
 rows = np.load(sys.argv[1])
 for path in sys.argv[2:]:
     predictor = approxsvm.Predictor(path, n_jobs=2)
@@ -153,6 +156,7 @@ for path in sys.argv[2:]:
     print(*answers)
 assert not {"scipy", "sklearn", "joblib", "pandas", "click", "rich"} & set(sys.modules)
 """
+)
 
 
 def test_numpy_alone_is_enough(tmp_path):

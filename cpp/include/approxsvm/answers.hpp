@@ -174,7 +174,7 @@ class SingleAnswers {
         : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
-        const bool by_rule = out.labels && has_own_label_rule(view_);
+        const bool by_rule = (out.labels || out.certified) && has_own_label_rule(view_);
         const bool shares = out.probabilities || out.probability_bounds;
         if (!by_rule && !shares && !out.certified)
             return evaluate_raw(prepared_, rows, request, out, counts_, memory_.mapping);
@@ -206,20 +206,24 @@ class SingleAnswers {
         if (shares) {
             for (std::size_t i = 0; i < rows.n_rows(); ++i) find_probabilities(wanted, i, out);
         }
-        return by_rule ? label(rows, request, wanted, out.labels) : Status::ok;
+        return by_rule && out.labels ? label(rows, request, wanted, out.labels) : Status::ok;
     }
 
+    // With engines behind it the first stage answers only what it proves by votes; other labels are proven by values.
     void certify(const Evaluation& found, const Span<std::uint8_t>& certified) const {
-        const std::size_t n_decisions = view_.n_decisions;
+        const bool by_stage = has_engines(view_), by_values = !by_stage || has_own_label_rule(view_);
         for (std::size_t i = 0; i < certified.size; ++i) {
-            const double *values = found.values.data + i * n_decisions, *bounds = found.bounds.data + i * n_decisions;
-            std::size_t winner;
-            certified[i] = has_engines(view_)               ? is_first_stage(view_, found.stages[i])
-                           : view_.task == Task::regression ? is_finite(bounds[0])
-                           : view_.task == Task::one_class
-                               ? std::fabs(values[0]) > bounds[0]
-                               : certified_class(view_.outputs, view_.n_labels, values, bounds, winner, memory_.room);
+            certified[i] = (!by_stage || is_first_stage(view_, found.stages[i])) && (!by_values || proves(found, i));
         }
+    }
+
+    bool proves(const Evaluation& found, std::size_t i) const {
+        const std::size_t n_decisions = view_.n_decisions;
+        const double *values = found.values.data + i * n_decisions, *bounds = found.bounds.data + i * n_decisions;
+        if (view_.task == Task::regression) return is_finite(bounds[0]);
+        if (view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
+        std::size_t winner;
+        return certified_class(view_.outputs, view_.n_labels, values, bounds, winner, memory_.room);
     }
 
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
