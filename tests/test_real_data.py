@@ -7,12 +7,7 @@ import lzma
 
 import numpy as np
 import pytest
-<<<<<<< ours
 from conftest import EVERYTHING, data_root
-from scipy.spatial.distance import cdist
-=======
-from conftest import data_root
->>>>>>> theirs
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
