@@ -1,4 +1,4 @@
-"""Several classifiers whose probabilities are averaged."""
+"""Several models as one: classifiers whose probabilities are averaged, or regressions side by side."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import ModelFormatError
 from approxsvm.heads import ClassProbability, FloatArray
-from approxsvm.kernel_model import KernelModel
+from approxsvm.kernel_model import KernelModel, Task
 from approxsvm.outputs import native_outputs
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """The mean of the members' probabilities: scikit-learn's CalibratedClassifierCV with ensemble=True.
+    """The mean of classifiers' probabilities, or the values of regressions side by side.
 
-    It labels by the greatest mean, the first class of several.
+    The former is scikit-learn's CalibratedClassifierCV with ensemble=True; it labels by the greatest mean, the first
+    class of several. The latter is a regression with several targets.
 
     Parameters
     ----------
     members : tuple of KernelModel
-        Classifiers of the same labels in the same order and of the same raw columns, each with class probabilities.
+        Of the same task and raw columns: regressions, or classifiers of the same labels in the same order, each with
+        class probabilities.
     source : str
         Where they came from, for people.
 
@@ -43,12 +45,19 @@ class Ensemble:
         if not self.members:
             raise ModelFormatError("an ensemble without members")
         for member in self.members:
-            if not isinstance(member.heads.probability, ClassProbability):
+            if member.task != self.task or self.task == "one_class":
+                raise ModelFormatError(f"an ensemble has a {self.task} and a {member.task} as members")
+            if self.task == "classification" and not isinstance(member.heads.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
             if member.labels.tolist() != self.labels.tolist():
                 raise ModelFormatError(f"members have the labels {self.labels.tolist()} and {member.labels.tolist()}")
             if member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+
+    @property
+    def task(self) -> Task:
+        """That of every member."""
+        return self.members[0].task
 
     @property
     def labels(self) -> npt.NDArray[Any]:

@@ -187,6 +187,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,), bool
         """
+        if self.artifact.members:
+            members = [estimator_for(member) for member in self.artifact.members]
+            return np.asarray(np.all([member.within_gamma_bound(X) for member in members], axis=0))
         header = self.artifact.header
         rows = self._rows(X)
         check_finite(rows)
@@ -368,7 +371,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), float64
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where there are several, float64
 
         Raises
         ------
@@ -443,10 +446,6 @@ class CompiledEnsemble(CompiledClassifier):
     def members(self) -> list[CompiledSVC]:
         """The compiled classifiers."""
         return [CompiledSVC(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
-
-    def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Whether each row passes the paper's validity test for every member."""
-        return np.asarray(np.all([member.within_gamma_bound(X) for member in self.members], axis=0))
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:

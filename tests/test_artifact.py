@@ -125,7 +125,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 7, 2**32 - 1)),
     *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (24, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
-    *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (3, 2**32 - 1)),
+    *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (4, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
     *(("n_centers", field(N_CENTERS, "I", n), f"n_centers is {n}") for n in (0, 2**20 + 1, 2**32 - 1)),
     *(("n_decisions", field(N_DECISIONS, "I", n), f"n_decisions is {n}") for n in (0, 2, 2**32 - 1)),

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -279,7 +280,9 @@ def test_musts_of_ensembles_are_refused_by_name_in_both_readers(rows):
     refused(with_changed_member(data, 8, struct.pack("<I", 5)), "member 0: format version 5")
     refused(with_changed_member(data, 16, struct.pack("<Q", 192)), "member 0")
     refused(with_changed_member(data, 16, struct.pack("<Q", 1 << 40)), "member 0 claims 1099511627776 of")
-    refused(with_changed_member(data, 32, struct.pack("<I", 3)), "member 0: (an ensemble needs section members|kernel is 1)")
+    refused(
+        with_changed_member(data, 32, struct.pack("<I", 3)), "member 0: (an ensemble needs section members|kernel is 1)"
+    )
 
 
 def test_members_that_do_not_match_are_refused(rows):
@@ -318,3 +321,18 @@ def test_artifacts_are_the_same_bytes_every_time(rows):
     X, y = rows
     model = read_any(SVC(kernel="poly", degree=2).fit(X, y))
     assert approxsvm.compile(model).artifact == approxsvm.compile(model).artifact
+
+
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf"}, {"kernel": "poly", "degree": 3}, {"kernel": "linear"}])
+def test_several_targets_are_decision_functions_like_any_others(rows, kernel, tmp_path):
+    X, _ = rows
+    Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2, X.sum(axis=1)])
+    source = make_pipeline(StandardScaler(), KernelRidge(alpha=0.1, **kernel)).fit(X, Y)
+    fast = approxsvm.compile(source, X, tolerance=1e-6)
+    values = fast.predict(X)
+    assert values.shape == Y.shape
+    assert np.abs(values - source.predict(X)).max() <= 1e-6
+    assert (fast.error_bound(X) <= 1e-6).all()
+    assert fast.within_gamma_bound(X).shape == (len(X),)
+    fast.save(tmp_path / "three.asvm")
+    np.testing.assert_array_equal(approxsvm.Predictor(tmp_path / "three.asvm").predict(csr_array(X)), fast.predict(X))

@@ -11,6 +11,7 @@ import numpy as np
 
 from approxsvm import compensated
 from approxsvm.compensated import UNIT_ROUNDOFF
+from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.input_map import InputMap
 from approxsvm.kernel_model import FloatArray, KernelModel
@@ -30,24 +31,30 @@ _ROUNDED = 3 * UNIT_ROUNDOFF
 _UP = 1.0 + 2.0**-30
 
 
-def read_kernel_ridge(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted KernelRidge with one target; gamma=None is 1 / n_features.
+def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
+    """Read a fitted KernelRidge, one model for each target; gamma=None is 1 / n_features.
 
     The reference is K(rows, X_fit_) @ dual_coef_ over the real numbers.
     """
     require_fitted(estimator, name, "dual_coef_")
     check_kernel(estimator, name)
     rows = host_array(estimator.X_fit_)
-    machine = KernelModel(
-        task="regression",
-        support_vectors=rows,
-        dual_coef=_one_target(estimator.dual_coef_, name),
-        intercept=np.zeros(1),
-        gamma=_gamma(estimator.gamma, rows.shape[1]),
-        source=f"sklearn {name}",
-        feature_names=feature_names(estimator),
-    )
-    return with_kernel(machine, estimator)
+    models = [
+        with_kernel(
+            KernelModel(
+                task="regression",
+                support_vectors=rows,
+                dual_coef=coefficients,
+                intercept=np.zeros(1),
+                gamma=_gamma(estimator.gamma, rows.shape[1]),
+                source=f"sklearn {name}",
+                feature_names=feature_names(estimator),
+            ),
+            estimator,
+        )
+        for coefficients in np.atleast_2d(np.asarray(estimator.dual_coef_, dtype=np.float64).T)
+    ]
+    return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 
 
 def read_gaussian_process(estimator: Any, name: str) -> KernelModel:

@@ -117,6 +117,8 @@ inline int run(int n_arguments, char** arguments) {
     static void test_##name()
 
 #define CHECK(condition) ((condition) ? void() : check::report(__FILE__, __LINE__, "not true: " #condition))
+// What is reported by an expect() in scope, put together only where it is: texts cost more than what they tell.
+#define EXPECT(holds, ...) ((holds) ? void() : expect(false, __VA_ARGS__))
 #define CHECK_EQ(actual, expected) check::equal(__FILE__, __LINE__, #actual, actual, expected)
 #define CHECK_THROWS_WITH(expression, part) \
     check::throws_with(__FILE__, __LINE__, #expression, [&] { static_cast<void>(expression); }, part)

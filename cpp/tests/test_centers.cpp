@@ -58,11 +58,11 @@ void expect_within_bounds(const dispatch::Predictor& predictor, const std::vecto
                           const Answers& answers, const std::string& where) {
     for (std::size_t i = 0; i < exact.size(); ++i) {
         const double error = static_cast<double>(std::fabs(answers.values[i] - exact[i]));
-        expect(error <= answers.bounds[i] + 0x1p-62 * predictor.model().decisions[0].sum_moduli, predictor.kernels(),
+        EXPECT(error <= answers.bounds[i] + 0x1p-62 * predictor.model().decisions[0].sum_moduli, predictor.kernels(),
                where + ", row " + std::to_string(i) + ", stage " + std::to_string(answers.stages[i]) + " is off by " +
                    check::show(error) + ", bound " + check::show(answers.bounds[i]));
         if (predictor.model().mode == Mode::approximate || std::fabs(exact[i]) < 1e-9L) continue;
-        expect((answers.values[i] > 0) == (exact[i] > 0), predictor.kernels(), where + ": a wrong label");
+        EXPECT((answers.values[i] > 0) == (exact[i] > 0), predictor.kernels(), where + ": a wrong label");
     }
 }
 
@@ -142,9 +142,9 @@ void expect_same_answers(const dispatch::Predictor& predictor, const Rows& rows,
     const Answers one_thread = answered(predictor, rows);
     std::uint64_t n_answered = 0;
     for (const std::uint64_t count : one_thread.counts) n_answered += count;
-    expect(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
+    EXPECT(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
     for (const int n_threads : {2, 3, 0, 1000}) {
-        expect(answered(predictor, rows, n_threads) == one_thread, predictor.kernels(),
+        EXPECT(answered(predictor, rows, n_threads) == one_thread, predictor.kernels(),
                where + ", " + std::to_string(n_threads) + " threads");
     }
 }
@@ -204,7 +204,7 @@ TEST(rows_on_a_slice_need_no_engine) {
             const std::size_t n = answers.values.size();
             const auto n_by_expansion =
                 std::count(answers.stages.begin(), answers.stages.end(), std::uint8_t{by_expansion});
-            expect(2 * static_cast<std::size_t>(n_by_expansion) > n, *kernels, "rows on a slice");
+            EXPECT(2 * static_cast<std::size_t>(n_by_expansion) > n, *kernels, "rows on a slice");
         }
     }
 }
@@ -305,7 +305,7 @@ TEST(layouts_do_not_change_an_answer) {
             const Answers expected = answered(predictor, first.view());
             for (const Layout& layout : layouts_of(n, 7)) {
                 const Matrix<double> matrix(rows, n, layout);
-                expect(answered(predictor, matrix.view()) == expected, *kernels, std::string("layout ") + layout.name);
+                EXPECT(answered(predictor, matrix.view()) == expected, *kernels, std::string("layout ") + layout.name);
             }
         }
     }
@@ -380,7 +380,7 @@ TEST(the_expansion_alone_goes_to_the_same_centers) {
             CHECK_EQ(decision_function(predictor.model(), matrix.view(), values, scratch), Status::ok);
             for (std::size_t i = 0; i < n; ++i) {  // a tie may send it elsewhere, where the bound is about the same
                 const double error = static_cast<double>(std::fabs(values[i] - exact[i]));
-                expect(error <= 1.5 * answers.bounds[i] + 1e-5, *kernels, "alone, row " + std::to_string(i));
+                EXPECT(error <= 1.5 * answers.bounds[i] + 1e-5, *kernels, "alone, row " + std::to_string(i));
             }
         }
     }

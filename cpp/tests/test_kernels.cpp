@@ -105,8 +105,8 @@ void check_exp_errors(const std::vector<ExpError>& worst) {
     for (std::size_t t = 0; t < targets.size(); ++t) {
         std::printf("  exp, %-8s worst error %.4f ULP at %.9g, relative %.4f * 2^-23\n", targets[t]->name, worst[t].ulp,
                     static_cast<double>(worst[t].at), worst[t].relative * 0x1p23);
-        expect(worst[t].ulp <= 1.5, *targets[t], "exp is off by " + check::show(worst[t].ulp) + " ULP");
-        expect(worst[t].relative < 0x1p-23, *targets[t],
+        EXPECT(worst[t].ulp <= 1.5, *targets[t], "exp is off by " + check::show(worst[t].ulp) + " ULP");
+        EXPECT(worst[t].relative < 0x1p-23, *targets[t],
                "exp has a relative error of " + check::show(worst[t].relative));
     }
 }
@@ -152,13 +152,13 @@ TEST(exp_beyond_its_range) {
         std::vector<float> result(arguments.size(), -1.0f);
         kernels->exp_nonpositive(arguments.data(), result.data(), result.size());
         const float smallest = result[14];
-        expect(smallest >= FLT_MIN && smallest < 1.2e-38f, *kernels, "exp(-87.33) is " + check::show(smallest));
+        EXPECT(smallest >= FLT_MIN && smallest < 1.2e-38f, *kernels, "exp(-87.33) is " + check::show(smallest));
         for (const std::size_t i : std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 13}) {
-            expect(result[i] == smallest, *kernels,
+            EXPECT(result[i] == smallest, *kernels,
                    "exp(" + check::show(arguments[i]) + ") is " + check::show(result[i]));
         }
         for (const std::size_t i : std::vector<std::size_t>{9, 10, 11, 12}) {
-            expect(result[i] == 1.0f, *kernels, "exp(" + check::show(arguments[i]) + ") is not 1");
+            EXPECT(result[i] == 1.0f, *kernels, "exp(" + check::show(arguments[i]) + ") is not 1");
         }
     }
 }
@@ -213,7 +213,7 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
             const Matrix<Real> one(rows, 1, layouts_of(1, d)[0]);
             DenseRows<Real> none = one.view();
             none.n_rows = 0;
-            expect(decide(kernels, prepared, none, values) == Status::ok, kernels, "0 rows");
+            EXPECT(decide(kernels, prepared, none, values) == Status::ok, kernels, "0 rows");
             continue;
         }
         const std::size_t first = n * 5 % (rows.size() - n + 1);  // not always the same place in the block
@@ -224,9 +224,9 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
             const std::string where = "d " + std::to_string(d) + ", " + std::to_string(n) + " rows, " + layout.name +
                                       (sizeof(Real) == 4 ? ", float32" : ", float64");
             const Status blocks = decide(kernels, prepared, matrix.view(), values, many_rows);
-            expect(blocks == Status::ok && same_bits(values, &in_block[first]), kernels, where + ", by blocks");
+            EXPECT(blocks == Status::ok && same_bits(values, &in_block[first]), kernels, where + ", by blocks");
             const Status any = decide(kernels, prepared, matrix.view(), values);
-            expect(any == Status::ok && same_bits(values, n <= 4 ? &alone[first] : &in_block[first]), kernels, where);
+            EXPECT(any == Status::ok && same_bits(values, n <= 4 ? &alone[first] : &in_block[first]), kernels, where);
         }
         const Matrix<Real> repeated({rows[first]}, 1, layouts_of(1, d)[0]);
         DenseRows<Real> view = repeated.view();
@@ -234,7 +234,7 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
         view.row_stride = 0;
         decide(kernels, prepared, view, values, many_rows);
         for (const double value : values) {
-            expect(bits_of(value) == bits_of(in_block[first]), kernels, "d " + std::to_string(d) + ", stride 0");
+            EXPECT(bits_of(value) == bits_of(in_block[first]), kernels, "d " + std::to_string(d) + ", stride 0");
         }
     }
 }
@@ -285,7 +285,7 @@ void check_exact_dense(const artifact_writer::Model& model, const ModelView& vie
             const double expected =
                 model.expansions[0].output_scale * static_cast<double>(gaussian[0]) * static_cast<double>(terms.inner);
             for (const double value : {alone[i], in_block[i]}) {
-                expect(value == expected, *kernels,
+                EXPECT(value == expected, *kernels,
                        "d " + std::to_string(rows[i].size()) + ", row " + std::to_string(i) + ": " +
                            check::show(value) + " instead of exactly " + check::show(expected));
             }
@@ -356,11 +356,11 @@ void check_odd_number(const Kernels& kernels, const artifact_writer::Model& mode
                 const std::string where = check::show(odd) + " at row " + std::to_string(i) + " of " +
                                           std::to_string(n) + ", column " + std::to_string(j) + " of " +
                                           std::to_string(d);
-                expect(status == expected, kernels, where + ": " + message(status));
+                EXPECT(status == expected, kernels, where + ": " + message(status));
                 if (expected != Status::ok) continue;
                 for (std::size_t k = 0; k < n; ++k) {
                     const double right = k == i ? model.intercept : (n <= 4 ? alone : in_block)[k];
-                    expect(bits_of(values[k]) == bits_of(right), kernels, where + " gives " + check::show(values[k]));
+                    EXPECT(bits_of(values[k]) == bits_of(right), kernels, where + " gives " + check::show(values[k]));
                 }
             }
         }

@@ -64,7 +64,7 @@ long double rounding_of(const Part& part, const Sums& sums, long double unit) {
 
 void expect_near(const Part& part, const Sums& sums, double value, long double unit, const std::string& how) {
     const long double error = std::fabs(value - sums.value), bound = rounding_of(part, sums, unit);
-    expect(error <= bound, "degree " + std::to_string(part.k) + ", d " + std::to_string(part.d) + ", " + how + ": " +
+    EXPECT(error <= bound, "degree " + std::to_string(part.k) + ", d " + std::to_string(part.d) + ", " + how + ": " +
                                check::show(value) + " is off by " + check::show(error) + ", bound " +
                                check::show(bound));
 }
@@ -104,13 +104,13 @@ void check_part(const Part& part, const std::vector<std::vector<float>>& rows, b
         const long double unit = exact ? 0 : 0x1p-24L;
         expect_near(part, sums, static_cast<double>(alone), unit, "alone");
         expect_near(part, sums, static_cast<double>(three[r]), unit, "in a block");
-        expect(two[r] == three[r] && (r >= one.size() || one[r] == three[r]),
+        EXPECT(two[r] == three[r] && (r >= one.size() || one[r] == three[r]),
                "a row depends on the registers beside it");
         expect_near(part, sums, by_nonzeros<float, std::int32_t>(part, rows[r]), exact ? 0 : 0x1p-53L, "sparse");
         expect_near(part, sums, by_nonzeros<double, std::int64_t>(part, rows[r]), exact ? 0 : 0x1p-53L, "sparse");
     }
     for (std::size_t r = 0; r < three.size(); ++r) {
-        expect(three[r] == three[r % rows.size()], "equal rows differ in a block");
+        EXPECT(three[r] == three[r % rows.size()], "equal rows differ in a block");
     }
 }
 

@@ -236,7 +236,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
     const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
     const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-        expect(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
+        EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
     }
     for (std::size_t k = 0; k < n_judged && k < rows.size(); ++k) {
         const std::size_t r = k % 2 == 0 ? k : rows.size() - k;
@@ -244,7 +244,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
         worst.judge(model, truth, block[r], std::string("block of ") + name_of<Real>());
         worst.judge(model, truth, row_sums(model, rows[r]), std::string("row of ") + name_of<Real>());
         worst.judge(model, truth, sparse[r], std::string("sparse row of ") + name_of<Real>());
-        expect(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
+        EXPECT(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
     }
 }
 
@@ -317,10 +317,10 @@ void check_isolation() {
             if (i == r) {
                 const Sums row = row_sums(model, rows[i]);
                 for (const Sums& sums : {new_block[i], new_sparse[i], row}) {
-                    expect(sums.sum == 0.0 && sums.moduli == 0.0, "a row out of reach has a kernel sum");
+                    EXPECT(sums.sum == 0.0 && sums.moduli == 0.0, "a row out of reach has a kernel sum");
                 }
             } else {
-                expect(same(block[i], new_block[i]) && same(sparse[i], new_sparse[i]),
+                EXPECT(same(block[i], new_block[i]) && same(sparse[i], new_sparse[i]),
                        "a huge row changes its neighbours");
             }
         }
@@ -333,7 +333,7 @@ void check_huge_vectors() {
     const double huge = std::sqrt(static_cast<double>(std::numeric_limits<Real>::max())) * 2;
     const Model<Real> model({1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
     for (const Sums& sums : {row_sums(model, std::vector<Real>{1, 2}), block_sums<1>(model, Rows<Real>{{1, 2}})[0]}) {
-        expect(std::fabs(sums.sum - 1) < 1e-30 && std::fabs(sums.moduli - 1) < 1e-30, "a vector out of reach counts");
+        EXPECT(std::fabs(sums.sum - 1) < 1e-30 && std::fabs(sums.moduli - 1) < 1e-30, "a vector out of reach counts");
     }
 }
 
@@ -347,7 +347,7 @@ void check_exact_values() {
     for (std::size_t r = 0; r < 2; ++r) {
         const Sums row = row_sums(model, rows[r]);
         for (const Sums& sums : {row, block_sums<2>(model, rows)[r], sparse_sums(model, rows)[r]}) {
-            expect(std::fabs(sums.sum - expected[r]) <= 6 * unit_roundoff<Real>, "exact distances, inexact sum");
+            EXPECT(std::fabs(sums.sum - expected[r]) <= 6 * unit_roundoff<Real>, "exact distances, inexact sum");
         }
     }
 }

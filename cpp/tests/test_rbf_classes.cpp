@@ -204,8 +204,8 @@ void judge_pairs(const Model<Real>& model, const Reference& truth, const Sums& s
             const long double bound = error_bound(model, truth, i * k + j - 1, model.counts[i]) +
                                       error_bound(model, truth, j * k + i, model.counts[j]);
             const double value = pair_sum(sums.data(), k, 1, i, j), moduli = pair_moduli(sums.data(), k, 1, i, j);
-            expect(std::fabs(value - sum) <= 1.01L * bound + 0x1p-52L * std::fabs(sum), "the value of a pair");
-            expect(std::fabs(sum) <= 1.01L * moduli + 1.01L * bound, "the moduli of a pair");
+            EXPECT(std::fabs(value - sum) <= 1.01L * bound + 0x1p-52L * std::fabs(sum), "the value of a pair");
+            EXPECT(std::fabs(sum) <= 1.01L * moduli + 1.01L * bound, "the moduli of a pair");
         }
     }
 }
@@ -269,7 +269,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
     const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
     const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-        expect(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
+        EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
     }
     const std::string name = std::is_same_v<Real, float> ? "float" : "double";
     for (std::size_t n = 0; n < n_judged && n < rows.size(); ++n) {
@@ -279,7 +279,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
         judge(model, truth, row_sums(model, rows[r]), "row of " + name, worst);
         judge(model, truth, sparse[r], "sparse row of " + name, worst);
         judge_pairs(model, truth, block[r]);
-        expect(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
+        EXPECT(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
     }
 }
 
@@ -374,10 +374,10 @@ void check_isolation() {
         }
         const std::vector<Sums> new_block = block_sums<3>(model, rows), new_sparse = sparse_sums(model, rows);
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            expect(same(i == r ? nothing : block[i], new_block[i]), "a huge row of a block");
-            expect(same(i == r ? nothing : sparse[i], new_sparse[i]), "a huge sparse row");
+            EXPECT(same(i == r ? nothing : block[i], new_block[i]), "a huge row of a block");
+            EXPECT(same(i == r ? nothing : sparse[i], new_sparse[i]), "a huge sparse row");
         }
-        expect(same(nothing, row_sums(model, rows[r])), "a huge row");
+        EXPECT(same(nothing, row_sums(model, rows[r])), "a huge row");
     }
 }
 
@@ -388,7 +388,7 @@ void check_huge_vectors() {
     const Model<Real> model({2, 1}, {1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
     const Rows<Real> rows = {{1, 2}};
     for (const Sums& sums : {row_sums(model, rows[0]), block_sums<1>(model, rows)[0], sparse_sums(model, rows)[0]}) {
-        expect(std::fabs(sums[0] - 1) < 1e-30 && std::fabs(sums[2]) < 1e-30, "a vector out of reach counts");
+        EXPECT(std::fabs(sums[0] - 1) < 1e-30 && std::fabs(sums[2]) < 1e-30, "a vector out of reach counts");
     }
 }
 

@@ -86,13 +86,13 @@ void check_nearest(const Panels& panels, Random& random, double reach) {
         }
         const std::vector<std::size_t> slots = slots_of(panels, rows);
         for (std::size_t r = 0; r < routed_rows; ++r) {
-            expect(slots[r] < panels.points.size(), "there is no slot " + std::to_string(slots[r]));
+            EXPECT(slots[r] < panels.points.size(), "there is no slot " + std::to_string(slots[r]));
             if (slots[r] >= panels.points.size()) continue;
             double error, its_error;
             const double found = panels.score(slots[r], rows[r], its_error);
             for (std::size_t i = 0; i < panels.points.size(); ++i) {
                 const double score = panels.score(i, rows[r], error);
-                expect(found - its_error <= score + error,
+                EXPECT(found - its_error <= score + error,
                        std::to_string(panels.n_panels) + " panels of " + std::to_string(panels.d) + " features: slot " +
                            std::to_string(slots[r]) + " has " + check::show(found) + ", slot " + std::to_string(i) +
                            " has " + check::show(score));
@@ -211,16 +211,16 @@ TEST(any_row_gets_a_center_that_there_is) {
                 }
                 std::size_t found[routed_rows];
                 route_to_groups(model.view, rows.data(), model.d, routed_rows, found);
-                for (const std::size_t group : found) expect(group < lists.size(), "no group " + std::to_string(group));
+                for (const std::size_t group : found) EXPECT(group < lists.size(), "no group " + std::to_string(group));
                 const std::size_t group = random() % lists.size();
                 route_in_group(model.view, group, rows.data(), model.d, routed_rows, found);
                 for (const std::size_t center : found) {
-                    expect(center < model.n_centers, "no center " + std::to_string(center));
+                    EXPECT(center < model.n_centers, "no center " + std::to_string(center));
                     const std::size_t slot = model.n_centers - 1 - center;
-                    expect(slot / router_width >= model.starts[group] && slot / router_width < model.starts[group + 1],
+                    EXPECT(slot / router_width >= model.starts[group] && slot / router_width < model.starts[group + 1],
                            "a center of another group");
                 }
-                expect(route(model.view, rows.data()) < model.n_centers, "no center for one row");
+                EXPECT(route(model.view, rows.data()) < model.n_centers, "no center for one row");
             }
         }
     }

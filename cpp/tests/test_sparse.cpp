@@ -134,7 +134,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
             if (exact && !densified) {
                 const double expected = model.expansions[0].output_scale *
                                         std::exp(-static_cast<double>(terms.half_s)) * static_cast<double>(terms.inner);
-                expect(values[i] == (terms.half_s > 87.33L ? 0 : expected), *kernels,
+                EXPECT(values[i] == (terms.half_s > 87.33L ? 0 : expected), *kernels,
                        "d " + std::to_string(d) + ", " + where + ": " + check::show(values[i]) +
                            " instead of exactly " + check::show(expected));
                 continue;
@@ -150,7 +150,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
         for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{5}, n - 3}) {
             const std::size_t first = size == 0 ? n : n - size - 2;
             CHECK_EQ(decide(*kernels, prepared, rows, first, size, part), Status::ok);
-            expect(same_bits(part, values.data() + first), *kernels,
+            EXPECT(same_bits(part, values.data() + first), *kernels,
                    "sparse rows depend on the rows beside them, d " + std::to_string(d));
         }
     }
@@ -175,14 +175,14 @@ void check_sparse_refusals(const Kernels& kernels, const ModelView& view) {
     for (const Real odd : {nan, inf, -inf}) {
         for (const std::int64_t column :
              {before_all, std::int64_t{-1}, std::int64_t{0}, d_signed - 1, d_signed, after_all}) {
-            expect(status_of({{column, odd}}) == Status::not_finite, kernels,
+            EXPECT(status_of({{column, odd}}) == Status::not_finite, kernels,
                    "sparse " + check::show(odd) + " at " + std::to_string(column));
         }
         std::vector<std::pair<std::int64_t, Real>> full;
         for (std::int64_t j = 0; j < d_signed; ++j) full.emplace_back(j, Real{1});
         for (std::size_t j = 0; j < d; ++j) {
             full[j].second = odd;
-            expect(status_of(full) == Status::not_finite, kernels, "densified " + check::show(odd));
+            EXPECT(status_of(full) == Status::not_finite, kernels, "densified " + check::show(odd));
             full[j].second = Real{1};
         }
     }
@@ -191,21 +191,21 @@ void check_sparse_refusals(const Kernels& kernels, const ModelView& view) {
         const Real value = static_cast<Real>(huge);
         for (const std::int64_t column :
              {before_all, std::int64_t{-1}, std::int64_t{0}, d_signed - 1, d_signed, after_all}) {
-            expect(
+            EXPECT(
                 status_of({{column, value}}) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
                 "sparse " + check::show(huge) + " at " + std::to_string(column) + " gives " + check::show(values[3]));
         }
         std::vector<std::pair<std::int64_t, Real>> full;
         for (std::int64_t j = 0; j < d_signed; ++j) full.emplace_back(j, j % 2 == 0 ? value : -value);
-        expect(status_of(full) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
+        EXPECT(status_of(full) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
                "full row of " + check::show(huge) + " gives " + check::show(values[3]));
     }
     const Real one{1};
-    expect(status_of({{0, one}, {0, one}}) == Status::unsorted_indices, kernels, "column 0 twice");
-    expect(status_of({{1, one}, {0, one}}) == Status::unsorted_indices, kernels, "1 before 0");
-    expect(status_of({{d_signed + 1, one}, {d_signed, one}}) == Status::unsorted_indices, kernels, "unseen");
-    expect(status_of({{d_signed, one}, {-1, one}}) == Status::unsorted_indices, kernels, "unseen on both sides");
-    expect(status_of({{-1, one}, {-1, one}}) == Status::unsorted_indices, kernels, "-1 twice");
+    EXPECT(status_of({{0, one}, {0, one}}) == Status::unsorted_indices, kernels, "column 0 twice");
+    EXPECT(status_of({{1, one}, {0, one}}) == Status::unsorted_indices, kernels, "1 before 0");
+    EXPECT(status_of({{d_signed + 1, one}, {d_signed, one}}) == Status::unsorted_indices, kernels, "unseen");
+    EXPECT(status_of({{d_signed, one}, {-1, one}}) == Status::unsorted_indices, kernels, "unseen on both sides");
+    EXPECT(status_of({{-1, one}, {-1, one}}) == Status::unsorted_indices, kernels, "-1 twice");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(threads_do_not_change_a_bit) {
                     const auto same = [&](std::vector<double>& one_thread, Status status) {
                         CHECK_EQ(status, Status::ok);
                         if (n_threads == 1) one_thread = again;
-                        expect(same_bits(one_thread, again.data()), *kernels,
+                        EXPECT(same_bits(one_thread, again.data()), *kernels,
                                std::to_string(n_threads) + " threads, " + std::to_string(n) + " rows");
                         std::fill(again.begin(), again.end(), -1.0);
                     };
@@ -78,15 +78,15 @@ void expect_same_answers(const dispatch::Predictor& predictor, const Rows& rows,
     CHECK_EQ(predictor.evaluate(rows, one_thread.out(), one_thread.counts, 1, settled), Status::ok);
     std::uint64_t n_answered = 0;
     for (const std::uint64_t count : one_thread.counts) n_answered += count;
-    expect(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
+    EXPECT(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
     for (const int n_threads : {2, 3, 0, -1, 1000}) {
         Answers again(rows.n_rows);
         CHECK_EQ(predictor.evaluate(rows, again.out(), again.counts, n_threads, settled), Status::ok);
-        expect(again == one_thread, predictor.kernels(), where + ", " + std::to_string(n_threads) + " threads");
+        EXPECT(again == one_thread, predictor.kernels(), where + ", " + std::to_string(n_threads) + " threads");
     }
     dispatch::StageCounts counts{};  // nothing is written where nothing is wanted
     CHECK_EQ(predictor.evaluate(rows, {}, counts, 3, settled), Status::ok);
-    expect(counts == one_thread.counts, predictor.kernels(), where + ", without output");
+    EXPECT(counts == one_thread.counts, predictor.kernels(), where + ", without output");
 }
 
 }  // namespace
@@ -143,12 +143,12 @@ TEST(bounds_hold_in_every_mode_that_knows_the_exact_value) {
                     for (std::size_t i = 0; i < rows.size(); ++i) {
                         const long double exact = artifact_writer::exact_value(model, rows[i].data());
                         const double error = static_cast<double>(std::fabs(answers.values[i] - exact));
-                        expect(error <= answers.bounds[i], *kernels,
+                        EXPECT(error <= answers.bounds[i], *kernels,
                                "mode " + std::to_string(mode) + ", row " + std::to_string(i) + " is off by " +
                                    check::show(error) + ", bound " + check::show(answers.bounds[i]));
                         if (values == Values::settled) continue;
-                        expect(answers.stages[i] >= by_float64, *kernels, "a value was not asked of float64");
-                        expect(answers.bounds[i] <= 1e-10 * model.sum_moduli, *kernels, "an exact value is loose");
+                        EXPECT(answers.stages[i] >= by_float64, *kernels, "a value was not asked of float64");
+                        EXPECT(answers.bounds[i] <= 1e-10 * model.sum_moduli, *kernels, "an exact value is loose");
                     }
                 }
             }
