@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 from predict_tool import (
     MODEL_TEXT,
+    N_FEATURES,
     SVR_TEXT,
     Files,
     Libsvm,
@@ -21,6 +23,7 @@ from predict_tool import (
     training_text,
 )
 
+import approxsvm
 from approxsvm import _native
 
 pytestmark = pytest.mark.peers
@@ -208,6 +211,18 @@ def test_models_without_probabilities_are_refused(files: Files, libsvm: Libsvm, 
     files.data.write_text("3 1:1\n")
     assert failure("-b", 1, files.data, model, files.output) == f"{model}: {NO_PROBABILITIES}"
     assert NO_PROBABILITIES in libsvm.check_refusal(model, "-b", 1)
+
+
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+@pytest.mark.parametrize("labels", [(-1, 1), (3, -2, 7)])
+def test_artifacts_give_the_same_probabilities(
+    files: Files, libsvm: Libsvm, labels: tuple[int, ...], mode: Literal["certified", "exact"]
+) -> None:
+    model = libsvm.train("-s 0 -g 0.1 -b 1", sorted_apart(labels))
+    files.data.write_text(sorted_apart(labels, seed=5))
+    approxsvm.compile(model, n_features=N_FEATURES, mode=mode).save(files.folder / "m.asvm")
+    libsvm.check(model, "-b", 1, compiled=files.folder / "m.asvm")
+    libsvm.check(model, compiled=files.folder / "m.asvm")
 
 
 # --- LIBSVM 3.37, where it differs from the svm-predict that is installed

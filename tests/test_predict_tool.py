@@ -28,9 +28,11 @@ from predict_tool import (
 )
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import PCA
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm import _native
@@ -75,25 +77,16 @@ def test_several_classes_are_those_of_python(files: Files, labels: tuple[Any, ..
     assert len(set(predicted.tolist())) > 2
 
 
-def test_artifacts_that_map_their_rows_are_refused(files: Files) -> None:
-    rows = np.random.default_rng(0).normal(size=(60, 3))
-    scaled = make_pipeline(StandardScaler(), SVC(gamma=0.1)).fit(rows, rows[:, 0] > 0)
-    approxsvm.compile(scaled).save(files.model)
-    files.data.write_text("1 1:1\n")
-    why = "the artifact scales or projects its rows first, which only Python does"
-    assert failure(*files.arguments) == f"{files.model}: {why}"
-
-
-def test_artifacts_that_label_by_scores_are_refused(files: Files) -> None:
-    rows = np.random.default_rng(0).normal(size=(90, 3))
+def test_artifacts_that_label_by_scores(files: Files) -> None:
+    rows = np.random.default_rng(0).normal(size=(90, 3)).round(3)
     classes = np.digitize(rows[:, 0], [-0.5, 0.5])
-    approxsvm.compile(SVC(gamma=0.1, break_ties=True).fit(rows, classes)).save(files.model)
-    files.data.write_text("1 1:1\n")
-    why = "the artifact labels by scores or probabilities rather than votes, which only Python does"
-    assert failure(*files.arguments) == f"{files.model}: {why}"
-    approxsvm.compile(SVC(gamma=0.1, decision_function_shape="ovr").fit(rows, classes)).save(files.model)
-    run(*files.arguments)
-    assert int(files.output.read_text()) in (0, 1, 2)
+    files.data.write_text(libsvm_text(classes, csr_array(rows)))
+    for options in ({"break_ties": True}, {"decision_function_shape": "ovr"}):
+        fast = approxsvm.compile(SVC(gamma=0.1, **options).fit(rows, classes))
+        fast.save(files.model)
+        predicted = fast.predict(csr_array(rows))
+        assert predict(*files.arguments) == accuracy_line(predicted, classes)
+        assert files.output.read_text() == "".join(f"{label}\n" for label in predicted)
 
 
 def test_float_labels_are_written_with_all_digits(files: Files) -> None:
@@ -252,11 +245,42 @@ def test_wrong_arguments_show_the_usage(arguments: tuple[str, ...], why: str) ->
     assert run(*arguments).stdout == run("--help").stdout
 
 
-def test_probabilities_are_refused_of_artifacts(files: Files) -> None:
+def test_probabilities_of_artifacts_without_them_are_refused(files: Files) -> None:
     files.save_rows()
-    why = failure("-b", 1, *files.arguments)
-    assert why == f"{files.model}: -b 1 needs probabilities, which this command has of LIBSVM models only"
+    assert failure("-b", 1, *files.arguments) == f"{files.model}: Model does not support probabiliy estimates"
     assert not files.output.exists()
+
+
+@pytest.mark.parametrize(
+    "estimator", [CalibratedClassifierCV(SVC(), cv=2), CalibratedClassifierCV(SVC(), ensemble=False)]
+)
+def test_probabilities_of_artifacts_are_written_behind_labels_of_any_kind(files: Files, estimator: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(60, N_FEATURES)).round(3)
+    names = np.array(["ja", "nein", "na ja"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    fast = approxsvm.compile(estimator.fit(X, names))
+    fast.save(files.model)
+    files.data.write_text(libsvm_text([1] * len(X), csr_array(X)))
+    said = predict("-b", 1, *files.arguments)
+    shares = fast.predict_proba(csr_array(X))
+    lines = [
+        f"{name} " + " ".join(f"{share:g}" for share in row)
+        for name, row in zip(fast.classes_[shares.argmax(axis=1)], shares, strict=True)
+    ]
+    assert files.output.read_text().splitlines() == ["labels ja na ja nein", *lines]
+    assert said == ""
+    assert predict(*files.arguments) == "Model supports probability estimates, but disabled in prediction.\n"
+    assert files.output.read_text().splitlines() == fast.predict(csr_array(X)).tolist()
+
+
+def test_values_of_several_regressions_stand_side_by_side(files: Files) -> None:
+    X = np.random.default_rng(0).normal(size=(60, N_FEATURES)).round(3)
+    fast = approxsvm.compile(KernelRidge(kernel="rbf").fit(X, X[:, :3]))
+    fast.save(files.model)
+    files.data.write_text(libsvm_text([1] * len(X), csr_array(X)))
+    assert predict(*files.arguments) == ""
+    expected = fast.predict(csr_array(X))
+    assert expected.shape == (60, 3)
+    assert files.output.read_text() == "".join(" ".join(map(shown, row)) + "\n" for row in expected)
 
 
 # --- models
@@ -266,17 +290,6 @@ def test_probabilities_are_refused_of_artifacts(files: Files) -> None:
 def test_a_target_that_cannot_run_is_an_error(files: Files, name: str) -> None:
     files.save_rows()
     assert f"APPROXSVM_TARGET asks for target '{name}', which" in failure(*files.arguments, APPROXSVM_TARGET=name)
-
-
-def test_artifacts_for_python_alone_are_refused_by_what_they_are(files: Files) -> None:
-    files.save_rows()
-    X = np.random.default_rng(0).normal(size=(40, N_FEATURES))
-    y = X[:, 0] > 0
-    for source, message in (
-        (CalibratedClassifierCV(SVC(), cv=2), "the artifact of an ensemble of classifiers, which only Python reads"),
-    ):
-        approxsvm.compile(source.fit(X, y)).save(files.model)
-        assert failure(*files.arguments).startswith(f"{files.model}: {message}")
 
 
 @pytest.mark.parametrize("content", ["x", "", "1 1:0.5 2:1\n", "\x00" * 500])
@@ -352,6 +365,51 @@ def test_the_first_bad_line_is_named_and_no_output_is_left(files: Files, line: s
         message = failure("-j", n_threads, files.data, files.folder / model, files.output)
         assert message.startswith(f"{files.data}, line {line_number}: {why}")
     assert files.names() == before
+
+
+def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
+    """A source, and a row for which float64 cannot do what the source does."""
+    X = np.random.default_rng(0).normal(size=(60, 3)).round(3)
+    if kind == "cubic":
+        return approxsvm.compile(SVC(kernel="poly", degree=3).fit(X, X[:, 1] > 0)), "1:1e200"
+    if kind == "scaled":  # the first feature by 10^10
+        X[:, 0] *= 1e-10
+        return approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(X, X[:, 1] > 0)), "1:1e300"
+    # What scaling rounds off is all that is left of the row behind the projection.
+    source = make_pipeline(StandardScaler(), PCA(2), SVR(gamma=1.0)).fit(X, X[:, 1])
+    source[1].components_[:] = [[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
+    source[2].fit(source[:-1].transform(X), X[:, 1])
+    lost = source[0].inverse_transform(np.array([[1e13, 1e13, 0.0]]))
+    return approxsvm.compile(source, X, tolerance=1e-7), libsvm_text([1], csr_array(lost))[2:-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "why"),
+    [
+        ("scaled", "", r"scaling the values of the row, the largest of which is 1e\+300, exceeds the range of float64"),
+        ("scaled", "2:1 7:1", "feature 7 is none of the model's, 1 to 3"),
+        ("scaled", "0:2 2:1", "feature 0 is none of the model's, 1 to 3"),
+        ("projected", "", r"the value of the row is certain to \S+ in float64, and not to the tolerance of 1e-07"),
+        ("cubic", "", "the decision value of a row, or a term of it, exceeds the range of float64"),
+    ],
+    ids=["overflow", "unknown", "below the first", "tolerance", "value"],
+)
+@pytest.mark.parametrize("line_number", [1, 2, 9000])
+def test_rows_that_float64_cannot_serve_are_named_by_line(
+    files: Files, kind: str, row: str, why: str, line_number: int
+) -> None:
+    """The first of several, in whichever chunk; rows behind it may be wrong in another way."""
+    fast, broken = with_a_promise_to_break(kind)
+    fast.save(files.model)
+    lines = ["1 1:0.25 2:-0.5 3:1.125"] * 20000
+    for i in (line_number - 1, line_number + 2, 15000):
+        lines[i] = f"1 {row or broken}"
+    lines[19999] = "1 1:nan"
+    files.data.write_text("\n".join(lines) + "\n")
+    for n_threads in (1, 2, 5):
+        message = failure("-j", n_threads, *files.arguments)
+        assert re.fullmatch(rf"{re.escape(str(files.data))}, line {line_number}: {why}", message)
+    assert not files.output.exists()
 
 
 def test_an_earlier_output_survives_an_error(files: Files) -> None:
