@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from conftest import EVERYTHING, GOLDEN
 from libsvm.svmutil import svm_save_model, svm_train
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -28,6 +28,7 @@ from approxsvm import KernelModel, _native, reference
 from approxsvm.assembly import build_polynomial
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import polynomial_form
+from approxsvm.predictor import Evaluator
 from approxsvm.readers import read_any
 
 KINDS = {
@@ -115,7 +116,7 @@ def test_bounds_hold_against_rational_arithmetic(degree, n_classes):
         ]
     exact = exact_values(model, Z)
     for artifact in compiled:
-        values, bounds, _ = approxsvm.predictor.evaluator_for(artifact).evaluate(Z, bounds=True)
+        values, bounds, _ = Evaluator(artifact).evaluate(Z, EVERYTHING)
         for value, bound, true in zip(np.ravel(values), np.ravel(bounds), exact, strict=True):
             assert abs(Fraction(value) - true) <= Fraction(bound)
             assert bound <= 1e-6 * float(abs(true)) + 1e-9
@@ -145,9 +146,9 @@ def test_bounds_hold_at_the_ends_of_float64(degree, gamma, vector, row, coef0, f
     vectors, coefficients = rng.normal(size=(7, 3)) * vector, rng.normal(size=7)
     model = KernelModel("regression", vectors, coefficients, 0.0, gamma, degree=degree, coef0=coef0)
     summed = polynomial_form.sum_up(model) if form else None
-    evaluator = approxsvm.predictor.evaluator_for(build_polynomial(model, "certified" if form else "exact", summed))
+    evaluator = Evaluator(build_polynomial(model, "certified" if form else "exact", summed))
     Z = rng.normal(size=(5, 3)) * row
-    values, bounds, _ = evaluator.evaluate(Z, bounds=True)
+    values, bounds, _ = evaluator.evaluate(Z, EVERYTHING)
     for value, bound, true in zip(values, bounds, exact_values(model, Z), strict=True):
         assert np.isfinite(bound)
         assert abs(Fraction(value) - true) <= Fraction(bound)
@@ -226,7 +227,7 @@ def test_rows_on_the_boundary_are_summed_in_libsvms_order(degree):
     )
     Z = np.zeros((4, 3))
     for artifact in (approxsvm.compile(model).artifact, build_polynomial(model, "exact")):
-        evaluator = approxsvm.predictor.evaluator_for(artifact)
+        evaluator = Evaluator(artifact)
         np.testing.assert_array_equal(evaluator.predict(Z), -1)  # a value of 0 is the second label
         assert evaluator.rows_per_stage["definition"] == 4
         assert not evaluator.certified(Z).any()
