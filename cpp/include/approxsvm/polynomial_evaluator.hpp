@@ -33,6 +33,7 @@ class PolynomialEvaluator {
           out_(out),
           counts_(counts),
           request_(request),
+          rows_alone_(batch.engines_alone),
           n_decisions_(view_.n_decisions),
           labels_only_(!wants_values(out) && view_.task != Task::regression),
           tolerance_(view_.tolerance_asked && !labels_only_ ? view_.tolerance : infinity),
@@ -45,7 +46,7 @@ class PolynomialEvaluator {
           engine_(prepared, source, batch, {kernel_}, memory.later_block, memory.nonzeros64, memory.sums64) {}
 
     Status evaluate() {
-        const bool by_rows = view_.degree == 1 && n_decisions_ <= few_decisions;
+        const bool by_rows = rows_alone_ || (view_.degree == 1 && n_decisions_ <= few_decisions);
         for (std::size_t i = 0; i < source_.n_rows() && status_ == Status::ok; ++i) {
             if (!view_.form) {
                 status_ = source_.check(i);
@@ -117,7 +118,7 @@ class PolynomialEvaluator {
         source_.load(i, prepared_.zeros, 1.0, block_, 1);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             const PolynomialForm form = form_of(view_, k);
-            value_[k] = form.numbers[form_part::constant] + inner_product(form.linear, block_, d);
+            value_[k] = form.numbers[form_part::constant] + form_row(form, d, block_);
         }
         judge_form(i, inner_product(block_, block_, d), block_, d, 1);
     }
@@ -265,6 +266,7 @@ class PolynomialEvaluator {
     const Evaluation out_;
     std::uint64_t* const counts_;
     const Request request_;
+    const bool rows_alone_;
     const std::size_t n_decisions_;
     const bool labels_only_;
     const double tolerance_;

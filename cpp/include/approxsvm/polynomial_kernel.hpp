@@ -316,7 +316,62 @@ APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::siz
     return total;
 }
 
-// linear.z + sum triangle_ij z_i z_j by a row's non-zeros.
+// sum_{i <= j} triangle_ij z_i z_j, a lane for every matrix row of a panel; as quadratic_row, in float64.
+inline double quadratic_row(const double* triangle, std::size_t n, const double* z) {
+    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
+    alignas(64) static constexpr double mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
+    constexpr std::size_t width = lanes64, n_registers = panel_rows / width;
+    f64v total[n_registers];
+    APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) total[r] = zero64();
+    const double* panel = triangle;
+    std::size_t first = 0;
+    for (; first + panel_rows <= n; first += panel_rows) {
+        f64v sum[4][n_registers];
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+            APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) sum[k][r] = zero64();
+        }
+        const auto add_column = [&](std::size_t k, const double* column, f64v x, const double* kept) {
+            APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) {
+                const f64v factor = kept ? mul(x, load(kept + r * width)) : x;
+                sum[k][r] = fmadd(load(column + r * width), factor, sum[k][r]);
+            }
+        };
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < panel_rows; ++k) {
+            add_column(k % 4, panel + k * (k + 1) / 2, set1(z[first + k]), mask + 7 - k);
+        }
+        panel += panel_triangle;
+        std::size_t j = first + panel_rows;
+        for (; j + 4 <= n; j += 4, panel += 4 * panel_rows) {
+            APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+                add_column(k, panel + k * panel_rows, set1(z[j + k]), nullptr);
+            }
+        }
+        for (; j < n; ++j, panel += panel_rows) add_column(0, panel, set1(z[j]), nullptr);
+        APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) {
+            const f64v all = add(add(sum[0][r], sum[1][r]), add(sum[2][r], sum[3][r]));
+            total[r] = fmadd(load(z + first + r * width), all, total[r]);
+        }
+    }
+    double result = 0.0;
+    APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) result += sum_of_lanes(total[r]);
+    for (std::size_t i = first; i < n; ++i) {  // the last, short panel
+        double sum = 0.0;
+        for (std::size_t j = i; j < n; ++j) {
+            const std::size_t k = j - first;
+            sum += panel[k * (k + 1) / 2 + (i - first)] * z[j];
+        }
+        result += z[i] * sum;
+    }
+    return result;
+}
+
+// linear.z + sum triangle_ij z_i z_j of a row.
+inline double form_row(const PolynomialForm& form, std::size_t n_features, const double* z) {
+    const double linear = inner_product(form.linear, z, n_features);
+    return form.triangle ? linear + quadratic_row(form.triangle, n_features, z) : linear;
+}
+
+// The same by a row's non-zeros.
 inline double form_sparse(const PolynomialForm& form, std::size_t n_features, const double* values,
                           const std::int32_t* columns, std::size_t n_nonzero) {
     double total = 0.0;
