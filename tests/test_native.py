@@ -69,9 +69,9 @@ def test_the_example_builds_outside_the_tree_and_predicts(tmp_path: Path) -> Non
     run("cmake", "--build", tmp_path / "out")
     printed = run(tmp_path / "out" / "embed", GOLDEN / "breast_cancer.asvm")
     expansion, labels, values = printed.splitlines()
-    assert expansion == "expansion: 0.2615"
-    assert re.fullmatch(r"labels: first 1, last -1, \d+ of 100 rows without the exact model", labels)
-    assert re.fullmatch(r"values: first 0\.26\d\d, last -1\.79\d\d, within \d\.\de-\d\d", values)
+    assert expansion == "expansion: 5.58816"
+    assert re.fullmatch(r"labels: first 1, last -1, \d+ of 100 rows proven by the first stage", labels)
+    assert re.fullmatch(r"values: first 5\.58995, last -6\.31288, within \d\.\de-\d\d", values)
     broken = subprocess.run(
         [tmp_path / "out" / "embed", GOLDEN / "breast_cancer.model"], capture_output=True, text=True
     )

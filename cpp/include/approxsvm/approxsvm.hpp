@@ -39,10 +39,10 @@
 //
 // Memory: what the bounds are read from takes some 50 KB (more for higher degrees), the exact engine 12 bytes for each
 // support vector and feature. models/breast_cancer.asvm (62 vectors, 30 features, a 21 KB file) takes 92 KB, and a
-// workspace of 23 to 43 KB, the more the wider the vectors of the machine; models/iris_classes.asvm (4 centers, a 6 KB
-// file) 64 KB and, as rows are sorted by centers, 190 KB; rows of pipelines are mapped in pieces of up to 0.5 MB, 8 MB
-// where there are many centers. A device with less has expansion_values(), of approximate models: 2 to 7 KB for the
-// former, 1 to 2 KB for the latter, beside the file.
+// workspace of 24 to 43 KB, the more the wider the vectors of the machine; models/iris_classes.asvm (4 centers, a 6 KB
+// file) 64 KB and, as rows are sorted by centers, 190 KB. Pipelines, probabilities and ensembles go through rows in
+// pieces that take 0.5 to 2 MB, with many centers up to 12 MB. A device with less has expansion_values(), which prove
+// nothing: 2 to 7 KB for the first of these models, 1 to 2 KB for the second, beside the file.
 //
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once
