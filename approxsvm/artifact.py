@@ -374,25 +374,6 @@ class Artifact(SealedBytes):
         """Intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
 
-    @property
-    def asked_tolerance(self) -> float:
-        """The tolerance that somebody asked for; infinite where none was, or the compiler chose it."""
-        return float(self.header["tolerance"]) if self.header["tolerance_asked"] else math.inf
-
-    def feels_error(self, mapped: npt.NDArray[np.float64], errors: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Which mapped rows are so far from what is meant that a label, or a value's tolerance, may depend on it.
-
-        A row that is off by e changes a value by at most A1 sqrt(2 gamma / exp(1)) e; labels are promised down to
-        NEAR_TIE A1. Of polynomial kernels, which grow with rows, it is measured by the row's norm.
-        """
-        if self.is_polynomial:
-            return np.asarray(errors > 0.1 * NEAR_TIE * np.linalg.norm(mapped, axis=1))
-        slope = math.sqrt(2.0 * self.header["gamma"] / math.e)
-        largest = float(self.decision_numbers()["sum_moduli"].max())
-        return np.asarray(
-            (errors * slope > 0.2 * NEAR_TIE) | (errors * slope * largest > 0.2 * self.header["tolerance"])
-        )
-
     def expansion_numbers(self) -> npt.NDArray[np.void]:
         """What belongs to each expansion, shape (n_centers * n_decisions,) (models/FORMAT.md, "expansions")."""
         return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from approxsvm import _native
 from approxsvm.errors import ModelFormatError
-from approxsvm.heads import ClassProbability, FloatArray
+from approxsvm.heads import ClassProbability
 from approxsvm.kernel_model import KernelModel, Task
-from approxsvm.outputs import native_outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,35 +69,3 @@ class Ensemble:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the raw columns, where the source knew them."""
         return self.members[0].feature_names
-
-    def probabilities(self, values: Sequence[FloatArray]) -> FloatArray:
-        """Mean probabilities, summed in the members' order as scikit-learn sums them.
-
-        Parameters
-        ----------
-        values : sequence of ndarray of shape (n_rows, n_decisions)
-            Decision values of each member.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        total = np.zeros((len(values[0]), len(self.labels)))
-        for member, member_values in zip(self.members, values, strict=True):
-            total += self._outputs(member).probabilities(member_values)
-        return total / len(self.members)
-
-    def probability_interval(
-        self, values: Sequence[FloatArray], bounds: Sequence[FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Where the mean probabilities of the exact decision values can lie: the mean of the members' intervals."""
-        lowest, highest = np.zeros((2, len(values[0]), len(self.labels)))
-        for member, member_values, member_bounds in zip(self.members, values, bounds, strict=True):
-            lo, hi = self._outputs(member).probability_interval(member_values, member_bounds)
-            lowest += lo
-            highest += hi
-        slack = (len(self.members) + 2) * 2.0**-53
-        return lowest / len(self.members) - slack, highest / len(self.members) + slack
-
-    def _outputs(self, member: KernelModel) -> _native.Outputs:
-        return native_outputs(member.heads, "classification", len(self.labels))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from approxsvm import _native, extras
 from approxsvm.artifact import TASKS
-from approxsvm.heads import FloatArray, Heads
+from approxsvm.heads import Heads
 from approxsvm.kernel_model import Task
 
 
@@ -21,11 +19,3 @@ def native_outputs(heads: Heads, task: Task, n_classes: int) -> _native.Outputs:
         Number of labels; 0 for other tasks.
     """
     return _native.Outputs(extras.pack_heads(heads), TASKS.index(task), n_classes)
-
-
-def probability_bounds(outputs: _native.Outputs, values: FloatArray, bounds: FloatArray) -> FloatArray:
-    """What |probability - that of the exact decision values| never exceeds, shape (n_rows, n_classes)."""
-    given = outputs.probabilities(values)
-    lowest, highest = outputs.probability_interval(values, bounds)
-    result: FloatArray = np.maximum(highest - given, given - lowest)
-    return result
