@@ -176,9 +176,10 @@ _AFFINE, _PROJECTION = 0, 1
 def pack_input_map(input_map: InputMap) -> bytes:
     """As fixed-width numbers (models/FORMAT.md, "input_map")."""
     columns = input_map.columns.astype("<u4").tobytes()
-    pieces = [_HEADER.pack(len(input_map.columns), len(input_map.stages), input_map.n_raw_features)]
+    stages = [stage for stage in input_map.stages if not (isinstance(stage, Affine) and stage.is_identity)]
+    pieces = [_HEADER.pack(len(input_map.columns), len(stages), input_map.n_raw_features)]
     pieces.append(columns + bytes(-len(columns) % 8))
-    for stage in input_map.stages:
+    for stage in stages:
         if isinstance(stage, Affine):
             arrays = [getattr(stage, name) for name in AFFINE_PARTS]
             present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
@@ -218,8 +219,8 @@ class _InputMapReader(_Reader):
         columns = np.frombuffer(self._bytes(4 * n_columns), "<u4").astype(np.intp)
         if any(self._bytes(-4 * n_columns % 8)):
             raise ArtifactError("the padding behind the columns is not zero")
-        if not 1 <= n_raw <= 1 << 20 or n_stages > len(self._content) // _STAGE.size:
-            raise ArtifactError(f"it says {n_raw} raw features and {n_stages} stages")
+        if not 1 <= n_raw <= 1 << 20 or n_columns > 1 << 20 or n_stages > len(self._content) // _STAGE.size:
+            raise ArtifactError(f"it says {n_raw} raw features, {n_columns} columns and {n_stages} stages")
         stages: list[Affine | Projection] = []
         n = n_columns
         for _ in range(n_stages):
@@ -230,7 +231,7 @@ class _InputMapReader(_Reader):
 
     def _stage(self, n: int) -> Affine | Projection:
         kind, present, n_outputs = self._take(_STAGE)
-        if kind == _AFFINE and n_outputs == n and present < 1 << len(AFFINE_PARTS):
+        if kind == _AFFINE and n_outputs == n and 0 < present < 1 << len(AFFINE_PARTS):
             wanted = [name for k, name in enumerate(AFFINE_PARTS) if present >> k & 1]
             return Affine(n, **{name: self._numbers(n) for name in wanted})
         if kind == _PROJECTION and present == 0 and n_outputs <= 1 << 20:

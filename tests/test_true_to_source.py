@@ -5,6 +5,8 @@ Judges are the source's own predictions, and its function of its parameters in e
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -22,7 +24,12 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.svm import SVC, SVR
 
 import approxsvm
+from approxsvm import KernelModel
 from approxsvm.errors import InputError
+from approxsvm.heads import DensityMarks, Heads
+from approxsvm.input_map import InputMap
+from approxsvm.predictor import PROBABILITIES, PROBABILITY_BOUNDS
+from approxsvm.readers import read_any
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -451,3 +458,47 @@ def test_an_infinite_tolerance_asks_for_nothing():
     for kernel in ("linear", "rbf"):
         source = KernelRidge(kernel=kernel).fit(X, X[:, 0])
         assert approxsvm.compile(source, tolerance=np.inf).predict(X).shape == (40,)
+
+
+def test_an_error_that_nobody_knows_is_in_the_bound():
+    """A clipped feature's error is 0, and its gain beyond float64: 0 times infinity must not say 0."""
+    third = 1 / 3.0
+    map_ = InputMap.identity(2).then_affine(multiply=[1, third], low=[0, -np.inf])
+    map_ = map_.then_affine(subtract=[0, (1e9 + third) / 3]).then_affine(multiply=[1e200, 1], divide=[1e-200, 1e-7])
+    model = KernelModel(
+        "classification", np.zeros((1, 2)), [[1.0]], [-0.5], 1.0, labels=np.array([1, -1]), input_map=map_
+    )
+    rows = np.array([[-5.0, 1e9 + third + k * 1e-7] for k in range(4)])
+    for mode in ("exact", "certified"):
+        fast = approxsvm.compile(model, mode=mode)
+        assert (fast.error_bound(rows) > 0.1).all()
+        assert not fast.certified(rows).any()
+
+
+def test_probabilities_of_inliers_are_within_their_bounds():
+    rng = np.random.default_rng(0)
+    marks = DensityMarks(np.linspace(-0.3, 0.3, 10))
+    X = rng.normal(size=(40, 2))
+    model = KernelModel("one_class", X, np.full((1, 40), 0.05), [-0.6], 0.3, heads=Heads(probability=marks))
+    rows = rng.normal(size=(500, 2))
+    exact = approxsvm.Predictor(approxsvm.compile(model, mode="exact").artifact)
+    rough = approxsvm.Predictor(approxsvm.compile(model, mode="approximate", degree=1).artifact)
+    wanted = PROBABILITIES | PROBABILITY_BOUNDS
+    (truth, none), (shares, off) = (p._evaluator.evaluate(rows, wanted) for p in (exact, rough))
+    assert (np.abs(shares - truth) <= off + none).all()
+    assert none.max() < 0.2
+    assert (np.abs(shares - truth) > 0).any()
+
+
+def test_labels_by_scores_need_no_tolerance_that_values_break():
+    X, _ = data(0.0)
+    source = make_pipeline(StandardScaler(), PCA(3), SVC(C=10)).fit(X, np.digitize(X.sum(axis=1), [-1, 1]))
+    source[1].components_[:] = [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    lost = source[0].inverse_transform(np.array([[1e13, 1e13, 0.0, 0.0]]))
+    for rule in ("votes", "scores"):
+        model = read_any(source)
+        model = replace(model, heads=replace(model.heads, label_rule=rule))
+        fast = approxsvm.compile(model, X, tolerance=1e-7)
+        assert fast.predict(lost).shape == (1,)
+        with pytest.raises(InputError, match="not to the tolerance of 1e-07"):
+            fast.decision_function(lost)

@@ -141,7 +141,7 @@ TEST(must_input_map) {
     CHECK_EQ(with(16, 3u), Status::ok);
     CHECK_EQ(with(28, 1u), Status::bad_section);  // padding
     for (const std::uint32_t kind : {1u, 2u, ~0u}) CHECK_EQ(with(stage_at, kind), Status::bad_section);
-    for (const std::uint32_t present : {0b10110001u, 0b1110001u, 0b0100001u, ~0u}) {
+    for (const std::uint32_t present : {0u, 0b10110001u, 0b1110001u, 0b0100001u, ~0u}) {
         CHECK_EQ(with(stage_at + 4, present), Status::bad_section);
     }
     for (const std::uint64_t n : {std::uint64_t{2}, std::uint64_t{4}, ~std::uint64_t{0}}) {
@@ -164,6 +164,21 @@ TEST(must_input_map) {
     InputMapView map;
     CHECK_EQ(read_input_map(nullptr, 0, 3, 3, map), Status::ok);
     CHECK_EQ(read_input_map(nullptr, 0, 3, 4, map), Status::bad_header);
+}
+
+TEST(what_errors_are_is_unknown_where_a_gain_overflows) {
+    // A feature that is clipped, and therefore without an error, then multiplied beyond float64 and divided again.
+    Bytes bytes = map_head(2, {0, 1}, 2);
+    append_stage(bytes, 0, 1u << part::low, 2, {0, -infinite});
+    append_stage(bytes, 0, 1u << part::multiply | 1u << part::divide, 2, {1e200, 1, 1e-200, 1e-7});
+    const Section section(bytes);
+    InputMapView map;
+    CHECK_EQ(read_input_map(section.bytes, bytes.size(), 2, 2, map), Status::ok);
+    const OneRow row(map, {-5.0, 1e9});
+    CHECK(row.is_finite);
+    CHECK_EQ(row.error, infinite);
+    const double unknown[] = {0.0, not_a_number, 1.0};
+    CHECK_EQ(norm_above(unknown, 3), infinite);
 }
 
 TEST(must_input_map_divisors_and_errors) {

@@ -38,7 +38,7 @@ inline bool keeps_values(const ModelView& model) {
 // way.
 struct AnswerMemory {
     double *values, *bounds, *shares, *lowest, *highest, *room;
-    std::uint8_t* stages;
+    std::uint8_t *stages, *open_stages;
     std::size_t* open;
     MappingMemory mapping;
 
@@ -53,6 +53,7 @@ struct AnswerMemory {
           highest(carver.take<double>(n_answers(model))),
           room(carver.take<double>(outputs_doubles(n_answers(model)))),
           stages(carver.take<std::uint8_t>(n_rows)),
+          open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
           open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)),
           mapping(model, carver) {}
     static std::size_t n_answers(const ModelView& model) {
@@ -192,6 +193,7 @@ class SingleAnswers {
         wanted.certified = nullptr;
         if (by_rule) wanted.labels = nullptr;
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
+        request.keeps_promise = wants_values(out) || shares;  // what labels are made of is nobody's value
         if (by_rule || shares || proves_by_values) {
             const std::size_t n = rows.n_rows() * view_.n_decisions;
             // Labels need no more of values than what settles them.
@@ -229,10 +231,10 @@ class SingleAnswers {
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
         const std::size_t n = n_probabilities(view_), n_decisions = view_.n_decisions;
         const double* values = found.values.data + i * n_decisions;
-        probabilities_of(view_.outputs, view_.n_labels, values, memory_.shares, memory_.room);
+        probabilities_of(view_.outputs, n, values, memory_.shares, memory_.room);
         for (std::size_t c = 0; out.probabilities && c < n; ++c) out.probabilities[i * n + c] = memory_.shares[c];
         if (!out.probability_bounds) return;
-        probability_interval(view_.outputs, view_.n_labels, values, found.bounds.data + i * n_decisions, memory_.lowest,
+        probability_interval(view_.outputs, n, values, found.bounds.data + i * n_decisions, memory_.lowest,
                              memory_.highest, memory_.room);
         for (std::size_t c = 0; c < n; ++c) {
             const double above = memory_.highest[c] - memory_.shares[c], below = memory_.shares[c] - memory_.lowest[c];
@@ -259,9 +261,12 @@ class SingleAnswers {
         const SelectedRows open(rows, memory_.open, n_open);
         Evaluation exact;
         exact.values = {memory_.values, n_open * n_decisions};
+        if (found.stages) exact.stages = {memory_.open_stages, n_open};
+        request.keeps_promise = false;
         const Status status = evaluate_raw(prepared_, open, request, exact, counts_, memory_.mapping);
         if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
         for (std::size_t k = 0; status == Status::ok && k < n_open; ++k) {
+            if (found.stages) found.stages[memory_.open[k]] = memory_.open_stages[k];
             labels[memory_.open[k]] = static_cast<std::uint32_t>(
                 predicted_class(view_.outputs, view_.n_labels, memory_.values + k * n_decisions, memory_.room));
         }
@@ -293,7 +298,8 @@ class EnsembleAnswers {
 
     Status average(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
-        if (!out.probabilities && !out.probability_bounds) request.values = Values::settled;
+        request.keeps_promise = out.probabilities || out.probability_bounds;
+        if (!request.keeps_promise) request.values = Values::settled;
         Status status = add_up(rows, request, out.stages);
         if (status != Status::ok) return status;
         std::size_t n_open = 0;
@@ -320,6 +326,7 @@ class EnsembleAnswers {
         for (std::size_t k = 0; k < view_.n_members; ++k) {
             if (!has_engines(*prepared_.members[k]->view)) return Status::ok;
         }
+        request.keeps_promise = false;
         request.values = Values::exact;
         const SelectedRows open(rows, memory_.open, n_open);
         const Status status = add_up(open, request, nullptr);

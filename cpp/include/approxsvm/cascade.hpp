@@ -79,7 +79,7 @@ inline void for_kernels_by_definition(const PreparedModel& prepared, const Sourc
         for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
         sq_distance += unseen;
         double moved = 0.0;
-        if (row_error > 0.0) {
+        if (row_error != 0.0) {  // or NaN
             const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
             const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
             // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.

@@ -17,7 +17,7 @@ struct Batch {
 // What every bound of a row holds beside rounding: what the source's function and this one differ by, and what a row
 // `slope` is kernel_slope(gamma); kernels are between 0 and 1, so it is A1 at most.
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
-    if (!(row_error > 0.0)) return decision.value_error;
+    if (row_error == 0.0) return decision.value_error;  // and not where it is NaN
     const double moved = slope * row_error;
     return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
 }

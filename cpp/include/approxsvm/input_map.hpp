@@ -93,7 +93,7 @@ inline bool read_checked_stage(const unsigned char* p, std::size_t n_bytes, std:
     const std::size_t left = (n_bytes - stage_header_bytes) / 8;  // numbers
     std::size_t n_numbers = 0;
     if (kind == 0) {
-        if (n_outputs != n_inputs || present >> part::n_affine != 0) return false;
+        if (n_outputs != n_inputs || present == 0 || present >> part::n_affine != 0) return false;
         for (std::size_t k = 0; k < part::n_affine; ++k) n_numbers += present >> k & 1 ? n_inputs : 0;
     } else {
         if (kind != 1 || present != 0 || n_outputs > max_map_features) return false;
@@ -114,7 +114,7 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
     if (!bytes) return n_raw_features == n_features ? Status::ok : Status::bad_header;
     if (n_bytes < map_header_bytes || read_at<std::uint64_t>(bytes, 8) != n_raw_features) return Status::bad_section;
     const std::size_t n_columns = read_at<std::uint32_t>(bytes, 0), n_stages = read_at<std::uint32_t>(bytes, 4);
-    if (n_columns > (n_bytes - map_header_bytes) / 4) return Status::bad_section;
+    if (n_columns > (n_bytes - map_header_bytes) / 4 || n_columns > max_map_features) return Status::bad_section;
     const std::size_t columns_end = map_header_bytes + 4 * n_columns, stages_begin = (columns_end + 7) / 8 * 8;
     if (stages_begin > n_bytes || n_stages > n_bytes / stage_header_bytes) return Status::bad_section;
     for (std::size_t k = columns_end; k < stages_begin; ++k) {
@@ -455,8 +455,8 @@ class RowMapper {
         }
         for (std::size_t r = 0; r < n; ++r) {
             const double* values = row(x, r);
-            rows[r] = {values, map_.n_stages > 0 ? norm_above(row(error, r), n_features) : 0.0,
-                       all_numbers(values, n_features)};
+            const double distance = map_.n_stages > 0 ? norm_above(row(error, r), n_features) : 0.0;
+            rows[r] = {values, distance == distance ? distance : HUGE_VAL, all_numbers(values, n_features)};
         }
     }
 

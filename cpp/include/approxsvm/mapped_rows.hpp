@@ -39,9 +39,9 @@ struct MappingMemory {
 inline bool feels_error(const PreparedModel& prepared, double error, const double* row) {
     const ModelView& model = *prepared.view;
     // Of polynomial kernels, which grow with rows, it is measured by the row's norm.
-    if (is_polynomial(model)) return error > 0.1 * exact_share * norm_above(row, model.n_features);
+    if (is_polynomial(model)) return !(error <= 0.1 * exact_share * norm_above(row, model.n_features));
     const double moved = error * kernel_slope(model.gamma);
-    return moved > 0.2 * exact_share || moved * prepared.largest_moduli > 0.2 * model.tolerance;
+    return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * model.tolerance);
 }
 
 class RowMapping {
@@ -147,7 +147,7 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
     if (!model.has_input_map) return evaluate_source(prepared, rows, request, out, counts, memory.evaluation);
     const RowMapping mapping(prepared, rows, memory, request.fault);
     const std::size_t step = mapped_piece_rows(model), d = model.n_features, n_decisions = model.n_decisions;
-    const bool has_promise = model.tolerance_asked && wants_values(out);
+    const bool has_promise = model.tolerance_asked && wants_values(out) && request.keeps_promise;
     for (std::size_t first = 0; first < rows.n_rows(); first += step) {
         const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
         Status status = mapping.map(first, n);

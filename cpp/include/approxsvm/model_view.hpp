@@ -237,7 +237,8 @@ struct Request {
     Values values = Values::promised;
     // (n_rows,): how far, in Euclidean distance, each row may be from the one that is meant; null for none.
     const double* row_errors = nullptr;
-    Fault* fault = nullptr;  // filled for a status that says so
+    Fault* fault = nullptr;     // filled for a status that says so
+    bool keeps_promise = true;  // whether values beyond a tolerance that was asked for are refused
 };
 
 // How a row's value was found, cheapest first.

@@ -56,7 +56,8 @@ inline double norm_above(double sq_norm, const double* x, std::size_t n, std::si
     double largest = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
         const double modulus = std::fabs(x[j * stride]);
-        if (!(modulus <= largest)) largest = modulus;
+        if (modulus != modulus) return HUGE_VAL;
+        if (modulus > largest) largest = modulus;
     }
     if (!(largest > 0.0 && largest <= largest_double)) return largest == 0.0 ? 0.0 : HUGE_VAL;
     int exponent;

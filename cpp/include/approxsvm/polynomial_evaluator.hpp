@@ -36,7 +36,7 @@ class PolynomialEvaluator {
           rows_alone_(batch.engines_alone),
           n_decisions_(view_.n_decisions),
           labels_only_(!wants_values(out) && view_.task != Task::regression),
-          tolerance_(view_.tolerance_asked && !labels_only_ ? view_.tolerance : infinity),
+          tolerance_(view_.tolerance_asked && !labels_only_ && request.keeps_promise ? view_.tolerance : infinity),
           block_values_(memory.pair_values),
           value_(block_values_ + block_rows * n_decisions_),
           bound_(memory.pair_bounds),

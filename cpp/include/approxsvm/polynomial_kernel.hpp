@@ -96,7 +96,7 @@ inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std
     const double terms = numbers[form_part::constant_error] + numbers[form_part::linear_error] * norm +
                          numbers[form_part::quadratic_error] * norm * norm;
     const double moved =
-        row_error > 0.0 ? row_error * (norms.linear + norms.quadratic * (2.0 * norm + row_error)) : 0.0;
+        row_error != 0.0 ? row_error * (norms.linear + norms.quadratic * (2.0 * norm + row_error)) : 0.0;
     return (path * moduli + terms + moved) * (1.0 + 1e-9) + 0x1p-1000 * (1.0 + norm);
 }
 
@@ -155,7 +155,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
     const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
     const double relative = 1.02 * unit64 * (p * (path.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
     // A sum without support vectors has no moduli, and 0 times infinity is none of its business.
-    const double moved = row_error > 0.0 ? row_error * sums.slope : 0.0;
+    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
     return 1.0001 * (relative * sums.moduli + moved + numbers.value_error) + 0x1p-51 * std::fabs(numbers.intercept) +
            0x1p-1060 * (numbers.sum_moduli + n_sv + 1.0);
 }

@@ -22,7 +22,7 @@ enum class Status {
     needs_input_map,      // decision_function() does not map rows: evaluate() does
     map_overflow,         // scaling a row goes beyond the range of float64 (Fault: the row, its largest number)
     beyond_float64,       // a row's decision value, or a term of it, exceeds the range of float64 (Fault: the row)
-    beyond_tolerance,     // done, but a row's value is not certain to the tolerance asked for (Fault: row, bound,
+    beyond_tolerance,     // a row's value is not certain to the tolerance asked for (Fault: row, bound,
                           // tolerance)
     unknown_feature,      // a sparse row has a feature that the input map does not know
     buffer_too_small,     // memory lent for results, for a model or for work is smaller than what goes there
