@@ -22,9 +22,9 @@ using row_forms::uniform;
 namespace {
 
 /// An artifact in memory, prepared.
-class Model {
+class GoldenModel {
   public:
-    explicit Model(const std::filesystem::path& path) {
+    explicit GoldenModel(const std::filesystem::path& path) {
         std::ifstream file(path, std::ios::binary);
         bytes_.assign(std::istreambuf_iterator<char>(file), {});
         CHECK_EQ(open_artifact(bytes_.data(), bytes_.size(), view_), Status::ok);
@@ -95,7 +95,7 @@ class Model {
 
 /// Support vectors moved a little or a lot, and some of their coordinates left out.
 template <class Real>
-std::vector<Real> rows_around(const Model& model, std::size_t n_rows, Random& random) {
+std::vector<Real> rows_around(const GoldenModel& model, std::size_t n_rows, Random& random) {
     std::vector<Real> rows;
     for (std::size_t i = 0; i < n_rows; ++i) {
         const std::vector<double>& vector = model.vectors()[random() % model.vectors().size()];
@@ -109,7 +109,7 @@ std::vector<Real> rows_around(const Model& model, std::size_t n_rows, Random& ra
 }
 
 template <class Real>
-void check_bounds(Model& model, std::size_t n_rows, Values wanted, const std::string& name, Random& random) {
+void check_bounds(GoldenModel& model, std::size_t n_rows, Values wanted, const std::string& name, Random& random) {
     const std::size_t d = model.view().n_features, n = model.view().n_decisions;
     const std::vector<Real> rows = rows_around<Real>(model, n_rows, random);
     std::vector<double> values(n_rows * n), bounds(n_rows * n);
@@ -143,7 +143,7 @@ TEST(bounds_hold_however_the_compiler_contracts) {
     std::size_t n_models = 0;
     for (const auto& entry : std::filesystem::directory_iterator(APPROXSVM_GOLDEN_DIR)) {
         if (entry.path().extension() != ".asvm") continue;
-        Model model(entry.path());
+        GoldenModel model(entry.path());
         if (model.view().n_sv == 0) continue;
         ++n_models;
         const std::string name = entry.path().filename().string();
@@ -158,7 +158,7 @@ TEST(bounds_hold_however_the_compiler_contracts) {
 }
 
 TEST(rows_that_are_not_finite_are_found_however_the_compiler_contracts) {
-    Model model(std::filesystem::path(APPROXSVM_GOLDEN_DIR) / "breast_cancer.asvm");
+    GoldenModel model(std::filesystem::path(APPROXSVM_GOLDEN_DIR) / "breast_cancer.asvm");
     std::vector<double> value(1);
     for (const double odd : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         std::vector<double> row(model.view().n_features, 0.5);
