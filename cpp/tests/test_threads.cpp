@@ -214,7 +214,7 @@ TEST(a_buffer_that_is_too_small_is_not_written) {
              Status::buffer_too_small);
     CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, {workspace.data(), workspace.size() - 1}),
              Status::buffer_too_small);
-    CHECK_EQ(evaluate(*prepared, {rows.data(), 11}, {values, nullptr, nullptr, labels}, workspace),
+    CHECK_EQ(evaluate(*prepared, Span<const float>{rows.data(), 11}, {values, nullptr, nullptr, labels}, workspace),
              Status::wrong_row_size);
     std::vector<unsigned char> scratch(decision_function_bytes(view.n_features));
     CHECK_EQ(decision_function(view, rows, three, scratch), Status::buffer_too_small);

@@ -18,14 +18,6 @@ inline std::size_t answer_piece_rows(const ModelView& model) {
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Columns of probabilities that a model gives; 0 for none.
-inline std::size_t n_probabilities(const ModelView& model) {
-    if (model.n_members > 0) return model.n_labels;
-    const ProbabilityKind kind = model.outputs.probability;
-    if (kind == ProbabilityKind::none || kind == ProbabilityKind::laplace_noise) return 0;
-    return model.task == Task::one_class ? 2 : model.n_labels;
-}
-
 // Whether answers take more than evaluate_raw() gives.
 inline bool has_own_label_rule(const ModelView& model) {
     return model.task == Task::classification && model.outputs.label_rule != LabelRule::votes;
@@ -129,20 +121,6 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     return enough ? Status::ok : Status::buffer_too_small;
 }
 
-// What is wanted of the rows [first, first + n).
-inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
-    const std::size_t d = model.n_decisions, p = n_probabilities(model);
-    Evaluation part;
-    part.values = part_of(out.values, first * d, n * d);
-    part.bounds = part_of(out.bounds, first * d, n * d);
-    part.stages = part_of(out.stages, first, n);
-    part.labels = part_of(out.labels, first, n);
-    part.certified = part_of(out.certified, first, n);
-    part.probabilities = part_of(out.probabilities, first * p, n * p);
-    part.probability_bounds = part_of(out.probability_bounds, first * p, n * p);
-    return part;
-}
-
 // Calls answer(piece of the rows, how they are to be evaluated, what is wanted of them) until one fails.
 template <class Answer>
 inline Status for_pieces(const ModelView& model, const RowSource& rows, const Request& request, const Evaluation& out,
@@ -165,6 +143,12 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
     if (model.mode != Mode::exact) return stage <= by_higher_degree;
     return stage == (is_polynomial(model) ? by_float64 : by_float32);
+}
+
+// How far a share is from the farther end of its interval.
+APPROXSVM_INLINE double farther_end(double share, double lowest, double highest) {
+    const double above = highest - share, below = share - lowest;
+    return above > below ? above : below;
 }
 
 // --- one model
@@ -237,8 +221,7 @@ class SingleAnswers {
         probability_interval(view_.outputs, n, values, found.bounds.data + i * n_decisions, memory_.lowest,
                              memory_.highest, memory_.room);
         for (std::size_t c = 0; c < n; ++c) {
-            const double above = memory_.highest[c] - memory_.shares[c], below = memory_.shares[c] - memory_.lowest[c];
-            out.probability_bounds[i * n + c] = above > below ? above : below;
+            out.probability_bounds[i * n + c] = farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]);
         }
     }
 
@@ -310,8 +293,8 @@ class EnsembleAnswers {
             const bool certain = is_certain(winner, lowest, highest);
             for (std::size_t c = 0; c < n_classes_; ++c) {
                 if (out.probabilities) out.probabilities[i * n_classes_ + c] = sums[c];
-                const double above = highest[c] - sums[c], below = sums[c] - lowest[c];
-                if (out.probability_bounds) out.probability_bounds[i * n_classes_ + c] = above > below ? above : below;
+                if (out.probability_bounds)
+                    out.probability_bounds[i * n_classes_ + c] = farther_end(sums[c], lowest[c], highest[c]);
             }
             if (out.certified) out.certified[i] = certain;
             if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
@@ -436,39 +419,76 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
 
 // --- rows as callers have them
 
-inline Status evaluate_in(const PreparedModel& prepared, const RowSource& rows, const Evaluation& out,
-                          Span<unsigned char> workspace, Values values) {
-    if (workspace.size < workspace_bytes(prepared)) return Status::buffer_too_small;
-    std::uint64_t counts[n_stages] = {};
-    return answer(prepared, rows, Request{rows.n_rows(), values}, out, counts, workspace.data);
-}
-
-// Raw rows anywhere in memory: that all of it may be read is the caller's to see to.
-template <class Real>
-inline Status evaluate(const PreparedModel& prepared, const DenseRows<Real>& rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    const DenseSource<Real> source(rows, prepared.view->n_raw_features);
-    return evaluate_in(prepared, source, out, workspace, values);
-}
+// Sparse rows that lie within their arrays.
 template <class Real, class Index>
-inline Status evaluate(const PreparedModel& prepared, const CsrRows<Real, Index>& rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    const CsrSource<Real, Index> source(rows, prepared.view->n_raw_features);
-    return evaluate_in(prepared, source, out, workspace, values);
+inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
+    const std::size_t n_starts = rows.row_starts.size;
+    const std::size_t end = rows.values.size < rows.columns.size ? rows.values.size : rows.columns.size;
+    std::int64_t last = 0;
+    for (std::size_t k = 0; k < n_starts; ++k) {
+        const std::int64_t start = static_cast<std::int64_t>(rows.row_starts[k]);
+        if (start < last) return Status::bad_row_starts;
+        last = start;
+    }
+    if (n_starts == 0 || static_cast<std::uint64_t>(last) > end) return Status::bad_row_starts;
+    checked = {rows.values.data, rows.columns.data, rows.row_starts.data, n_starts - 1};
+    return Status::ok;
 }
 
-// Rows one after the other, n_raw_features numbers each: as many as the numbers make up.
-inline Status evaluate(const PreparedModel& prepared, Span<const float> rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    DenseRows<float> view;
-    const Status status = whole_rows(*prepared.view, rows, view);
-    return status == Status::ok ? evaluate(prepared, view, out, workspace, values) : status;
+// with_source(rows, model, call): what call(RowSource) returns.
+template <class Real, class Call>
+inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
+    return call(DenseSource<Real>(rows, model.n_raw_features));
 }
-inline Status evaluate(const PreparedModel& prepared, Span<const double> rows, const Evaluation& out,
-                       Span<unsigned char> workspace, Values values = Values::promised) {
-    DenseRows<double> view;
-    const Status status = whole_rows(*prepared.view, rows, view);
-    return status == Status::ok ? evaluate(prepared, view, out, workspace, values) : status;
+template <class Real, class Index, class Call>
+inline Status with_source(const CsrRows<Real, Index>& rows, const ModelView& model, const Call& call) {
+    return call(CsrSource<Real, Index>(rows, model.n_raw_features));
+}
+template <class Real, class Index, class Call>
+inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& model, const Call& call) {
+    CsrRows<Real, Index> checked;
+    const Status status = check_row_starts(rows, checked);
+    return status == Status::ok ? with_source(checked, model, call) : status;
+}
+template <class Real, class Call>
+inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
+    DenseRows<Real> rows;
+    const Status status = whole_rows(model, numbers, rows);
+    return status == Status::ok ? with_source(rows, model, call) : status;
+}
+template <class Call>
+inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {
+    return with_whole_rows(numbers, model, call);
+}
+template <class Call>
+inline Status with_source(Span<const double> numbers, const ModelView& model, const Call& call) {
+    return with_whole_rows(numbers, model, call);
+}
+
+// Blocks say that something is wrong with one of their rows, not with which.
+inline std::size_t first_bad_row(const RowSource& rows) {
+    std::size_t i = 0;
+    while (i + 1 < rows.n_rows() && rows.check(i) == Status::ok) ++i;
+    return i;
+}
+
+// Raw rows of any kind that with_source() knows; a fault names the row.
+template <class Rows>
+inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
+                       Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {
+    return with_source(rows, *prepared.view, [&](const RowSource& source) {
+        if (fault) *fault = Fault{};
+        Request request{source.n_rows(), values};
+        request.fault = fault;
+        const Status allowed = check_request(*prepared.view, source.n_rows(), request, out);
+        if (allowed != Status::ok) return allowed;
+        if (workspace.size < workspace_bytes(prepared)) return Status::buffer_too_small;
+        std::uint64_t counts[n_stages] = {};
+        const Status status = answer(prepared, source, request, out, counts, workspace.data);
+        const bool has_no_row = status == Status::not_finite || status == Status::unsorted_indices;
+        if (fault && has_no_row) fault->row = first_bad_row(source);
+        return status;
+    });
 }
 
 }  // namespace APPROXSVM_TARGET

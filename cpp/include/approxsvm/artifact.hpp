@@ -446,9 +446,7 @@ inline Status read_polynomial(const unsigned char* bytes, const Section* section
                       n_numbers = polynomial_header + model.n_decisions * size;
     if (!has_size(section, true, 8 * n_numbers)) return Status::bad_section;
     const double* numbers = reinterpret_cast<const double*>(bytes + section.offset);
-    for (std::size_t k = 0; k < n_numbers; ++k) {
-        if (!is_finite(numbers[k])) return Status::bad_coefficient;
-    }
+    if (!all_finite(numbers, 1, n_numbers)) return Status::bad_coefficient;
     model.coef0 = numbers[0];
     model.coef_error = numbers[1];
     model.form = size == 0 ? nullptr : numbers + polynomial_header;

@@ -59,7 +59,7 @@ inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inp
 inline bool all_numbers(const double* numbers, std::size_t n, bool may_be_infinite = false) {
     bool valid = true;
     for (std::size_t k = 0; k < n; ++k) {
-        valid &= may_be_infinite ? numbers[k] == numbers[k] : std::fabs(numbers[k]) <= 0x1.fffffffffffffp1023;
+        valid &= may_be_infinite ? numbers[k] == numbers[k] : std::fabs(numbers[k]) <= largest_double;
     }
     return valid;
 }
@@ -272,7 +272,7 @@ inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, doub
 // bit. With y the value before `add`, each step up to it errs by u |y|, underflow aside; an error that comes in grows
 // by the stage's gain. `has_errors` says whether any does.
 inline void run_affine(const MapStage& stage, const double* gains, bool has_errors, double* x, double* error) {
-    constexpr double u = 0x1p-53, up = 1.0 + 0x1p-30;
+    constexpr double u = unit64, up = 1.0 + 0x1p-30;
     const std::size_t n = stage.n_inputs;
     const double* const* parts = stage.parts;
     const double *subtract = parts[part::subtract], *multiply = parts[part::multiply], *divide = parts[part::divide],
@@ -331,7 +331,7 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
     constexpr std::size_t tile = 16;
     const std::size_t n = stage.n_inputs, m = stage.n_outputs;
     const double *center = stage.parts[part::center], *bias = stage.parts[part::bias];
-    const double path = 1.01 * (static_cast<double>(n) + 3.0) * 0x1p-53;
+    const double path = 1.01 * (static_cast<double>(n) + 3.0) * unit64;
     double reach[map_rows_together];
     for (std::size_t r = 0; r < n_rows; ++r) {
         double *z = x + r * stride, *e = error + r * stride;
@@ -372,7 +372,7 @@ APPROXSVM_INLINE double two_sum(double a, double b, double& lost) {
 // need it; what overflows on this way is summed plainly.
 inline void run_projection_exactly(const MapStage& stage, bool has_errors, const double* x, const double* error,
                                    double* y, double* y_error) {
-    constexpr double u = 0x1p-53, up = 1.0 + 0x1p-30;
+    constexpr double u = unit64, up = 1.0 + 0x1p-30;
     const std::size_t n = stage.n_inputs, m = stage.n_outputs;
     const double* center = stage.parts[part::center];
     const double path = 1.01 * (static_cast<double>(n) + 4.0) * u,

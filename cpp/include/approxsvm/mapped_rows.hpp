@@ -130,6 +130,28 @@ inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
     return span ? Span<T>{span.data + first, n} : span;
 }
 
+// Columns of probabilities that a model gives; 0 for none.
+inline std::size_t n_probabilities(const ModelView& model) {
+    if (model.n_members > 0) return model.n_labels;
+    const ProbabilityKind kind = model.outputs.probability;
+    if (kind == ProbabilityKind::none || kind == ProbabilityKind::laplace_noise) return 0;
+    return model.task == Task::one_class ? 2 : model.n_labels;
+}
+
+// What is wanted of the rows [first, first + n).
+inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
+    const std::size_t d = model.n_decisions, p = n_probabilities(model);
+    Evaluation part;
+    part.values = part_of(out.values, first * d, n * d);
+    part.bounds = part_of(out.bounds, first * d, n * d);
+    part.stages = part_of(out.stages, first, n);
+    part.labels = part_of(out.labels, first, n);
+    part.certified = part_of(out.certified, first, n);
+    part.probabilities = part_of(out.probabilities, first * p, n * p);
+    part.probability_bounds = part_of(out.probability_bounds, first * p, n * p);
+    return part;
+}
+
 // Values of a promised tolerance that the error of a mapped row uses up are none.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
@@ -146,7 +168,7 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
     const ModelView& model = *prepared.view;
     if (!model.has_input_map) return evaluate_source(prepared, rows, request, out, counts, memory.evaluation);
     const RowMapping mapping(prepared, rows, memory, request.fault);
-    const std::size_t step = mapped_piece_rows(model), d = model.n_features, n_decisions = model.n_decisions;
+    const std::size_t step = mapped_piece_rows(model), d = model.n_features;
     const bool has_promise = model.tolerance_asked && wants_values(out) && request.keeps_promise;
     for (std::size_t first = 0; first < rows.n_rows(); first += step) {
         const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
@@ -155,12 +177,8 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
         const DenseSource<double> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
         Request part = request;
         part.row_errors = memory.errors;
-        Evaluation wanted;
-        wanted.values = part_of(out.values, first * n_decisions, n * n_decisions);
-        wanted.bounds = part_of(out.bounds, first * n_decisions, n * n_decisions);
-        wanted.stages = part_of(out.stages, first, n);
-        wanted.labels = part_of(out.labels, first, n);
-        if (has_promise && !wanted.bounds) wanted.bounds = {memory.bounds, n * n_decisions};
+        Evaluation wanted = part_of(model, out, first, n);
+        if (has_promise && !wanted.bounds) wanted.bounds = {memory.bounds, n * model.n_decisions};
         status = evaluate_source(prepared, mapped, part, wanted, counts, memory.evaluation);
         if (status == Status::ok && has_promise) status = check_tolerance(model, wanted.bounds, request.fault);
         if (status == Status::ok) continue;

@@ -11,54 +11,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// --- raw rows as callers have them
-
-// Sparse rows that lie within their arrays.
-template <class Real, class Index>
-inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
-    const std::size_t n_starts = rows.row_starts.size;
-    const std::size_t end = rows.values.size < rows.columns.size ? rows.values.size : rows.columns.size;
-    std::int64_t last = 0;
-    for (std::size_t k = 0; k < n_starts; ++k) {
-        const std::int64_t start = static_cast<std::int64_t>(rows.row_starts[k]);
-        if (start < last) return Status::bad_row_starts;
-        last = start;
-    }
-    if (n_starts == 0 || static_cast<std::uint64_t>(last) > end) return Status::bad_row_starts;
-    checked = {rows.values.data, rows.columns.data, rows.row_starts.data, n_starts - 1};
-    return Status::ok;
-}
-
-// with_source(rows, model, call): what call(RowSource) returns.
-template <class Real, class Call>
-inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
-    return call(DenseSource<Real>(rows, model.n_raw_features));
-}
-template <class Real, class Index, class Call>
-inline Status with_source(const CsrRows<Real, Index>& rows, const ModelView& model, const Call& call) {
-    return call(CsrSource<Real, Index>(rows, model.n_raw_features));
-}
-template <class Real, class Index, class Call>
-inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& model, const Call& call) {
-    CsrRows<Real, Index> checked;
-    const Status status = check_row_starts(rows, checked);
-    return status == Status::ok ? with_source(checked, model, call) : status;
-}
-template <class Real, class Call>
-inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
-    DenseRows<Real> rows;
-    const Status status = whole_rows(model, numbers, rows);
-    return status == Status::ok ? with_source(rows, model, call) : status;
-}
-template <class Call>
-inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {
-    return with_whole_rows(numbers, model, call);
-}
-template <class Call>
-inline Status with_source(Span<const double> numbers, const ModelView& model, const Call& call) {
-    return with_whole_rows(numbers, model, call);
-}
-
 // Opened, then prepared, then asked, by any number of threads at once if each has a workspace of its own. What is
 // called too early gives a status. A copy shares bytes and memory, which must outlive it.
 //
@@ -97,7 +49,8 @@ class Model {
         Carver carver(memory.data);
         const Memory pieces(view_, carver);
         const ModelView& view = *new (pieces.view) ModelView(view_);
-        return approxsvm::prepare(view, {pieces.prepared, prepared_bytes(view)}, prepared_);
+        prepared_ = &lay_out(view, pieces.prepared);
+        return Status::ok;
     }
 
     // Whether this machine computes what the writer of the artifact meant, in a workspace of replay_bytes(): once, if
@@ -131,10 +84,7 @@ class Model {
     template <class Rows>
     Status predict(const Rows& rows, Span<std::uint32_t> labels, Span<unsigned char> workspace,
                    Fault* fault = nullptr) const {
-        Evaluation out;
-        std::uint32_t none = 0;
-        out.labels = required(labels, none);
-        return evaluate(rows, out, workspace, Values::promised, fault);
+        return evaluate_one(rows, &Evaluation::labels, labels, workspace, fault);
     }
 
     // n_decisions() numbers for each row, and what |value - exact value| never exceeds: of a certified or exact model
@@ -142,28 +92,19 @@ class Model {
     template <class Rows>
     Status decision_values(const Rows& rows, Span<double> values, Span<unsigned char> workspace,
                            Fault* fault = nullptr) const {
-        Evaluation out;
-        double none = 0.0;
-        out.values = required(values, none);
-        return evaluate(rows, out, workspace, Values::promised, fault);
+        return evaluate_one(rows, &Evaluation::values, values, workspace, fault);
     }
     template <class Rows>
     Status error_bounds(const Rows& rows, Span<double> bounds, Span<unsigned char> workspace,
                         Fault* fault = nullptr) const {
-        Evaluation out;
-        double none = 0.0;
-        out.bounds = required(bounds, none);
-        return evaluate(rows, out, workspace, Values::promised, fault);
+        return evaluate_one(rows, &Evaluation::bounds, bounds, workspace, fault);
     }
 
     // n_probabilities() numbers for each row, one for each label in their order.
     template <class Rows>
     Status probabilities(const Rows& rows, Span<double> shares, Span<unsigned char> workspace,
                          Fault* fault = nullptr) const {
-        Evaluation out;
-        double none = 0.0;
-        out.probabilities = required(shares, none);
-        return evaluate(rows, out, workspace, Values::promised, fault);
+        return evaluate_one(rows, &Evaluation::probabilities, shares, workspace, fault);
     }
 
     // Whatever `out` has room for, at once.
@@ -171,8 +112,7 @@ class Model {
     Status evaluate(const Rows& rows, const Evaluation& out, Span<unsigned char> workspace,
                     Values values = Values::promised, Fault* fault = nullptr) const {
         if (!prepared_) return unprepared();
-        return with_source(rows, view_,
-                           [&](const RowSource& source) { return answer_rows(source, out, workspace, values, fault); });
+        return approxsvm::evaluate(*prepared_, rows, out, workspace, values, fault);
     }
 
     // --- the expansion alone, for those who have hardly any memory
@@ -202,31 +142,14 @@ class Model {
     bool is_open() const { return view_.n_raw_features > 0; }
     Status unprepared() const { return is_open() ? Status::not_prepared : Status::not_open; }
 
-    // A null span would say that the answer is not wanted.
-    template <class T>
-    static Span<T> required(Span<T> span, T& none) {
-        return span ? span : Span<T>{&none, 0};
-    }
-
-    Status answer_rows(const RowSource& rows, const Evaluation& out, Span<unsigned char> workspace, Values values,
-                       Fault* fault) const {
-        if (fault) *fault = Fault{};
-        Request request{rows.n_rows(), values};
-        request.fault = fault;
-        const Status allowed = check_request(view_, rows.n_rows(), request, out);
-        if (allowed != Status::ok) return allowed;
-        if (workspace.size < workspace_bytes()) return Status::buffer_too_small;
-        std::uint64_t counts[n_stages] = {};
-        const Status status = answer(*prepared_, rows, request, out, counts, workspace.data);
-        if (fault && (status == Status::not_finite || status == Status::unsorted_indices)) fault->row = first_bad(rows);
-        return status;
-    }
-
-    // Blocks say that something is wrong with one of their rows, not with which.
-    static std::size_t first_bad(const RowSource& rows) {
-        std::size_t i = 0;
-        while (i + 1 < rows.n_rows() && rows.check(i) == Status::ok) ++i;
-        return i;
+    // One answer of each row. A null span would say that it is not wanted, rather than that there is no room.
+    template <class T, class Rows>
+    Status evaluate_one(const Rows& rows, Span<T> Evaluation::* answer, Span<T> room, Span<unsigned char> workspace,
+                        Fault* fault) const {
+        T none{};
+        Evaluation out;
+        out.*answer = room ? room : Span<T>{&none, 0};
+        return evaluate(rows, out, workspace, Values::promised, fault);
     }
 
     ModelView view_{};

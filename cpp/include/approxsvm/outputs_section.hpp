@@ -2,6 +2,7 @@
 // out. outputs.hpp evaluates what it says.
 #pragma once
 
+#include "block.hpp"
 #include "model_view.hpp"
 #include "simd.hpp"
 #include "status.hpp"
@@ -39,13 +40,6 @@ inline bool is_isotonic(std::size_t n, const double* knots, const double* height
     return true;
 }
 
-inline bool all_finite(const double* numbers, std::size_t n) {
-    for (std::size_t k = 0; k < n; ++k) {
-        if (!is_finite(numbers[k])) return false;
-    }
-    return true;
-}
-
 // Whether n calibrators fill the bytes.
 inline bool calibrators_are_valid(const unsigned char* p, std::size_t n_bytes, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
@@ -55,7 +49,7 @@ inline bool calibrators_are_valid(const unsigned char* p, std::size_t n_bytes, s
         Calibrator calibrator;
         const unsigned char* next = read_calibrator(p, calibrator);
         const std::size_t n_knots = calibrator.n_knots;
-        if (!all_finite(calibrator.numbers, n_knots == 0 ? 2 : 2 * n_knots)) return false;
+        if (!all_finite(calibrator.numbers, 1, n_knots == 0 ? 2 : 2 * n_knots)) return false;
         if (n_knots > 0 && !is_isotonic(n_knots, calibrator.numbers, calibrator.numbers + n_knots)) return false;
         n_bytes -= static_cast<std::size_t>(next - p);
         p = next;
@@ -100,7 +94,7 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, Task
     const unsigned char* p = bytes + outputs_header_bytes;
     const std::size_t left = n_bytes - outputs_header_bytes;
     const double* numbers = reinterpret_cast<const double*>(p);
-    const auto holds = [=](std::size_t n) { return left == 8 * n && all_finite(numbers, n); };
+    const auto holds = [=](std::size_t n) { return left == 8 * n && all_finite(numbers, 1, n); };
     bool valid = false;
     switch (outputs.probability) {
         case ProbabilityKind::none:
