@@ -21,7 +21,7 @@ from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.heads import ClassProbability, Heads
-from approxsvm.kernel_model import MAX_KERNEL_DEGREE, Task
+from approxsvm.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
 VERSION: Final = 6
@@ -30,7 +30,6 @@ ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
 MAX_CENTERS: Final = 1 << 20
 MAX_DEGREE: Final = 6
-MAX_FORM_DEGREE: Final = 2
 MAX_LABELS: Final = 1 << 10
 MAX_MEMBERS: Final = 1 << 10
 MAX_INPUT_SCALE: Final = 2.0**100

@@ -35,7 +35,6 @@ from approxsvm.artifact import (
     ROUTER_WIDTH,
     SECTION,
     SECTION_IDS,
-    SECTIONS,
     TASKS,
     TEXT,
     VERSION,
@@ -156,14 +155,9 @@ def build(
     """
     assert (expanded is None) == (mode == "exact")
     header = _header(model, mode, frame, tolerance, tolerance_asked)
-    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
-    decisions["intercept"] = model.intercept
-    decisions["value_error"] = model.value_error
-    with np.errstate(over="ignore"):  # infinity is refused below
-        for k in range(model.n_decisions):
-            decisions["sum_moduli"][k] = float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40)
-            if model.gamma == 0.0:  # f is a constant, and must stay one for rows whose norm overflows
-                decisions["intercept"][k] = _constant_decision(model, k)
+    decisions = _decisions(model)
+    if model.gamma == 0.0:  # f is a constant, and must stay one for rows whose norm overflows
+        decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
     sections = {"center": frame.center.astype("<f4").tobytes()}
     if expanded is not None:
         decisions["total"] = [certificates.total for certificates in expanded.certificates]
@@ -173,18 +167,31 @@ def build(
             "first_remainder_degree": max(c.first_remainder_degree for c in expanded.certificates),
         }
         sections |= _expansion_sections(model, header, frame, expanded, decisions["intercept"])
-    if (
-        not (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
-        or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all()
-    ):
-        largest = float(decisions["sum_moduli"].max())
-        raise UnsupportedModelError(f"the moduli of the coefficients add up to {largest:.6g}; the limit is 2^1000")
-    sections["decisions"] = decisions.tobytes()
+    sections["decisions"] = _packed_decisions(decisions)
     if mode != "approximate":
         sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
     if plan:
         sections["plan"] = plan.encode()
     return _assemble(model, header, sections)
+
+
+def _decisions(model: KernelModel) -> npt.NDArray[np.void]:
+    """What is known of each decision function without an expansion; sums may be infinite."""
+    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
+    decisions["intercept"] = model.intercept
+    decisions["value_error"] = model.value_error
+    with np.errstate(over="ignore"):
+        for k in range(model.n_decisions):
+            decisions["sum_moduli"][k] = float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40)
+    return decisions
+
+
+def _packed_decisions(decisions: npt.NDArray[np.void]) -> bytes:
+    finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
+    if not finite or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all():
+        largest = float(decisions["sum_moduli"].max())
+        raise UnsupportedModelError(f"the moduli of the coefficients add up to {largest:.6g}; the limit is 2^1000")
+    return decisions.tobytes()
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
@@ -251,7 +258,6 @@ def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
     header = dict.fromkeys((name for name, _ in HEADER_FIELDS), 0) | {
         "magic": MAGIC,
         "version": VERSION,
-        "n_sections": len(sections),
         "task": TASKS.index(first.task),
         "mode": ENSEMBLE,
         "n_features": first.n_raw_features,
@@ -266,7 +272,7 @@ def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
         "n_decisions": 0 if first.task == "classification" else len(members),
         "source": _cut(source),
     }
-    return Artifact(_lay_out(header, {name: sections[name] for name in SECTIONS if name in sections}))
+    return Artifact(_lay_out(header, sections))
 
 
 def _cut(source: str) -> bytes:
@@ -536,16 +542,8 @@ def build_polynomial(
     frame = Frame(origin, "origin", *sv_norms(model, origin))
     promise = np.inf if tolerance is None else float(tolerance)
     header = _header(model, mode, frame, promise, bool(np.isfinite(promise)))
-    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
-    decisions["intercept"] = model.intercept
-    decisions["value_error"] = model.value_error
-    with np.errstate(over="ignore"):  # infinity is refused below
-        moduli = [float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40) for k in range(model.n_decisions)]
-    if not max(moduli) < MAX_OUTPUT_SCALE:
-        raise UnsupportedModelError(f"the moduli of the coefficients add up to {max(moduli):.6g}; the limit is 2^1000")
-    decisions["sum_moduli"] = moduli
     sections = {
-        "decisions": decisions.tobytes(),
+        "decisions": _packed_decisions(_decisions(model)),
         "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
         "exact_check_rows": _polynomial_check_rows(model, header),
     }
@@ -616,7 +614,7 @@ def _blocks(model: KernelModel) -> Iterator[FloatArray]:
 
 
 def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
-    """Add what every mode has, and bring the sections into their order."""
+    """Add what every mode has."""
     labels = _pack_labels(model.labels)[2]
     if labels:
         sections["labels"] = labels
@@ -626,21 +624,20 @@ def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, by
         sections["input_map"] = extras.pack_input_map(model.input_map)
     if model.feature_names is not None:
         sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
-    ordered = {name: sections[name] for name in SECTIONS if name in sections}
-    return Artifact(_lay_out(header | {"n_sections": len(ordered)}, ordered))
+    return Artifact(_lay_out(header, sections))
 
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
-    """Header, section table and aligned sections as bytes, with sizes and checksum filled in."""
+    """Header, section table and aligned sections in their order as bytes, with counts and checksum filled in."""
     offset = HEADER_BYTES + SECTION.size * len(sections)
     table, body = b"", b""
-    for name, content in sections.items():
+    for name, content in sorted(sections.items(), key=lambda section: SECTION_IDS[section[0]]):
         start = aligned(offset)
         table += SECTION.pack(SECTION_IDS[name], 0, start, len(content))
         body += bytes(start - offset) + content
         offset = start + len(content)
     body += bytes(aligned(offset) - offset)
-    header = {**header, "file_bytes": aligned(offset), "checksum": 0}
+    header = {**header, "n_sections": len(sections), "file_bytes": aligned(offset), "checksum": 0}
     data = bytearray(HEADER.pack(*(header[name] for name, _ in HEADER_FIELDS)) + table + body)
     struct.pack_into("<I", data, CHECKSUM_OFFSET, zlib.crc32(data))
     return bytes(data)

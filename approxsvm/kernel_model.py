@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Task = Literal["classification", "regression", "one_class"]
 FloatArray = npt.NDArray[np.float64]
 MAX_KERNEL_DEGREE: Final = 6
+MAX_FORM_DEGREE: Final = 2  # of polynomial kernels that are summed up to a form
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from approxsvm.artifact import Artifact
 from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
 from approxsvm.heads import class_pairs
 from approxsvm.kernel_model import FloatArray
+from approxsvm.outputs import native_outputs
 from approxsvm.report import STAGES
 from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
@@ -68,8 +69,6 @@ class Evaluator:
         self.artifact = artifact
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.data)
-        task, n_labels = int(artifact.header["task"]), len(artifact.labels)
-        self.outputs = _native.Outputs(artifact.section("outputs") or None, task, n_labels)
         self._several = artifact.task == "regression" and len(artifact.members) > 1
         # What a single row's answer is looked up in: by position, or itself.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(artifact.task, artifact.labels)
@@ -144,7 +143,8 @@ class Evaluator:
         if values.ndim == 1:
             return np.asarray(values if labels[0] > labels[1] else -values)
         if self.artifact.heads.decision_shape == "ovr":
-            return np.asarray(self.outputs.one_vs_rest_scores(values)[:, self.order])
+            outputs = native_outputs(self.artifact.heads, self.artifact.task, len(labels))
+            return np.asarray(outputs.one_vs_rest_scores(values)[:, self.order])
         return _in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:

@@ -70,9 +70,15 @@ def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
 def sealed(data: bytearray) -> bytes:
     """Make file_bytes and checksum true again, so that a reader meets the change itself."""
     struct.pack_into("<Q", data, FILE_BYTES, len(data))
-    struct.pack_into("<I", data, CHECKSUM, 0)
-    struct.pack_into("<I", data, CHECKSUM, zlib.crc32(data))
-    return bytes(data)
+    return resealed(data)
+
+
+def resealed(data: bytes | bytearray) -> bytes:
+    """Make the checksum true again, and nothing else."""
+    content = bytearray(data)
+    struct.pack_into("<I", content, CHECKSUM, 0)
+    struct.pack_into("<I", content, CHECKSUM, zlib.crc32(content))
+    return bytes(content)
 
 
 def entries(data: bytes | bytearray) -> dict[int, tuple[int, int, int]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import pickle
 import struct
-import zlib
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from artifact_changes import changed, field, refused, resealed
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
-from approxsvm import _native, assembly
+from approxsvm import assembly
 from approxsvm.artifact import Artifact
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.kernel_model import KernelModel
@@ -242,41 +242,27 @@ def test_broken_files_are_refused(rows, kind, tmp_path):
         approxsvm.load(tmp_path / "bad.asvm")
 
 
-def resealed(data: bytes) -> bytes:
-    content = bytearray(data)
-    content[24:28] = bytes(4)
-    content[24:28] = struct.pack("<I", zlib.crc32(content))
-    return bytes(content)
-
-
 def with_changed_member(data: bytes, offset: int, value: bytes) -> bytes:
     """The ensemble with its first member changed at an offset, both checksums right."""
     inner = Artifact(data).members[0].data
     start = data.index(inner)
-    changed = bytearray(inner)
-    changed[offset : offset + len(value)] = value
-    return resealed(data[:start] + resealed(bytes(changed)) + data[start + len(inner) :])
+    member = inner[:offset] + value + inner[offset + len(value) :]
+    return resealed(data[:start] + resealed(member) + data[start + len(inner) :])
 
 
 def test_musts_of_ensembles_are_refused_by_name_in_both_readers(rows):
     data = files(rows)["ensemble"]
 
-    def refused(changed: bytes, message: str) -> None:
-        with pytest.raises(ArtifactError, match=message):
-            Artifact(changed)
-        with pytest.raises(ArtifactError):
-            _native.Predictor(changed)
-
-    def with_header(offset: int, value: bytes) -> bytes:
-        return resealed(data[:offset] + value + data[offset + len(value) :])
+    def with_header(offset: int, code: str, value: float) -> bytes:
+        return changed(field(offset, code, value), Artifact(data))
 
     assert resealed(data) == data
     assert with_changed_member(data, 0, b"") == data
-    refused(with_header(64, struct.pack("<d", 0.5)), "an ensemble has no gamma")
-    refused(with_header(80, struct.pack("<d", 0.5)), "an ensemble has no gamma, input_scale or tolerance")
-    refused(with_header(184, struct.pack("<I", 1)), "kernel is 1, but an ensemble has none")
-    refused(with_header(108, struct.pack("<I", 2)), "n_decisions is 2, but must be 0 with these members")
-    refused(with_header(176, struct.pack("<Q", 3)), "features")
+    refused(with_header(64, "d", 0.5), "an ensemble has no gamma")
+    refused(with_header(80, "d", 0.5), "an ensemble has no gamma, input_scale or tolerance")
+    refused(with_header(184, "I", 1), "kernel is 1, but an ensemble has none")
+    refused(with_header(108, "I", 2), "n_decisions is 2, but must be 0 with these members")
+    refused(with_header(176, "Q", 3), "features")
     refused(with_changed_member(data, 8, struct.pack("<I", 5)), "member 0: format version 5")
     refused(with_changed_member(data, 16, struct.pack("<Q", 192)), "member 0")
     refused(with_changed_member(data, 16, struct.pack("<Q", 1 << 40)), "member 0 claims 1099511627776 of")

@@ -16,9 +16,8 @@ from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.taylor import check_size
-from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.kernel_model import MAX_FORM_DEGREE, FloatArray, KernelModel
 
-MAX_FORM_DEGREE: Final = 2
 _BLOCK_ROWS: Final = 4096
 
 
