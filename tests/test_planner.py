@@ -30,12 +30,10 @@ def gentle() -> tuple[SVC, Any]:
 
 @pytest.fixture(scope="module")
 def steep() -> tuple[SVC, Any]:
-    """Many support vectors and a gamma for which one center is not enough; 16 are, so that planning is quick."""
-    X, y = make_classification(
-        3000, 2, n_informative=2, n_redundant=0, n_clusters_per_class=1, flip_y=0.3, random_state=1
-    )
+    """Many support vectors and a gamma for which one center is not enough."""
+    X, y = make_classification(5000, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
     X = scale(X)
-    return SVC(gamma=1.0).fit(X[:2000], y[:2000]), X[2000:]
+    return SVC(gamma=2.0).fit(X[:3500], y[:3500]), X[3500:]
 
 
 def header(fast: Any) -> tuple[str, int, int]:
@@ -243,12 +241,12 @@ def test_effort_limits_the_centers(steep: tuple[SVC, Any], monkeypatch: pytest.M
 
 def test_max_bytes_is_kept(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
-    free = approxsvm.compile(svc, X)
+    free = approxsvm.compile(svc, X, effort="low")
     exact = approxsvm.compile(svc, mode="exact")
     n_exact, n_free = len(exact.artifact.data), len(free.artifact.data)
     assert n_exact < n_free
     for limit in (n_free, (n_exact + n_free) // 2, n_exact + 1000):
-        fast = approxsvm.compile(svc, X, max_bytes=limit)
+        fast = approxsvm.compile(svc, X, max_bytes=limit, effort="low")
         assert len(fast.artifact.data) <= limit
         np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
 
@@ -268,7 +266,7 @@ def test_target_error(steep: tuple[SVC, Any]) -> None:
     expected = svc.predict(X)
     sizes = []
     for target in (0.2, 0.05, 0.01):
-        fast = approxsvm.compile(svc, X, mode="approximate", target_error=target)
+        fast = approxsvm.compile(svc, X, mode="approximate", target_error=target, effort="low")
         assert fast.artifact.mode == "approximate"
         assert "of labels wrong" in fast.artifact.plan
         assert (fast.predict(X) != expected).mean() <= 2.0 * target  # it was judged on other rows
@@ -307,22 +305,22 @@ def test_no_center_of_an_approximate_model_is_a_row() -> None:
 
 def test_the_same_input_gives_the_same_artifact(steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     svc, X = steep
-    once = approxsvm.compile(svc, X, n_jobs=1).artifact
-    assert approxsvm.compile(svc, X, n_jobs=4).artifact == once
-    assert approxsvm.compile(svc, X.tolist()).artifact == once
+    once = approxsvm.compile(svc, X, effort="low", n_jobs=1).artifact
+    assert approxsvm.compile(svc, X, effort="low", n_jobs=4).artifact == once
+    assert approxsvm.compile(svc, X.tolist(), effort="low").artifact == once
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    assert approxsvm.compile(svc, X).artifact == once
-    other = approxsvm.compile(svc, X, random_state=1).artifact
+    assert approxsvm.compile(svc, X, effort="low").artifact == once
+    other = approxsvm.compile(svc, X, effort="low", random_state=1).artifact
     assert other != once
 
 
 def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) -> None:
     pandas = pytest.importorskip("pandas")
     svc, X = steep
-    dense = approxsvm.compile(svc, X)
-    frame = approxsvm.compile(svc, pandas.DataFrame(X, columns=["a", "b"]))
+    dense = approxsvm.compile(svc, X, effort="low")
+    frame = approxsvm.compile(svc, pandas.DataFrame(X, columns=["a", "b", "c"]), effort="low")
     assert frame.artifact == dense.artifact
-    sparse = approxsvm.compile(svc, csr_array(X))
+    sparse = approxsvm.compile(svc, csr_array(X), effort="low")
     assert header(sparse)[:2] == header(dense)[:2]
     np.testing.assert_array_equal(sparse.predict(X), svc.predict(X))
 
@@ -330,15 +328,18 @@ def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) 
 def test_narrow_rows_give_the_same_plan(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
     narrow = X.astype(np.float32)
-    assert approxsvm.compile(svc, narrow).artifact == approxsvm.compile(svc, narrow.astype(float)).artifact
+    assert (
+        approxsvm.compile(svc, narrow, effort="low").artifact
+        == approxsvm.compile(svc, narrow.astype(float), effort="low").artifact
+    )
 
 
 def test_without_rows_the_reason_says_so(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
-    fast = approxsvm.compile(svc)
+    fast = approxsvm.compile(svc, effort="low")
     assert "sample rows X would judge better" in fast.artifact.plan
     assert "support vectors" in fast.artifact.plan
-    assert "sample rows X" not in approxsvm.compile(svc, X).artifact.plan
+    assert "sample rows X" not in approxsvm.compile(svc, X, effort="low").artifact.plan
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
 
 
@@ -389,7 +390,7 @@ def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> N
 def test_progress_rises_to_the_end(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
     told: list[tuple[str, float]] = []
-    approxsvm.compile(svc, X, progress=lambda step, share: told.append((step, share)))
+    approxsvm.compile(svc, X, effort="low", progress=lambda step, share: told.append((step, share)))
     for wanted in ("Planning", "Expanding"):
         shares = [share for step, share in told if step == wanted]
         assert shares == sorted(shares)
@@ -407,14 +408,14 @@ def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
     assert few in approxsvm.compile(svc, X[:n_rows], degree=2).artifact.plan
     with pytest.raises(UnsupportedModelError, match=few):
         approxsvm.compile(svc, X[:n_rows], mode="approximate", target_error=0.1)
-    assert "too few" not in approxsvm.compile(svc, X[:4]).artifact.plan
+    assert "too few" not in approxsvm.compile(svc, X[:4], effort="low").artifact.plan
 
 
 def test_progress_never_stands_still_or_goes_back(steep: tuple[SVC, Any]) -> None:
     """It moves while expansions are certified, which takes nearly all of the time."""
     svc, X = steep
     told: list[tuple[str, float]] = []
-    approxsvm.compile(svc, X, progress=lambda step, share: told.append((step, share)))
+    approxsvm.compile(svc, X, effort="low", progress=lambda step, share: told.append((step, share)))
     planning = [share for step, share in told if step == "Planning"]
     assert planning == sorted(planning)
     assert planning[-1] == 1.0
