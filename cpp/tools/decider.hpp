@@ -121,7 +121,7 @@ class Decider {
         const ModelView& model = predictor_->model();
         const std::int64_t first = model.first_index, n = static_cast<std::int64_t>(model.n_raw_features);
         for (std::int32_t k = rows.row_starts[i]; k < rows.row_starts[i + 1]; ++k) {
-            if (rows.columns[k] >= 0 && rows.columns[k] < n) continue;
+            if ((rows.columns[k] >= 0 && rows.columns[k] < n) || rows.values[k] == 0.0) continue;
             return "feature " + std::to_string(rows.columns[k] + first) + " is none of the model's, " +
                    std::to_string(first) + " to " + std::to_string(n - 1 + first);
         }
