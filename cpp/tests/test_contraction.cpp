@@ -45,9 +45,10 @@ class GoldenModel {
         return approxsvm::evaluate(*prepared_, rows, out, workspace_, values);
     }
 
-    /// All decision values of a row, by the definition.
+    /// All decision values of a raw row, by the definition.
     template <class Real>
-    std::vector<long double> exact(const Real* row) const {
+    std::vector<long double> exact(const Real* raw) const {
+        const std::vector<long double> row = mapped({raw, raw + view_.n_raw_features});
         std::vector<long double> values(view_.n_decisions);
         for (std::size_t k = 0; k < values.size(); ++k) values[k] = view_.decisions[k].intercept;
         std::size_t c = 0, end = view_.n_labels > 2 ? view_.class_counts[0] : view_.n_sv;
@@ -75,17 +76,87 @@ class GoldenModel {
         return values;
     }
 
+    /// A raw row through the model's input map.
+    std::vector<long double> mapped(std::vector<long double> row) const {
+        if (!view_.has_input_map) return row;
+        std::vector<long double> x;
+        for (std::size_t j = 0; j < view_.input_map.n_columns; ++j) x.push_back(row[view_.input_map.columns[j]]);
+        for (const MapStage& stage : stages()) {
+            const double* const* parts = stage.parts;
+            if (stage.is_projection) {
+                std::vector<long double> y(parts[part::bias], parts[part::bias] + stage.n_outputs);
+                for (std::size_t j = 0; j < x.size(); ++j) {
+                    for (std::size_t k = 0; k < y.size(); ++k) {
+                        y[k] += (x[j] - parts[part::center][j]) * parts[part::matrix][j * y.size() + k];
+                    }
+                }
+                x = y;
+                continue;
+            }
+            for (std::size_t j = 0; j < x.size(); ++j) {
+                if (parts[part::subtract]) x[j] -= parts[part::subtract][j];
+                if (parts[part::multiply]) x[j] *= parts[part::multiply][j];
+                if (parts[part::divide]) x[j] /= parts[part::divide][j];
+                if (parts[part::add]) x[j] += parts[part::add][j];
+                if (parts[part::low]) x[j] = std::max<long double>(x[j], parts[part::low][j]);
+                if (parts[part::high]) x[j] = std::min<long double>(x[j], parts[part::high][j]);
+            }
+        }
+        return x;
+    }
+
+    /// A raw row that the input map takes to about this row: exactly the inverse, but for limits and for projections,
+    /// which are taken for parts of rotations.
+    std::vector<double> unmapped(std::vector<double> x) const {
+        if (!view_.has_input_map) return x;
+        const std::vector<MapStage> all = stages();
+        for (auto stage = all.rbegin(); stage != all.rend(); ++stage) {
+            const double* const* parts = stage->parts;
+            if (stage->is_projection) {
+                std::vector<double> z(parts[part::center], parts[part::center] + stage->n_inputs);
+                for (std::size_t j = 0; j < z.size(); ++j) {
+                    for (std::size_t k = 0; k < x.size(); ++k) {
+                        z[j] += (x[k] - parts[part::bias][k]) * parts[part::matrix][j * x.size() + k];
+                    }
+                }
+                x = z;
+                continue;
+            }
+            for (std::size_t j = 0; j < x.size(); ++j) {
+                if (parts[part::add]) x[j] -= parts[part::add][j];
+                if (parts[part::divide]) x[j] *= parts[part::divide][j];
+                if (parts[part::multiply]) x[j] /= parts[part::multiply][j];
+                if (parts[part::subtract]) x[j] += parts[part::subtract][j];
+            }
+        }
+        std::vector<double> raw(view_.n_raw_features);
+        for (std::size_t j = 0; j < x.size(); ++j) raw[view_.input_map.columns[j]] = x[j];
+        return raw;
+    }
+
     /// At most, of any support vector.
     template <class Real>
-    double largest_kernel(const Real* row) const {
+    double largest_kernel(const Real* raw) const {
         if (!is_polynomial(view_)) return 1.0;
+        const std::vector<long double> row = mapped({raw, raw + view_.n_raw_features});
         double sq_norm = 0;
-        for (std::size_t j = 0; j < view_.n_features; ++j) sq_norm += static_cast<double>(row[j]) * row[j];
+        for (const long double x : row) sq_norm += static_cast<double>(x * x);
         const double reach = std::fabs(view_.gamma) * view_.max_sv_norm_origin * std::sqrt(sq_norm);
         return std::max(1.0, std::pow(reach + std::fabs(view_.coef0), view_.degree));
     }
 
   private:
+    std::vector<MapStage> stages() const {
+        std::vector<MapStage> all(view_.input_map.n_stages);
+        const unsigned char* next = view_.input_map.stages;
+        std::size_t n_inputs = view_.input_map.n_columns;
+        for (MapStage& stage : all) {
+            next = read_stage(next, n_inputs, stage);
+            n_inputs = stage.n_outputs;
+        }
+        return all;
+    }
+
     std::vector<char> bytes_;
     ModelView view_;
     std::vector<unsigned char> memory_, workspace_;
@@ -100,17 +171,19 @@ std::vector<Real> rows_around(const GoldenModel& model, std::size_t n_rows, Rand
     for (std::size_t i = 0; i < n_rows; ++i) {
         const std::vector<double>& vector = model.vectors()[random() % model.vectors().size()];
         const double reach = std::ldexp(1.0, -static_cast<int>(random() % 16)) / std::sqrt(model.view().gamma);
+        std::vector<double> moved;
         for (const double x : vector) {
-            const double moved = x + uniform(random, -reach, reach) / std::sqrt(static_cast<double>(vector.size()));
-            rows.push_back(static_cast<Real>(i % 5 == 4 && random() % 2 ? 0.0 : moved));
+            const double step = uniform(random, -reach, reach) / std::sqrt(static_cast<double>(vector.size()));
+            moved.push_back(i % 5 == 4 && random() % 2 ? 0.0 : x + step);
         }
+        for (const double x : model.unmapped(moved)) rows.push_back(static_cast<Real>(x));
     }
     return rows;
 }
 
 template <class Real>
 void check_bounds(GoldenModel& model, std::size_t n_rows, Values wanted, const std::string& name, Random& random) {
-    const std::size_t d = model.view().n_features, n = model.view().n_decisions;
+    const std::size_t d = model.view().n_raw_features, n = model.view().n_decisions;
     const std::vector<Real> rows = rows_around<Real>(model, n_rows, random);
     std::vector<double> values(n_rows * n), bounds(n_rows * n);
     CHECK_EQ(model.evaluate(rows, {values, bounds, nullptr, nullptr}, wanted), Status::ok);
@@ -161,7 +234,7 @@ TEST(rows_that_are_not_finite_are_found_however_the_compiler_contracts) {
     GoldenModel model(std::filesystem::path(APPROXSVM_GOLDEN_DIR) / "breast_cancer.asvm");
     std::vector<double> value(1);
     for (const double odd : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-        std::vector<double> row(model.view().n_features, 0.5);
+        std::vector<double> row(model.view().n_raw_features, 0.5);
         row[3] = odd;
         CHECK_EQ(model.evaluate(row, {value, nullptr, nullptr, nullptr}, Values::promised), Status::not_finite);
     }

@@ -259,6 +259,50 @@ TEST(rows_are_the_sources_own_and_errors_hold) {
     }
 }
 
+// Numbers of 30 bits: products of two need 60, more than a double has, and the sum of few fits a long double.
+TEST(projections_in_twice_the_precision_hold_their_errors) {
+    static_assert(std::numeric_limits<long double>::digits >= 64, "long double is the judge here");
+    Generator generator(11);
+    const auto numbers = [&](std::size_t count) {
+        Numbers result(count);
+        for (double& x : result) x = static_cast<double>(generator() % (1u << 30)) - 0x1p29;
+        return result;
+    };
+    for (int round = 0; round < 400; ++round) {
+        const std::size_t n = 1 + generator() % 8, m = 1 + generator() % 5;
+        std::vector<std::uint32_t> columns(n);
+        for (std::size_t j = 0; j < n; ++j) columns[j] = static_cast<std::uint32_t>(j);
+        Numbers parts = numbers(n + n * m), raw = numbers(n);
+        const Numbers center(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(n));
+        if (round % 2 && n > 1) {  // the last two products cancel but for a few bits
+            raw[n - 1] = raw[n - 2] + center[n - 1] - center[n - 2];
+            for (std::size_t k = 0; k < m; ++k) {
+                parts[n + (n - 1) * m + k] = static_cast<double>(generator() % 4) - parts[n + (n - 2) * m + k];
+            }
+        }
+        const double* matrix = parts.data() + n;
+        Numbers stage = parts;
+        stage.resize(parts.size() + 2 * m);  // no bias, and no error of it
+        Bytes bytes = map_head(n, columns, 1);
+        append_stage(bytes, 1, 0, m, stage);
+        const Section section(bytes);
+        InputMapView map;
+        CHECK_EQ(read_input_map(section.bytes, bytes.size(), n, m, map), Status::ok);
+        const OneRow row(map, raw, true);
+        long double sq_off = 0.0L, sq_rounded = 0.0L;
+        for (std::size_t k = 0; k < m; ++k) {
+            long double wanted = 0.0L;
+            for (std::size_t j = 0; j < n; ++j) {
+                wanted += (static_cast<long double>(raw[j]) - center[j]) * matrix[j * m + k];
+            }
+            sq_off += (row.values[k] - wanted) * (row.values[k] - wanted);
+            sq_rounded += wanted * wanted;
+        }
+        CHECK(std::sqrt(sq_off) <= row.error);
+        CHECK(row.error <= 0x1p-50 * std::sqrt(sq_rounded) + 0x1p-40);
+    }
+}
+
 TEST(limits_and_overflow) {
     Bytes bytes = map_head(2, {0, 1}, 1);
     append_stage(bytes, 0, 0b0110101, 2, {0.1, 0.1, 3, 3, -1, -1, 1, 1});

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "compensated.hpp"
 #include "model_view.hpp"
 #include "norms.hpp"
 #include "simd.hpp"
@@ -361,13 +362,6 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
     }
 }
 
-// a + b rounded, and what rounding lost (Knuth).
-APPROXSVM_INLINE double two_sum(double a, double b, double& lost) {
-    const double s = a + b, of_b = s - a;
-    lost = (a - (s - of_b)) + (b - of_b);
-    return s;
-}
-
 // The same of one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
 // need it; what overflows on this way is summed plainly.
 inline void run_projection_exactly(const MapStage& stage, bool has_errors, const double* x, const double* error,
@@ -383,7 +377,8 @@ inline void run_projection_exactly(const MapStage& stage, bool has_errors, const
         for (std::size_t j = 0; j < n; ++j) {
             const double factor = column[j * m];
             double rest_of_x, rest_of_sum;
-            const double from_center = two_sum(x[j], -center[j], rest_of_x), product = from_center * factor;
+            const double from_center = two_sum(x[j], -center[j], rest_of_x);
+            const double product = rounded_product(from_center, factor);
             const double rest_of_product = std::fma(from_center, factor, -product);
             total = two_sum(total, product, rest_of_sum);
             lost += (rest_of_product + rest_of_sum) + rest_of_x * factor;

@@ -9,6 +9,7 @@
 // in float64, and their sums carry a second float64 for what the first one drops.
 #pragma once
 
+#include "compensated.hpp"
 #include "predict.hpp"
 
 namespace approxsvm {
@@ -19,12 +20,10 @@ constexpr std::size_t folded_doubles(std::size_t n_features) {
     return 2 * n_features;
 }
 
-// A float64 sum and the rounding errors made so far (Knuth's two-sum).
 APPROXSVM_INLINE void add_exactly(double& sum, double& error, double term) {
-    const double t = sum + term;
-    const double part = t - sum;
-    error += (sum - (t - part)) + (term - part);
-    sum = t;
+    double lost;
+    sum = two_sum(sum, term, lost);
+    error += lost;
 }
 
 // linear - 2 Q m with m = input_scale * center, Q the symmetric matrix that the packed triangle stands for,
@@ -56,7 +55,7 @@ inline FoldedModel fold_center(const ModelView& model, double* memory) {
     for (std::size_t i = 0; i < n; ++i) {
         const double half_m = 0.5 * m(i), v = static_cast<double>(model.linear[i]);
         add_exactly(constant, constant_error, -half_m * v);
-        const double product = half_m * sum[i];
+        const double product = rounded_product(half_m, sum[i]);
         add_exactly(constant, constant_error, -product);
         constant_error -= std::fma(half_m, sum[i], -product) + half_m * error[i];
         add_exactly(sq_norm, sq_error, m(i) * m(i));
