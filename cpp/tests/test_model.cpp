@@ -270,6 +270,46 @@ TEST(small_buffers_are_refused_unwritten) {
     }
 }
 
+// The functions that class Model is made of, which programs may call themselves.
+TEST(prepared_models_refuse_small_buffers_unwritten) {
+    const Bytes bytes = golden("breast_cancer");
+    ModelView view;
+    CHECK_EQ(open_artifact(bytes.data(), bytes.size(), view), Status::ok);
+    Bytes memory(prepared_bytes(view));
+    const PreparedModel* prepared = nullptr;
+    CHECK_EQ(prepare(view, {memory.data(), memory.size() - 1}, prepared), Status::buffer_too_small);
+    CHECK(prepared == nullptr);
+    CHECK_EQ(prepare(view, memory, prepared), Status::ok);
+    Bytes workspace(workspace_bytes(*prepared));
+
+    const std::vector<float> rows(4 * view.n_features, 0.25f);
+    std::vector<double> values(4, -1.0);
+    std::vector<std::uint32_t> labels(4, 9u);
+    const auto untouched = [&] {
+        return values == std::vector<double>(4, -1.0) && labels == std::vector<std::uint32_t>(4, 9u);
+    };
+    const Span<double> three{values.data(), 3};
+    const Span<const float> short_rows{rows.data(), rows.size() - 1};
+    CHECK_EQ(evaluate(*prepared, rows, {three, nullptr, nullptr, labels}, workspace), Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, rows, {nullptr, three, nullptr, labels}, workspace), Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, {labels.data(), 3}}, workspace),
+             Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, {workspace.data(), workspace.size() - 1}),
+             Status::buffer_too_small);
+    CHECK_EQ(evaluate(*prepared, short_rows, {values, nullptr, nullptr, labels}, workspace), Status::wrong_row_size);
+    Bytes scratch(decision_function_bytes(view.n_features));
+    CHECK_EQ(decision_function(view, rows, three, scratch), Status::buffer_too_small);
+    CHECK_EQ(decision_function(view, rows, values, {scratch.data(), scratch.size() - 1}), Status::buffer_too_small);
+    CHECK_EQ(decision_function(view, short_rows, values, scratch), Status::wrong_row_size);
+    view.has_input_map = true;
+    CHECK_EQ(decision_function(view, rows, values, scratch), Status::needs_input_map);
+    view.has_input_map = false;
+    CHECK(untouched());
+    CHECK_EQ(decision_function(view, rows, values, scratch), Status::ok);
+    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, workspace), Status::ok);
+    CHECK(!untouched());
+}
+
 TEST(what_a_model_does_not_have_is_refused) {
     std::vector<std::uint32_t> labels(n_rows);
     std::vector<double> numbers(n_rows * 9);

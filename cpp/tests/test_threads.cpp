@@ -187,59 +187,6 @@ TEST(labels_alone_come_from_the_cheapest_stage_and_equal_those_of_exact_values) 
     }
 }
 
-TEST(a_buffer_that_is_too_small_is_not_written) {
-    Random random(17);
-    artifact_writer::Model model = artifact_models::true_model(artifact_writer::certified, 3, 12, 5);
-    const Bytes bytes = artifact_writer::written(model);
-    const ExactCopy memory(bytes);
-    ModelView view;
-    CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
-    std::vector<unsigned char> prepared_memory(prepared_bytes(view));
-    const PreparedModel* prepared = nullptr;
-    CHECK_EQ(prepare(view, {prepared_memory.data(), prepared_memory.size() - 1}, prepared), Status::buffer_too_small);
-    CHECK(prepared == nullptr);
-    CHECK_EQ(prepare(view, prepared_memory, prepared), Status::ok);
-    std::vector<unsigned char> workspace(workspace_bytes(*prepared));
-
-    const std::vector<float> rows(3 * 4, 0.25f);
-    std::vector<double> values(4, -1.0);
-    std::vector<std::uint32_t> labels(4, 9u);
-    const auto untouched = [&] {
-        return values == std::vector<double>(4, -1.0) && labels == std::vector<std::uint32_t>(4, 9u);
-    };
-    const Span<double> three{values.data(), 3};
-    CHECK_EQ(evaluate(*prepared, rows, {three, nullptr, nullptr, labels}, workspace), Status::buffer_too_small);
-    CHECK_EQ(evaluate(*prepared, rows, {nullptr, three, nullptr, labels}, workspace), Status::buffer_too_small);
-    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, {labels.data(), 3}}, workspace),
-             Status::buffer_too_small);
-    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, {workspace.data(), workspace.size() - 1}),
-             Status::buffer_too_small);
-    CHECK_EQ(evaluate(*prepared, Span<const float>{rows.data(), 11}, {values, nullptr, nullptr, labels}, workspace),
-             Status::wrong_row_size);
-    std::vector<unsigned char> scratch(decision_function_bytes(view.n_features));
-    CHECK_EQ(decision_function(view, rows, three, scratch), Status::buffer_too_small);
-    CHECK_EQ(decision_function(view, rows, values, {scratch.data(), scratch.size() - 1}), Status::buffer_too_small);
-    CHECK_EQ(decision_function(view, {rows.data(), 11}, values, scratch), Status::wrong_row_size);
-    CHECK(untouched());
-    CHECK_EQ(decision_function(view, rows, values, scratch), Status::ok);
-    CHECK_EQ(evaluate(*prepared, rows, {values, nullptr, nullptr, labels}, workspace), Status::ok);
-    CHECK(!untouched());
-}
-
-TEST(an_expansion_alone_does_not_map_rows) {
-    artifact_writer::Model model = artifact_models::true_model(artifact_writer::certified, 3, 12, 5);
-    const Bytes bytes = artifact_writer::written(model);
-    const ExactCopy memory(bytes);
-    ModelView view;
-    CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
-    std::vector<unsigned char> scratch(decision_function_bytes(view.n_features));
-    std::vector<double> value(1);
-    const std::vector<float> row(3, 0.25f);
-    CHECK_EQ(decision_function(view, row, value, scratch), Status::ok);
-    view.has_input_map = true;
-    CHECK_EQ(decision_function(view, row, value, scratch), Status::needs_input_map);
-}
-
 TEST(threads_report_a_bad_row) {
     Random random(11);
     artifact_writer::Model model = random_model(257, random);
