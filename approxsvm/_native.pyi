@@ -72,6 +72,19 @@ class Outputs:
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]: ...
 
 def runnable_targets() -> list[str]: ...
+
+# sum_ij left_i gram_ij^k right_j for k = 0, 1, ... as far as `series` goes. Matrices that are given are filled: `powers`
+# with those of gram, element by element, by their degrees; and sum_of_series with sum_k series_k gram^k. All are float64
+# in C order.
+def gram_powers(
+    gram: npt.NDArray[np.float64],
+    left: npt.NDArray[np.float64],
+    right: npt.NDArray[np.float64],
+    powers: dict[int, npt.NDArray[np.float64]],
+    series: npt.NDArray[np.float64],
+    sum_of_series: npt.NDArray[np.float64] | None,
+    target: str | None = None,
+) -> npt.NDArray[np.float64]: ...
 def read_libsvm_model(path: str) -> LibsvmModelDict: ...
 def read_libsvm_data(
     path: str, n_threads: int

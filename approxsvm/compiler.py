@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
 from approxsvm import assembly, planner
 from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
@@ -27,6 +26,7 @@ from approxsvm.kernel_model import KernelModel
 from approxsvm.predictor import read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
+from approxsvm.threads import one_thread_inside
 
 Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
@@ -144,7 +144,7 @@ def compile(
         if one.is_polynomial:
             return _build_polynomial(one, mode, tolerance, limits)
         assembly.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
-        with threadpool_limits(1, user_api="blas"):  # our own threads do better on pieces of this size
+        with one_thread_inside("blas"):
             return _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
 
     artifact: Any

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -23,3 +29,23 @@ def all_threads() -> int:
     except ImportError:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return int(cpu_count())
+
+
+def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any]:
+    """Keep libraries with threads of their own, or only those of one kind, to one each: ours do better on small pieces.
+
+    Parameters
+    ----------
+    user_api : {"blas", "openmp"}, optional
+    """
+    return _thread_pools().limit(limits=1, user_api=user_api)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Those of NumPy, SciPy and scikit-learn; looking for them reads the whole memory map, and so is done once."""
+    import scipy.linalg  # noqa: F401
+    import sklearn.utils  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

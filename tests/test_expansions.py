@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import gammainc, gammaln
 
-from approxsvm.errors import UnsupportedModelError
+from approxsvm import _native
+from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import kernel_sums, monomials, stack
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.stack import expand_and_certify
@@ -438,3 +439,43 @@ def test_progress_rises_to_one():
         expand_and_certify(model, np.zeros((n_centers, 4), np.float32), 2, progress=told.append)
         assert told == sorted(told)
         assert told[-1] == 1.0
+
+
+# --- powers of the Gram matrix ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (3, 7), (8, 8), (37, 129), (256, 255)])
+def test_powers_of_the_gram_matrix(n_rows: int, n_columns: int) -> None:
+    """Against NumPy's, and the same bits on every target."""
+    rng = np.random.default_rng(n_columns)
+    gram, left, right = rng.normal(size=(n_rows, n_columns)), rng.normal(size=n_rows), rng.normal(size=n_columns)
+    series = np.array([0.0, 0.5, 0.0, 2.0, -1.0])
+    found = []
+    for target in _native.runnable_targets():
+        powers = {k: np.full_like(gram, np.nan) for k in (0, 2, 3)}
+        total = np.full_like(gram, np.nan)
+        sums = _native.gram_powers(gram, left, right, powers, series, total, target)
+        found.append(np.concatenate([sums, total.ravel(), *(power.ravel() for power in powers.values())]))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+    moduli = np.abs(left) @ np.abs(gram) ** 4 @ np.abs(right) + np.abs(left).sum() * np.abs(right).sum()
+    np.testing.assert_allclose(sums, [left @ gram**k @ right for k in range(5)], rtol=0, atol=1e-13 * moduli)
+    np.testing.assert_allclose(total, sum(c * gram**k for k, c in enumerate(series)), rtol=1e-13, atol=1e-13)
+    for k, power in powers.items():
+        np.testing.assert_allclose(power, gram**k, rtol=1e-14)
+    without = _native.gram_powers(gram, left, right, {}, series, None)
+    np.testing.assert_array_equal(without, sums)
+
+
+def test_powers_of_matrices_that_do_not_fit_are_refused() -> None:
+    gram, one, series = np.ones((2, 3)), np.ones(2), np.ones(3)
+    for arguments in (
+        (gram, one, one, {}, series, None),
+        (gram, one, np.ones(3), {1: np.ones((3, 2))}, series, None),
+        (gram, one, np.ones(3), {3: np.ones((2, 3))}, series, None),
+        (gram, one, np.ones(3), {}, series, np.ones(6)),
+    ):
+        with pytest.raises(InputError):
+            _native.gram_powers(*arguments)
+    with pytest.raises(TypeError):
+        _native.gram_powers(gram.astype(np.float32), one, np.ones(3), {}, series, None)

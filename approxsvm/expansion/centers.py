@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.kernel_model import FloatArray
+from approxsvm.threads import one_thread_inside
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -145,7 +146,6 @@ def choose_centers(
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     n_rows = int(rows.shape[0])
     if n_rows < max(min_rows, 1):
@@ -162,7 +162,7 @@ def choose_centers(
         counts = np.bincount(k_means.labels_, minlength=len(k_means.cluster_centers_))
         return np.asarray(k_means.cluster_centers_[counts >= (min_rows if weights is None else 1)], np.float64)
 
-    with threadpool_limits(1), warnings.catch_warnings(), np.errstate(over="ignore"):
+    with one_thread_inside(), warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
         reference = np.asarray(rows.mean(axis=0), np.float32).ravel()
         metric = np.ones(len(reference))

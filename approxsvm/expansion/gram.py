@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -10,6 +11,7 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.kernel_model import FloatArray
 
@@ -17,17 +19,25 @@ from approxsvm.kernel_model import FloatArray
 LAST_DEGREE: Final = 8
 # In G, the sum of the G_k of degrees 3 and more, each degree counts this much of the one before.
 DIRECTION_CONTRACTION: Final = 0.5
-# Side of the square blocks of the Gram matrix: the passes over one stay in a cache.
-_BLOCK: Final = 512
+# What power k - 1 of the Gram matrix counts in G.
+_SERIES: Final = np.array(
+    [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
+)
 
 Result = TypeVar("Result")
 InOrder = Callable[[Callable[[int], Result], Sequence[int]], Iterable[tuple[int, Result]]]
 
 
-def sum_path(n_sv: int) -> int:
+def _block_side(n_features: int) -> int:
+    """Side of the square blocks of the Gram matrix: those of one pair of blocks stay in a cache."""
+    return 512 if n_features >= 64 else 256  # wide rows are worth larger products of matrices
+
+
+def sum_path(n_sv: int, n_features: int) -> int:
     """Longest path of additions of a double sum over the Gram matrix: two blocks, then all pairs of blocks."""
-    n_blocks = -(-n_sv // _BLOCK)
-    return 2 * min(n_sv, _BLOCK) + n_blocks * (n_blocks + 1) // 2
+    side = _block_side(n_features)
+    n_blocks = -(-n_sv // side)
+    return 2 * min(n_sv, side) + n_blocks * (n_blocks + 1) // 2
 
 
 def gram_norms(
@@ -58,18 +68,21 @@ def gram_norms(
     direction = np.zeros((d, d)) if directed else None
     point = center.astype(np.float64)
 
+    side = _block_side(d)
+    workspace = _Workspace()
+
     def block(first: int) -> _Block:
-        rows = (function.rows(first, min(first + _BLOCK, n_sv)) - point) * function.scale
+        rows = (function.rows(first, min(first + side, n_sv)) - point) * function.scale
         return _Block.of(rows, function.coef[first : first + len(rows)])
 
-    starts = range(0, n_sv, _BLOCK)
+    starts = range(0, n_sv, side)
     for step, first in enumerate(starts):
         left = block(first)
 
         def pair_with(second: int, left: _Block = left) -> _Pair:
-            return _pair(left, block(second), sharpened, directed)
+            return _pair(left, block(second), sharpened, directed, workspace)
 
-        for second, pair in in_order(pair_with, range(first, n_sv, _BLOCK)):
+        for second, pair in in_order(pair_with, range(first, n_sv, side)):
             twice = 1.0 if first == second else 2.0
             degree_sq += twice * pair.degree_sq
             for k, part in pair.spectra.items():
@@ -101,26 +114,42 @@ class _Pair:
     direction: FloatArray | None
 
 
-def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...], directed: bool) -> _Pair:
-    """What one block of the Gram matrix contributes."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        gram = left.rows @ right.rows.T
-        degree_sq = np.empty(LAST_DEGREE + 1)
-        degree_sq[0] = left.weight.sum() * right.weight.sum()
-        degree_sq[1] = left.weight @ gram @ right.weight
-        spectra = {}
-        power, powers = gram.copy(), np.zeros_like(gram) if directed else None
+class _Workspace(threading.local):
+    """Matrices of the size of a block that each thread makes once: fresh memory costs more than what is put there."""
 
+    def __init__(self) -> None:
+        self._numbers: dict[str | int, FloatArray] = {}
+
+    def matrix(self, name: str | int, n_rows: int, n_columns: int) -> FloatArray:
+        """The matrix of that name, whatever it holds."""
+        size = n_rows * n_columns
+        if name not in self._numbers or self._numbers[name].size < size:
+            self._numbers[name] = np.empty(size)
+        return self._numbers[name][:size].reshape(n_rows, n_columns)
+
+
+def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...], directed: bool, workspace: _Workspace) -> _Pair:
+    """What one block of the Gram matrix contributes."""
+
+    def matrix(name: str | int) -> FloatArray:
+        return workspace.matrix(name, len(left.rows), len(right.rows))
+
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        gram = np.matmul(left.rows, right.rows.T, out=matrix("gram"))
+        powers = {k: matrix(k) for k in sharpened}
+        sum_of_powers = matrix("direction") if directed else None
+        degree_sq = _native.gram_powers(
+            gram,
+            left.weight,
+            right.weight,
+            {k - 1: power for k, power in powers.items()},  # G_k is made of powers k - 1
+            _SERIES,
+            sum_of_powers,
+        )
         weighted = [side.rows * side.weight[:, np.newaxis] for side in (left, right)]
 
         def in_features(of_gram: FloatArray) -> FloatArray:
             return weighted[0].T @ (of_gram @ weighted[1])
 
-        for k in range(2, LAST_DEGREE + 1):
-            if k in sharpened:
-                spectra[k] = in_features(power)
-            if powers is not None and k >= 3:
-                powers += DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) * power
-            power *= gram
-            degree_sq[k] = left.weight @ power @ right.weight
-        return _Pair(degree_sq, spectra, None if powers is None else in_features(powers))
+        spectra = {k: in_features(power) for k, power in powers.items()}
+        return _Pair(degree_sq, spectra, None if sum_of_powers is None else in_features(sum_of_powers))

@@ -63,9 +63,10 @@ def mapped_in_order(
 ) -> Iterator[tuple[Argument, Result]]:
     """Arguments and results in order, with a few results waiting at most: each may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
+    most = 2 * all_threads()
     for argument in arguments:
         waiting.append((argument, pool.submit(function, argument)))
-        if len(waiting) >= 2 * all_threads():
+        if len(waiting) >= most:
             done, future = waiting.popleft()
             yield done, future.result()
     for done, future in waiting:

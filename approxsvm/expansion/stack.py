@@ -200,7 +200,7 @@ def _from_gram(
     sharpened = _sharpened(function, degree)
     degree_sq, spectra, direction = gram.gram_norms(function, local.center, sharpened, directed, in_order, progress)
     moduli_sq, max_sv_norm = _moduli(local)
-    path, terms = gram.sum_path(function.n_sv), np.zeros(len(degree_sq))
+    path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(degree_sq))
     return CenterSums(degree_sq, spectra, direction, path, terms, moduli_sq, max_sv_norm, function.half_sq_offset)
 
 

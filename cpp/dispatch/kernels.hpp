@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "gram_powers.hpp"
+
 namespace approxsvm::dispatch {
 
 // approxsvm/answers.hpp: answer(). `prepared` is what Kernels::prepare returned.
@@ -28,6 +30,7 @@ struct Kernels {
     EvaluateFunction<CsrRows<float, std::int64_t>> evaluate_csr_f32_i64;
     EvaluateFunction<CsrRows<double, std::int32_t>> evaluate_csr_f64_i32;
     EvaluateFunction<CsrRows<double, std::int64_t>> evaluate_csr_f64_i64;
+    void (*gram_powers)(const GramPowers&);
     void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n a multiple of 16; for tests
 };
 

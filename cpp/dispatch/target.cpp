@@ -73,6 +73,7 @@ const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     k.evaluate_csr_f32_i64 = evaluate_csr<float, std::int64_t>;
     k.evaluate_csr_f64_i32 = evaluate_csr<double, std::int32_t>;
     k.evaluate_csr_f64_i64 = evaluate_csr<double, std::int64_t>;
+    k.gram_powers = gram_powers;
     k.exp_nonpositive = exp_all;
     return k;
 }();

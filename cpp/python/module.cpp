@@ -14,6 +14,7 @@ PYBIND11_MODULE(_native, module) {
     module.doc() =
         "The native core: predictor, outputs and LIBSVM text. Private; use the public functions of approxsvm.";
     approxsvm::python::register_predictor(module);
+    approxsvm::python::register_gram(module);
     approxsvm::python::register_outputs(module);
     approxsvm::python::register_text(module);
 }

@@ -143,57 +143,18 @@ Bytes bytes_of(const std::vector<T>& values) {
     return bytes;
 }
 
-inline Bytes text_list(const std::vector<std::string>& texts) {
-    Bytes bytes;
-    for (const std::string& text : texts) append(bytes, static_cast<std::uint32_t>(text.size()));
-    for (const std::string& text : texts) bytes.insert(bytes.end(), text.begin(), text.end());
-    return bytes;
-}
+Bytes text_list(const std::vector<std::string>& texts);
 
 /// Storage order of the triangle, as the format says it: eight matrix rows at a time, first their own triangle
 /// by columns, then their entries of every later column.
-inline std::vector<float> packed(const std::vector<float>& triangle, std::size_t d) {
-    std::vector<float> result;
-    for (std::size_t p = 0; p < d; p += 8) {
-        for (std::size_t column = p; column < d; ++column) {
-            for (std::size_t row = p; row < p + 8 && row <= column; ++row) {
-                result.push_back(triangle[row * d + column]);
-            }
-        }
-    }
-    return result;
-}
+std::vector<float> packed(const std::vector<float>& triangle, std::size_t d);
 
 /// The variables of every monomial of degree k in the variables first ... d - 1, in the storage order of that degree:
 /// of degree 2 as in packed(), of a higher one for each first variable in turn those of a degree less from it on.
-inline std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d, int k) {
-    std::vector<std::vector<std::size_t>> result;
-    if (k == 2) {
-        for (std::size_t p = first; p < d; p += 8) {
-            for (std::size_t column = p; column < d; ++column) {
-                for (std::size_t row = p; row < p + 8 && row <= column; ++row) result.push_back({row, column});
-            }
-        }
-        return result;
-    }
-    for (std::size_t i = first; i < d; ++i) {
-        for (std::vector<std::size_t>& rest : monomials(i, d, k - 1)) {
-            rest.insert(rest.begin(), i);
-            result.push_back(std::move(rest));
-        }
-    }
-    return result;
-}
+std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d, int k);
 
 /// CRC-32 of the format, bit by bit, with the four bytes of the checksum itself as zeros.
-inline std::uint32_t checksum_of(const Bytes& bytes) {
-    std::uint32_t crc = ~0u;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        crc ^= i >= 24 && i < 28 ? 0u : bytes[i];
-        for (int bit = 0; bit < 8; ++bit) crc = (crc & 1u) != 0 ? 0xEDB88320u ^ (crc >> 1) : crc >> 1;
-    }
-    return ~crc;
-}
+std::uint32_t checksum_of(const Bytes& bytes);
 
 /// Makes file_bytes and checksum true again after a change, so that the change itself is what a reader meets.
 inline void seal(Bytes& bytes) {
@@ -242,34 +203,8 @@ struct Packing {
     }
 };
 
-inline Packing pack(const std::vector<std::vector<double>>& vectors, std::size_t d, std::uint32_t storage,
-                    std::uint32_t value_kind) {
-    Packing packed;
-    packed.storage = storage;
-    packed.value_kind = value_kind;
-    if (storage == 1) packed.index_bytes = d < 256 ? 1 : d < 65536 ? 2 : 4;
-    for (const std::vector<double>& vector : vectors) {
-        std::uint64_t count = 0;
-        for (std::size_t j = 0; j < d; ++j) {
-            if (storage == 1 && vector[j] == 0) continue;
-            packed.values.push_back(vector[j]);
-            if (storage == 1) packed.columns.push_back(j);
-            ++count;
-        }
-        if (storage == 1) packed.counts.push_back(count);
-    }
-    packed.n_values = packed.values.size();
-    if (value_kind < 2) return packed;
-    packed.dictionary = packed.values;
-    std::sort(packed.dictionary.begin(), packed.dictionary.end());
-    packed.dictionary.erase(std::unique(packed.dictionary.begin(), packed.dictionary.end()), packed.dictionary.end());
-    packed.n_dictionary = static_cast<std::uint32_t>(packed.dictionary.size());
-    for (double& value : packed.values) {
-        const auto found = std::lower_bound(packed.dictionary.begin(), packed.dictionary.end(), value);
-        value = static_cast<double>(found - packed.dictionary.begin());
-    }
-    return packed;
-}
+Packing pack(const std::vector<std::vector<double>>& vectors, std::size_t d, std::uint32_t storage,
+             std::uint32_t value_kind);
 
 struct Section {
     std::uint32_t identifier;
@@ -287,118 +222,16 @@ Bytes for_all_centers(const Model& model, const Get& get_bytes) {
     return bytes;
 }
 
-inline Bytes record_of(const Expansion& expansion) {
-    Bytes bytes;
-    for (const double number : {expansion.constant, expansion.output_scale}) append(bytes, number);
-    for (const double norm : expansion.norms) append(bytes, norm);
-    for (const double number :
-         {expansion.remainder, expansion.contraction, expansion.coefficient_error, expansion.max_sv_norm,
-          expansion.direction_scale, expansion.direction_trace, expansion.direction_error}) {
-        append(bytes, number);
-    }
-    return bytes;
-}
+Bytes record_of(const Expansion& expansion);
 
-inline Bytes bytes_of_router(const Router& router) {
-    Bytes bytes;
-    append(bytes, router.n_groups);
-    append(bytes, router.n_panels);
-    for (const std::uint32_t start : router.starts) append(bytes, start);
-    for (const std::uint32_t member : router.members) append(bytes, member);
-    bytes.resize((bytes.size() + 63) / 64 * 64);
-    for (const float number : router.panels) append(bytes, number);
-    return bytes;
-}
+Bytes bytes_of_router(const Router& router);
 
-inline std::vector<Section> sections_of(const Model& model) {
-    const std::size_t d = model.n_features(), v = model.varying_columns().size();
-    const bool expanded = model.is_expanded(), has_vectors = model.mode != approximate;
-    std::vector<Section> sections;
-    if (model.kernel == 0) sections.push_back({center, bytes_of(model.center)});
-    sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli,
-                                                                model.value_error})});
-    const auto add = [&](std::uint32_t identifier, const auto& get_bytes) {
-        sections.push_back({identifier, for_all_centers(model, get_bytes)});
-    };
-    const bool many = expanded && model.expansions.size() > 1;
-    if (expanded) add(expansions, record_of);
-    if (many) add(centers, [](const Expansion& e) { return bytes_of(e.center); });
-    if (expanded) add(linear, [](const Expansion& e) { return bytes_of(e.linear); });
-    if (expanded && model.degree >= 2)
-        add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, v)); });
-    if (expanded && model.degree > 2) add(higher, [](const Expansion& e) { return bytes_of(e.higher); });
-    if (expanded && !model.expansions[0].direction.empty()) {
-        add(direction, [=](const Expansion& e) { return bytes_of(packed(e.direction, v)); });
-    }
-    if (many) sections.push_back({router, bytes_of_router(model.router)});
-    if (!model.labels.empty()) sections.push_back({labels, model.labels});
-    if (expanded) sections.push_back({check_rows, bytes_of(model.check_rows)});
-    if (!model.feature_names.empty()) sections.push_back({feature_names, text_list(model.feature_names)});
-    if (!model.plan.empty()) sections.push_back({plan, Bytes(model.plan.begin(), model.plan.end())});
-    if (has_vectors) {
-        sections.push_back({dual_coef, bytes_of(model.dual_coef)});
-        sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
-    }
-    if (has_vectors || model.kernel == 1) sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
-    if (model.kernel == 1) {
-        std::vector<double> numbers = {model.coef0, model.coef_error};
-        numbers.insert(numbers.end(), model.form.begin(), model.form.end());
-        sections.push_back({polynomial, bytes_of(numbers)});
-    }
-    if (!model.varying.empty()) sections.push_back({varying, bytes_of(model.varying)});
-    return sections;
-}
+std::vector<Section> sections_of(const Model& model);
 
-inline Bytes header_of(const Model& model, std::size_t n_sections) {
-    const bool expanded = model.is_expanded();
-    Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
-    append(bytes, std::uint32_t{6});
-    append(bytes, static_cast<std::uint32_t>(n_sections));
-    append(bytes, std::uint64_t{0});  // file_bytes
-    append(bytes, std::uint32_t{0});  // checksum
-    append(bytes, model.task);
-    append(bytes, model.mode);
-    append(bytes, expanded || model.kernel == 1 ? model.degree : 0u);
-    append(bytes, std::uint64_t{model.n_features()});
-    append(bytes, std::uint64_t{3});  // n_support_vectors, which nobody reads
-    append(bytes, model.first_index);
-    append(bytes, model.n_labels);
-    for (const double number :
-         {model.gamma, model.input_scale, model.tolerance, model.max_sv_norm, model.max_sv_norm_origin}) {
-        append(bytes, number);
-    }
-    append(bytes, static_cast<std::uint32_t>(model.n_centers()));
-    append(bytes, std::uint32_t{1});  // n_decisions
-    append(bytes, expanded ? model.first_remainder_degree : 0u);
-    append(bytes, model.center_kind);
-    append(bytes, model.label_kind);
-    bytes.resize(176);                                 // label_dtype, reserved, source
-    append(bytes, std::uint64_t{model.n_features()});  // n_raw_features
-    append(bytes, model.kernel);
-    bytes.resize(192);
-    return bytes;
-}
+Bytes header_of(const Model& model, std::size_t n_sections);
 
 /// Header, section table and sections, sealed.
-inline Bytes laid_out(const Model& model, const std::vector<Section>& sections) {
-    Bytes bytes = header_of(model, sections.size());
-    std::size_t offset = bytes.size() + 24 * sections.size();
-    for (const Section& section : sections) {
-        offset = (offset + 63) / 64 * 64;
-        append(bytes, section.identifier);
-        append(bytes, std::uint32_t{0});
-        append(bytes, std::uint64_t{offset});
-        append(bytes, std::uint64_t{section.content.size()});
-        offset += section.content.size();
-    }
-    for (const Section& section : sections) {
-        bytes.resize((bytes.size() + 63) / 64 * 64);
-        bytes.insert(bytes.end(), section.content.begin(), section.content.end());
-    }
-    bytes.resize((bytes.size() + 63) / 64 * 64);
-    seal(bytes);
-    return bytes;
-}
+Bytes laid_out(const Model& model, const std::vector<Section>& sections);
 
 inline Bytes written(const Model& model) {
     return laid_out(model, sections_of(model));
@@ -458,18 +291,7 @@ Terms terms_of(const Model& model, const Real* row, std::size_t c = 0) {
 }
 
 /// Synthetic row number k, as the format defines it.
-inline std::vector<float> synthetic_row(const Model& model, const std::vector<float>& from, double amplitude,
-                                        std::uint64_t k) {
-    std::vector<float> row(model.n_features());
-    for (std::size_t j = 0; j < row.size(); ++j) {
-        std::uint64_t x = k + 0x9E3779B97F4A7C15u * (j + 1);
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-        const int step = static_cast<int>((x ^ (x >> 31)) >> 56) - 128;
-        row[j] = from[j] + static_cast<float>(step * (amplitude / 128 / model.input_scale));
-    }
-    return row;
-}
+std::vector<float> synthetic_row(const Model& model, const std::vector<float>& from, double amplitude, std::uint64_t k);
 
 /// The exact decision value, in long double.
 template <class Real>
@@ -493,37 +315,10 @@ long double exact_value(const Model& model, const Real* row) {
 }
 
 /// Check rows of the exact model: roundings of float64, with room for cancellation in the distances.
-inline void add_exact_check_rows(Model& model, std::size_t n_rows) {
-    const double d = static_cast<double>(model.n_features()), amplitude = 1.0 / std::sqrt(d);
-    double sum_moduli = 0;
-    for (const double a : model.dual_coef) sum_moduli += std::fabs(a);
-    model.exact_check_rows.clear();
-    for (std::size_t k = 0; k < n_rows; ++k) {
-        const long double value = exact_value(model, synthetic_row(model, model.center, amplitude, k).data());
-        const double tolerance = (4 * d + 64) * 0x1p-44 * sum_moduli + 0x1p-48 * std::fabs(model.intercept);
-        for (const double number : {amplitude, static_cast<double>(value), tolerance}) {
-            model.exact_check_rows.push_back(number);
-        }
-    }
-}
+void add_exact_check_rows(Model& model, std::size_t n_rows);
 
 /// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli, or d more for every degree
 /// beyond 2.
-inline void add_check_rows(Model& model, std::size_t n_rows) {
-    const double d = static_cast<double>(model.n_features());
-    const double amplitude = 1.0 / std::sqrt(d);
-    model.check_rows.clear();
-    for (std::size_t k = 0; k < n_rows; ++k) {
-        const std::size_t c = k * model.expansions.size() / n_rows;
-        const Terms terms = terms_of(model, synthetic_row(model, model.center_of(c), amplitude, k).data(), c);
-        const double scale = model.expansions[c].output_scale * std::exp(-static_cast<double>(terms.half_s));
-        const double tolerance =
-            (std::max(2u, model.degree) * d + 64) * 0x1p-23 * scale * static_cast<double>(terms.moduli);
-        for (const double number :
-             {amplitude, static_cast<double>(terms.value(model)), tolerance + 0x1p-50 * std::fabs(model.intercept)}) {
-            model.check_rows.push_back(number);
-        }
-    }
-}
+void add_check_rows(Model& model, std::size_t n_rows);
 
 }  // namespace artifact_writer

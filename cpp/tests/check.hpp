@@ -1,46 +1,23 @@
 #pragma once
 
 #include <exception>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <type_traits>
-#include <vector>
 
-// A test program is one source file that includes this header and holds TEST(name) { ... } blocks; main is
-// defined here. A failed check prints its place and values and lets the test go on. The last line of output
+// A test program is one source file that includes this header and holds TEST(name) { ... } blocks; main is in
+// check.cpp. A failed check prints its place and values and lets the test go on. The last line of output
 // is "N passed, M failed", counted in tests, and the exit status is 1 when a test failed or none ran.
 // Arguments, if any, are parts of names: only matching tests run.
 
 namespace check {
 
-struct Test {
-    const char* name;
-    void (*body)();
-};
-
-inline std::vector<Test>& tests() {
-    static std::vector<Test> all;
-    return all;
-}
-
 struct Registration {
-    Registration(const char* name, void (*body)()) { tests().push_back({name, body}); }
+    Registration(const char* name, void (*body)());
 };
 
-inline int& n_failed_checks() {
-    static int n = 0;
-    return n;
-}
-
-inline void report(const char* file, int line, const std::string& message) {
-    ++n_failed_checks();
-    std::cout << file << ':' << line << ": " << message << '\n';
-}
-
-inline void expect(bool holds, const std::string& what) {
-    if (!holds) report(__FILE__, __LINE__, what);
-}
+void report(const char* file, int line, const std::string& message);
+void expect(bool holds, const std::string& what);
 
 template <class T, class = void>
 struct IsPrintable : std::false_type {};
@@ -80,35 +57,6 @@ void throws_with(const char* file, int line, const char* expression, Function fu
     report(file, line, std::string(expression) + " does not throw");
 }
 
-inline bool passes(const Test& test) {
-    const int n_before = n_failed_checks();
-    try {
-        test.body();
-    } catch (const std::exception& error) {
-        report(test.name, 0, std::string("threw '") + error.what() + "'");
-    }
-    if (n_failed_checks() == n_before) return true;
-    std::cout << "FAILED " << test.name << '\n';
-    return false;
-}
-
-inline bool is_selected(const Test& test, int n_arguments, char** arguments) {
-    for (int i = 1; i < n_arguments; ++i) {
-        if (std::string(test.name).find(arguments[i]) != std::string::npos) return true;
-    }
-    return n_arguments <= 1;
-}
-
-inline int run(int n_arguments, char** arguments) {
-    int n_passed = 0;
-    int n_failed = 0;
-    for (const Test& test : tests()) {
-        if (is_selected(test, n_arguments, arguments)) ++(passes(test) ? n_passed : n_failed);
-    }
-    std::cout << n_passed << " passed, " << n_failed << " failed" << std::endl;
-    return n_failed == 0 && n_passed > 0 ? 0 : 1;
-}
-
 }  // namespace check
 
 #define TEST(name)                                                               \
@@ -122,7 +70,3 @@ inline int run(int n_arguments, char** arguments) {
 #define CHECK_EQ(actual, expected) check::equal(__FILE__, __LINE__, #actual, actual, expected)
 #define CHECK_THROWS_WITH(expression, part) \
     check::throws_with(__FILE__, __LINE__, #expression, [&] { static_cast<void>(expression); }, part)
-
-int main(int n_arguments, char** arguments) {
-    return check::run(n_arguments, arguments);
-}

@@ -21,10 +21,11 @@
 // each result is the exact one times 1 + d, |d| <= u: a fused operation is within it, with d = 0 for its product, and
 // every bound holds for all such d. What could break is code that relies on two uses of one product being equal, for
 // one may be fused and the other rounded. There is none: differences of equals are not taken (is_finite compares), what
-// narrowing loses is measured on differences times a power of two, which round nothing, the range reductions of exp have
-// exact products, and whose rounding error is wanted is a rounded_product. The result of an addition has one value whatever it was contracted with.
-// cpp/tests/test_contraction.cpp tries it. Values may differ in their last bits from those of another build; only
-// LIBSVM's probabilities to the last bit (libsvm_probabilities.hpp) need -ffp-contract=off.
+// narrowing loses is measured on differences times a power of two, which round nothing, the range reductions of exp
+// have exact products, and whose rounding error is wanted is a rounded_product. The result of an addition has one value
+// whatever it was contracted with. cpp/tests/test_contraction.cpp tries it. Values may differ in their last bits from
+// those of another build; only LIBSVM's probabilities to the last bit (libsvm_probabilities.hpp) need
+// -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET baseline

@@ -1,0 +1,56 @@
+// Sums over powers of a block of a Gram matrix, which the compiler's norms are made of (approxsvm/expansion/gram.py).
+#pragma once
+
+#include <approxsvm/simd.hpp>
+#include <cstddef>
+
+namespace approxsvm {
+
+struct GramPowers {
+    const double* gram;  // (n_rows, n_columns), row after row
+    std::size_t n_rows, n_columns, n_degrees;
+    const double *left, *right;  // a weight for each row, and for each column
+    const double* series;        // (n_degrees,)
+    double* sums;                // (n_degrees,): sum_ij left_i gram_ij^k right_j
+    double* const* powers;       // (n_degrees,): where gram^k goes, element by element, or null
+    double* sum_of_series;       // sum_k series_k gram^k, of the shape of gram; or null
+    double* row;                 // workspace of n_columns numbers
+};
+
+inline namespace APPROXSVM_TARGET {
+
+// Row by row, whose powers stay in the nearest cache. The order of additions and the roundings are the same on every
+// target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
+inline void gram_powers(const GramPowers& task) {
+    constexpr std::size_t width = 8;
+    const std::size_t n = task.n_columns;
+    for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;
+    for (std::size_t i = 0; i < task.n_rows; ++i) {
+        const double *g = task.gram + i * n, *right = task.right;
+        double* power = task.row;
+        for (std::size_t j = 0; j < n; ++j) power[j] = 1.0;
+        double* series = task.sum_of_series ? task.sum_of_series + i * n : nullptr;
+        for (std::size_t j = 0; series && j < n; ++j) series[j] = 0.0;
+        for (std::size_t k = 0; k < task.n_degrees; ++k) {
+            for (std::size_t j = 0; k > 0 && j < n; ++j) power[j] *= g[j];
+            double sums[width] = {};
+            std::size_t j = 0;
+            for (; j + width <= n; j += width) {
+                for (std::size_t l = 0; l < width; ++l) sums[l] += power[j + l] * right[j + l];
+            }
+            for (std::size_t l = 0; j + l < n; ++l) sums[l] += power[j + l] * right[j + l];
+            for (std::size_t half = width / 2; half > 0; half /= 2) {
+                for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+            }
+            task.sums[k] += task.left[i] * sums[0];
+            if (double* kept = task.powers[k]) {
+                for (std::size_t l = 0; l < n; ++l) kept[i * n + l] = power[l];
+            }
+            const double factor = series ? task.series[k] : 0.0;
+            for (std::size_t l = 0; factor != 0.0 && l < n; ++l) series[l] += factor * power[l];
+        }
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
