@@ -38,7 +38,8 @@ def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any
     ----------
     user_api : {"blas", "openmp"}, optional
     """
-    return _thread_pools().limit(limits=1, user_api=user_api)
+    limited: AbstractContextManager[Any] = _thread_pools().limit(limits=1, user_api=user_api)
+    return limited
 
 
 @cache
