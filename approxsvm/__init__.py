@@ -24,30 +24,30 @@ from approxsvm.errors import (
 
 if TYPE_CHECKING:
     __version__: str
-    from approxsvm.artifact import Artifact
-    from approxsvm.audit import Verification, verify
+    from approxsvm.artifact.layout import Artifact
     from approxsvm.compiler import compile, load
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
     from approxsvm.estimators import CompiledEnsemble, CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
-    from approxsvm.kernel_model import KernelModel
+    from approxsvm.model.kernel_model import KernelModel
     from approxsvm.predictor import Predictor
     from approxsvm.readers import read_any, read_model
     from approxsvm.readers.data import read_dense, read_rows
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
     from approxsvm.readers.svm_scale import with_range_file
+    from approxsvm.reports.verification import Verification, verify
 
 _HOMES = {
-    "Artifact": "approxsvm.artifact",
+    "Artifact": "approxsvm.artifact.layout",
     "CompiledEnsemble": "approxsvm.estimators",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",
     "CompiledSVR": "approxsvm.estimators",
     "CrossValidation": "approxsvm.cross_validation",
-    "KernelModel": "approxsvm.kernel_model",
+    "KernelModel": "approxsvm.model.kernel_model",
     "Predictor": "approxsvm.predictor",
     "Training": "approxsvm.cross_validation",
-    "Verification": "approxsvm.audit",
+    "Verification": "approxsvm.reports.verification",
     "compile": "approxsvm.compiler",
     "cross_validate": "approxsvm.cross_validation",
     "gamma_max": "approxsvm.expansion.validity",
@@ -58,7 +58,7 @@ _HOMES = {
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
     "read_rows": "approxsvm.readers.data",
-    "verify": "approxsvm.audit",
+    "verify": "approxsvm.reports.verification",
     "with_range_file": "approxsvm.readers.svm_scale",
 }
 

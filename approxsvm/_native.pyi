@@ -73,7 +73,7 @@ class Outputs:
 
 def runnable_targets() -> list[str]: ...
 
-# sum_ij left_i gram_ij^k right_j for k = 0, 1, ... as far as `series` goes. Matrices that are given are filled: those of
+# sum_ij left_i gram_ij^k right_j for k = 0, 1, ... as far as `series` goes. Matrices that are given are filled:
 # `powers` with gram^k, element by element, by their degrees k; and sum_of_series with sum_k series_k gram^k. All are
 # float64 in C order.
 def gram_powers(

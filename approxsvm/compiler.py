@@ -13,16 +13,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from approxsvm import assembly, planner
-from approxsvm.artifact import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
-from approxsvm.ensemble import Ensemble
+from approxsvm.artifact import writer
+from approxsvm.artifact.layout import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import polynomial_form, taylor
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
-from approxsvm.heads import Heads
-from approxsvm.kernel_model import KernelModel
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import Outputs
+from approxsvm.planning import planner
 from approxsvm.predictor import read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -143,13 +144,13 @@ def compile(
         _check_labels(one)
         if one.is_polynomial:
             return _build_polynomial(one, mode, tolerance, limits)
-        assembly.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
+        writer.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
         with one_thread_inside("blas"):
             return _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
 
     artifact: Any
     if isinstance(source, Ensemble):
-        artifact = assembly.build_ensemble([compile_one(member) for member in source.members], source.source)
+        artifact = writer.build_ensemble([compile_one(member) for member in source.members], source.source)
     else:
         artifact = compile_one(source)
     _check_size(artifact.data, limits)
@@ -189,12 +190,12 @@ def _build(
     progress: Progress,
 ) -> Artifact:
     center = taylor.choose_center(model, choice)
-    frame = assembly.Frame(center, choice, *taylor.sv_norms(model, center))
+    frame = writer.Frame(center, choice, *taylor.sv_norms(model, center))
     promise = _promise(model, mode, tolerance, rows)
     rows = _mapped(model, rows)
     plan = planner.Plan(None, "")
     # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
-    bare = replace(model, input_map=None, heads=Heads(), feature_names=None)
+    bare = replace(model, input_map=None, outputs=Outputs(), feature_names=None)
     if mode != "exact":
         plan = planner.choose(bare, frame, rows, mode, promise, limits, partial(progress, "Planning"))
     expanded = None
@@ -203,7 +204,7 @@ def _build(
         promise = max(promise, least_tolerance(model))
     else:
         expanded = planner.build_expanded(bare, plan.candidate, mode, partial(progress, "Expanding"))
-    return assembly.build(
+    return writer.build(
         model, mode, frame, expanded, tolerance=promise, tolerance_asked=tolerance is not None, plan=plan.reason
     )
 
@@ -218,15 +219,15 @@ def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, l
         if not form.is_finite:
             raise UnsupportedModelError(f"the form of this {model.source} is beyond the range of float64")
         plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
-        return assembly.build_polynomial(model, mode, form, plan=plan)
+        return writer.build_polynomial(model, mode, form, plan=plan)
     summed = polynomial_form.sum_up(model) if polynomial_form.is_cheaper(model) else None
     if summed is not None and summed.is_finite:
         plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
-        artifact = assembly.build_polynomial(model, "certified", summed, tolerance=tolerance, plan=plan)
+        artifact = writer.build_polynomial(model, "certified", summed, tolerance=tolerance, plan=plan)
         if limits.max_bytes is None or len(artifact.data) <= limits.max_bytes:
             return artifact
     plan = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
-    return assembly.build_polynomial(model, "exact", tolerance=tolerance, plan=plan)
+    return writer.build_polynomial(model, "exact", tolerance=tolerance, plan=plan)
 
 
 def _check_size(data: bytes, limits: planner.Limits) -> None:

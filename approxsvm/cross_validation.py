@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact import Mode
+from approxsvm.artifact.layout import Mode
 from approxsvm.compiler import compile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.planner import Effort
+from approxsvm.planning.planner import Effort
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
 Trainer = Literal["auto", "sklearn", "libsvm"]

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from approxsvm.expansion.validity import row_norms
-from approxsvm.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.predictor import (
     BOUNDS,
     LABELS,
@@ -23,7 +23,7 @@ from approxsvm.predictor import (
     Values,
     with_one_index_type,
 )
-from approxsvm.report import Summary, summarize
+from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
 
 Self = TypeVar("Self", bound="CompiledModel")

@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native
-from approxsvm.artifact import Artifact
+from approxsvm.artifact.layout import TASKS, Artifact
+from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
-from approxsvm.heads import class_pairs
-from approxsvm.kernel_model import FloatArray
-from approxsvm.outputs import native_outputs
-from approxsvm.report import STAGES
+from approxsvm.model.kernel_model import FloatArray, Task
+from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
 from approxsvm.threads import n_threads
 
@@ -29,6 +28,10 @@ from approxsvm.threads import n_threads
 Values = Literal["promised", "settled", "exact"]
 # What is wanted of rows (cpp/python/register_predictor.cpp), added up; several come as a tuple, in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
+# What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
+STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "definition")
+# Those of them that need no exact model.
+EXPANSION_STAGES = STAGES[:3]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
@@ -50,6 +53,19 @@ def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
         return Artifact(Path(source).read_bytes())
     except ArtifactError as error:
         raise ArtifactError(f"{os.fspath(source)}: {error}") from None
+
+
+def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
+    """The core's functions of decision values and their bounds: scores, probabilities, labels, and what is certain.
+
+    Parameters
+    ----------
+    outputs : Outputs
+    task : {"classification", "regression", "one_class"}
+    n_classes : int
+        Number of labels; 0 for other tasks.
+    """
+    return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 
 class Evaluator:
@@ -142,8 +158,8 @@ class Evaluator:
             return np.asarray(values)
         if values.ndim == 1:
             return np.asarray(values if labels[0] > labels[1] else -values)
-        if self.artifact.heads.decision_shape == "ovr":
-            outputs = native_outputs(self.artifact.heads, self.artifact.task, len(labels))
+        if self.artifact.outputs.decision_shape == "ovr":
+            outputs = native_outputs(self.artifact.outputs, self.artifact.task, len(labels))
             return np.asarray(outputs.one_vs_rest_scores(values)[:, self.order])
         return _in_order(values, self.order)
 

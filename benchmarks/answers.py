@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 import approxsvm
-from approxsvm import reference
 from approxsvm.expansion import taylor
+from approxsvm.reference import decision_values as reference
 from benchmarks.cases import Case
 from benchmarks.timing import spread
 

@@ -32,8 +32,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import approxsvm
-from approxsvm.audit import NEAR_TIE, exact_decision_values
-from approxsvm.report import EXPANSION_STAGES
+from approxsvm.predictor import EXPANSION_STAGES
+from approxsvm.reports.verification import NEAR_TIE, exact_decision_values
 from benchmarks.timing import medians, spread, warm_seconds
 
 Rows = npt.NDArray[np.float64]

@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 from threadpoolctl import ThreadpoolController
 
 import approxsvm
-from approxsvm import reference
-from approxsvm.artifact import Mode
+from approxsvm.artifact.layout import Mode
+from approxsvm.reference import decision_values as reference
 from benchmarks.answers import Labels
 from benchmarks.cases import Case
 from benchmarks.compiled import Models

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from rich.table import Table
 
-from approxsvm.report import STAGES
+from approxsvm.predictor import STAGES
 from benchmarks.accuracy import Accuracy
 from benchmarks.exact_labels import ExactTime
 from benchmarks.in_memory import Latency, RowTime

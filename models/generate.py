@@ -23,9 +23,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm import reference
-from approxsvm.ensemble import Ensemble
+from approxsvm.model.ensemble import Ensemble
 from approxsvm.readers import read_any
+from approxsvm.reference import decision_values as reference
 
 HERE = Path(__file__).parent
 WANTED = sys.argv[1:]  # names; all without any

@@ -13,7 +13,7 @@ import pytest
 from conftest import random_model
 
 from approxsvm import Artifact, ArtifactError, KernelModel, _native
-from approxsvm.assembly import build_polynomial
+from approxsvm.artifact.writer import build_polynomial
 from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
 
@@ -24,7 +24,7 @@ FIRST_INDEX, N_LABELS, GAMMA, INPUT_SCALE, TOLERANCE, MAX_SV_NORM, MAX_SV_NORM_O
 N_CENTERS, N_DECISIONS, FIRST_REMAINDER_DEGREE, CENTER_KIND, LABEL_KIND, LABEL_DTYPE = 104, 108, 112, 116, 120, 124
 N_RAW_FEATURES = 176
 CENTER, DECISIONS, EXPANSIONS, CENTERS, LINEAR, QUADRATIC, HIGHER, DIRECTION, ROUTER = range(1, 10)
-LABELS, CHECK_ROWS, FEATURE_NAMES, PLAN, CLASS_COUNTS, FAVOURITES, DUAL_COEF, SUPPORT_VECTORS = range(10, 18)
+LABELS, CHECK_ROWS, FEATURE_NAMES, PLAN, CLASS_COUNTS, MAJORITY_CLASSES, DUAL_COEF, SUPPORT_VECTORS = range(10, 18)
 EXACT_CHECK_ROWS, OUTPUTS, INPUT_MAP, VARYING, POLYNOMIAL = range(18, 23)
 NAN, INF = float("nan"), float("inf")
 MODES = ("approximate", "certified", "exact")

@@ -23,7 +23,6 @@ from artifact_changes import (
     DUAL_COEF,
     EXACT_CHECK_ROWS,
     EXPANSIONS,
-    FAVOURITES,
     FEATURE_NAMES,
     FILE_BYTES,
     FIRST_INDEX,
@@ -38,6 +37,7 @@ from artifact_changes import (
     LABEL_KIND,
     LABELS,
     LINEAR,
+    MAJORITY_CLASSES,
     MAX_SV_NORM,
     MAX_SV_NORM_ORIGIN,
     MODE,
@@ -79,10 +79,11 @@ from artifact_changes import (
 )
 
 from approxsvm import Artifact, ArtifactError, _native
-from approxsvm.artifact import SECTIONS
-from approxsvm.extras import pack_heads, pack_input_map, unpack_input_map
-from approxsvm.heads import Heads, TemperatureCalibration
-from approxsvm.input_map import InputMap, Projection
+from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
+from approxsvm.artifact.layout import SECTIONS
+from approxsvm.artifact.outputs import pack_outputs
+from approxsvm.model.input_map import InputMap, Projection
+from approxsvm.model.outputs import Outputs, TemperatureCalibration
 
 REPOSITORY = Path(__file__).parent.parent
 # Sections that an artifact of each mode cannot do without, if it has one center and degree 2; labels apart.
@@ -301,7 +302,7 @@ def test_must(name: str, change: Change, message: str, artifact: Artifact) -> No
 def test_every_must_of_the_format_is_broken_here() -> None:
     named = names_of_the_format()
     elsewhere = {"file_bytes", "checksum", "label_dtype", "check_row_value", "exact_check_row_value"}
-    elsewhere |= {"class_counts", "favourites", "outputs", "input_map", "polynomial", "members", "varying"}
+    elsewhere |= {"class_counts", "majority_classes", "outputs", "input_map", "polynomial", "members", "varying"}
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
 
@@ -345,7 +346,7 @@ def test_must_modes_of_polynomial_kernels(mode: str) -> None:
     assert Artifact(artifact.data).mode == mode
     for identifier in set(entries(artifact.data)) - {FEATURE_NAMES, PLAN}:
         refused(changed(content({identifier: None}), artifact), "section|labels")
-    for identifier in (CENTER, *range(EXPANSIONS, LABELS), CHECK_ROWS, CLASS_COUNTS, FAVOURITES, VARYING):
+    for identifier in (CENTER, *range(EXPANSIONS, LABELS), CHECK_ROWS, CLASS_COUNTS, MAJORITY_CLASSES, VARYING):
         for extra in (b"", bytes(12), bytes(48)):
             refused(changed(content({identifier: extra}), artifact), f"section {SECTIONS[identifier - 1]} ")
     for k, name in enumerate(MODES):
@@ -538,20 +539,20 @@ def test_must_varying() -> None:
         refused(changed(content({VARYING: struct.pack("<I", 0)}), classifier(mode)), "section varying")
 
 
-def test_must_favourites() -> None:
+def test_must_majority_classes() -> None:
     artifact = several_classes()
     for wrong in (b"", bytes(4 * artifact.n_centers + 4), struct.pack("<4I", 0, 1, 2, 3)):
-        refused(changed(content({FAVOURITES: wrong}), artifact), "favourites")
-    refused(changed(content({FAVOURITES: None}), artifact), "section favourites is missing")
+        refused(changed(content({MAJORITY_CLASSES: wrong}), artifact), "majority_classes")
+    refused(changed(content({MAJORITY_CLASSES: None}), artifact), "section majority_classes is missing")
 
 
 def test_must_outputs() -> None:
     """What the section may hold is in tests/test_outputs.py and the native tests; here both readers look at it."""
-    whole = pack_heads(Heads(TemperatureCalibration(2.0), "probability"))
+    whole = pack_outputs(Outputs(TemperatureCalibration(2.0), "probability"))
     data = changed(content({OUTPUTS: whole}), several_classes())
-    assert Artifact(data).heads.label_rule == "probability"
+    assert Artifact(data).outputs.label_rule == "probability"
     assert is_read_natively(data)
-    for wrong in (b"", b'{"kind":"Heads"}', whole[:-1], whole + bytes(8), bytes(23), b"\xff" * 24):
+    for wrong in (b"", b'{"kind":"Outputs"}', whole[:-1], whole + bytes(8), bytes(23), b"\xff" * 24):
         refused(changed(content({OUTPUTS: wrong}), several_classes()), "section outputs")
     refused(changed(content({OUTPUTS: whole}), regressor()), "section outputs")
 

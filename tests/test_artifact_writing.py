@@ -18,12 +18,14 @@ from artifact_changes import INF, MODES, classifier, compiled, deep, many_center
 from conftest import random_model
 
 import approxsvm
-from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native, assembly, reference
-from approxsvm.artifact import n_monomials
+from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native
+from approxsvm.artifact import writer
+from approxsvm.artifact.layout import n_monomials
 from approxsvm.compiler import compile as compile_model
 from approxsvm.estimators import estimator_for
-from approxsvm.expansion.centers import choose_centers
 from approxsvm.expansion.stack import expand_and_certify
+from approxsvm.planning.centers import choose_centers
+from approxsvm.reference import decision_values as reference
 
 # --- round trips ---
 
@@ -267,7 +269,7 @@ def in_storage_order(first: int, d: int, degree: int) -> list[tuple[int, ...]]:
 )
 def test_storage_order_is_that_of_the_format(d: int, degree: int) -> None:
     lexicographic = list(itertools.combinations_with_replacement(range(d), degree))
-    order = assembly._storage_order(d, degree)
+    order = writer._storage_order(d, degree)
     assert [lexicographic[k] for k in order] == in_storage_order(0, d, degree)
     assert len(order) == n_monomials(d, degree)
 
@@ -359,8 +361,8 @@ def test_build_takes_any_center() -> None:
     model = random_model(7, labels=np.array(["ja", "nein"]))
     center = np.full(7, 0.25, np.float32)
     norms = (float(np.linalg.norm(model.support_vectors - center, axis=1).max()), 9.0)
-    frame = assembly.Frame(center, "origin", *norms)
-    exact = assembly.build(model, "exact", frame, tolerance=0.5, plan="weil es so ist: größer")
+    frame = writer.Frame(center, "origin", *norms)
+    exact = writer.build(model, "exact", frame, tolerance=0.5, plan="weil es so ist: größer")
     assert (exact.center == center).all()
     assert (exact.header["max_sv_norm"], exact.header["max_sv_norm_origin"], exact.header["tolerance"]) == (*norms, 0.5)
     assert exact.plan == "weil es so ist: größer"
@@ -368,9 +370,9 @@ def test_build_takes_any_center() -> None:
     centers, router = choose_centers(rows, 18)
     for points, way in ((center[np.newaxis], None), (centers, router)):
         expansions, certificates = expand_and_certify(model, points, 2)
-        expanded = assembly.Expanded(points, 2, (expansions,), (certificates,), way)
+        expanded = writer.Expanded(points, 2, (expansions,), (certificates,), way)
         for mode in ("approximate", "certified"):
-            artifact = assembly.build(model, mode, frame, expanded, tolerance=0.25)  # type: ignore[arg-type]
+            artifact = writer.build(model, mode, frame, expanded, tolerance=0.25)  # type: ignore[arg-type]
             assert (artifact.header["tolerance"], artifact.header["center_kind"]) == (0.25, 0)
             assert artifact.header["first_remainder_degree"] == certificates.first_remainder_degree
             assert (artifact.centers() == points).all()

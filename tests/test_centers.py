@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from approxsvm.errors import InputError
-from approxsvm.expansion.centers import choose_centers, route, varying_features
+from approxsvm.expansion.router import route
+from approxsvm.planning.centers import choose_centers, varying_features
 
 
 def crowds(n_rows: int, n_features: int = 5, n_crowds: int = 30, seed: int = 0):

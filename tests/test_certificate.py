@@ -27,12 +27,12 @@ from scipy.special import gammainc
 
 import approxsvm
 from approxsvm import KernelModel, _native
-from approxsvm.artifact import Artifact
+from approxsvm.artifact.layout import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import taylor
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.report import STAGES
+from approxsvm.predictor import STAGES
 
 TARGETS = _native.runnable_targets()
 FLOAT32, DEFINITION = STAGES.index("float32"), STAGES.index("definition")

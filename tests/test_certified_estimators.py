@@ -12,8 +12,8 @@ from sklearn.datasets import make_classification
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm import reference
 from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.reference import decision_values as reference
 
 
 def compile_with_expansion(model, mode="certified", **options):
@@ -187,7 +187,7 @@ def test_verify_takes_rows_in_pieces(many_rows, given):
 
 def test_quantiles_of_more_errors_than_are_kept(many_rows, monkeypatch):
     model, fast, X, exact = many_rows
-    monkeypatch.setattr("approxsvm.audit._KEPT_ERRORS", 1000)
+    monkeypatch.setattr("approxsvm.reports.verification._KEPT_ERRORS", 1000)
     result = approxsvm.verify(fast, model, X)
     errors = np.abs(fast._evaluate(X, values="settled") - exact)
     assert result.error_quantiles["100%"] == pytest.approx(errors.max())

@@ -24,8 +24,9 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
 import approxsvm
-from approxsvm import _native, reference
+from approxsvm import _native
 from approxsvm.errors import InputError, TargetError
+from approxsvm.reference import decision_values as reference
 
 
 def compile(model, X=None, **options):

@@ -22,8 +22,7 @@ from scipy.sparse import csr_array
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
 from approxsvm.expansion.certificate import least_tolerance
-from approxsvm.predictor import LABELS
-from approxsvm.report import STAGES
+from approxsvm.predictor import LABELS, STAGES
 
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")

@@ -14,8 +14,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from approxsvm import compensated
 from approxsvm.errors import InputError, ModelFormatError
-from approxsvm.input_map import Affine, InputMap, Projection
-from approxsvm.readers.pipeline import fold
+from approxsvm.model.input_map import Affine, InputMap, Projection
+from approxsvm.readers.sklearn.pipeline import fold
 
 
 def fractions(values, n):

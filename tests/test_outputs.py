@@ -7,24 +7,24 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from approxsvm.artifact.outputs_and_maps import pack_outputs, unpack_outputs
 from mpmath import exp, mpf, workprec
 from test_heads import Core, some_heads
 
 from approxsvm import _native
-from approxsvm import reference_outputs as reference
-from approxsvm.artifact import TASKS
+from approxsvm.artifact.layout import TASKS
 from approxsvm.errors import ArtifactError, InputError
-from approxsvm.extras import pack_heads, unpack_heads
-from approxsvm.heads import (
+from approxsvm.model.outputs import (
     DensityMarks,
-    Heads,
     IsotonicCalibrator,
     LaplaceNoise,
     OneVsRestCalibration,
+    Outputs,
     PairwiseSigmoid,
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.reference import outputs as reference
 
 NAN, INF = float("nan"), float("inf")
 CORE = Core()
@@ -37,9 +37,9 @@ def n_pairs(n_classes):
 def heads_of(n_classes):
     """Every way to label, with every kind of probabilities of so many classes."""
     for head in some_heads(n_classes):
-        yield Heads(head, "votes" if isinstance(head, DensityMarks) else "probability")
-    yield Heads()
-    yield Heads(label_rule="scores", decision_shape="ovr")
+        yield Outputs(head, "votes" if isinstance(head, DensityMarks) else "probability")
+    yield Outputs()
+    yield Outputs(label_rule="scores", decision_shape="ovr")
 
 
 def awkward_values(n_classes, rng, n_rows=300):
@@ -72,28 +72,28 @@ def test_the_core_says_what_the_reference_says(n_classes):
         CORE.one_vs_rest_interval(values, bounds), reference.one_vs_rest_interval(values, bounds), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-15, atol=1e-15)
-    for heads in heads_of(n_classes):
-        winners, certified = CORE.certified_class(heads, values, bounds)
-        expected, expected_certified = reference.certified_class(heads, values, bounds)
-        np.testing.assert_array_equal(winners, CORE.predicted_class(heads, values))
+    for outputs in heads_of(n_classes):
+        winners, certified = CORE.certified_class(outputs, values, bounds)
+        expected, expected_certified = reference.certified_class(outputs, values, bounds)
+        np.testing.assert_array_equal(winners, CORE.predicted_class(outputs, values))
         assert ((winners >= 0) & (winners < n_classes)).all()
-        if heads.probability is None:
+        if outputs.probability is None:
             np.testing.assert_array_equal(winners[finite], expected[finite])
             np.testing.assert_array_equal(certified, expected_certified)
             continue
-        ours = CORE.probabilities(heads.probability, values[finite])
-        theirs = reference.probabilities(heads.probability, values[finite])
+        ours = CORE.probabilities(outputs.probability, values[finite])
+        theirs = reference.probabilities(outputs.probability, values[finite])
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
         top = np.sort(theirs, axis=1)
         clear = top[:, -1] - top[:, -2] > 1e-12
-        if heads.label_rule == "probability":
+        if outputs.label_rule == "probability":
             np.testing.assert_array_equal(winners[finite][clear], expected[finite][clear])
             np.testing.assert_array_equal(certified[finite][clear], expected_certified[finite][clear])
             nowhere = ~np.isfinite(values).any(axis=1)
             assert not certified[nowhere].any()
-        intervals = CORE.probability_interval(heads.probability, values, bounds)
+        intervals = CORE.probability_interval(outputs.probability, values, bounds)
         for ours, theirs in zip(
-            intervals, reference.probability_interval(heads.probability, values, bounds), strict=True
+            intervals, reference.probability_interval(outputs.probability, values, bounds), strict=True
         ):
             np.testing.assert_allclose(ours[finite], theirs[finite], rtol=0, atol=1e-12)
         assert ((intervals[0] >= 0) & (intervals[0] <= intervals[1]) & (intervals[1] <= 1)).all()
@@ -120,15 +120,15 @@ def difficult_heads(n_classes, rng):
         yield DensityMarks(np.sort(np.round(rng.normal(size=10), 1)))
 
 
-def exact_values(values, bounds, heads, rng):
+def exact_values(values, bounds, outputs, rng):
     """What may lie within the bounds: ends, insides, and where steps are."""
     share = rng.choice([-1.0, -0.999, -0.5, 0.0, 0.5, 0.999, 1.0], size=values.shape)
     exact = values + share * bounds
     steps = [0.0]
-    if isinstance(heads.probability, DensityMarks):
-        steps += heads.probability.marks.tolist()
-    if isinstance(heads.probability, OneVsRestCalibration):
-        for c in heads.probability.calibrators:
+    if isinstance(outputs.probability, DensityMarks):
+        steps += outputs.probability.marks.tolist()
+    if isinstance(outputs.probability, OneVsRestCalibration):
+        for c in outputs.probability.calibrators:
             steps += c.knots.tolist() if isinstance(c, IsotonicCalibrator) else [-c.intercept / (c.slope or 1.0)]
     picked = rng.choice([*steps, *np.nextafter(steps, INF)], size=values.shape)
     exact = np.where(rng.random(values.shape) < 0.2, picked, exact)
@@ -146,23 +146,23 @@ def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
         values[::5] = np.round(values[::5], 1)
         bounds = np.abs(rng.normal(size=values.shape)) * 10.0 ** rng.integers(-16, 2, size=(200, 1))
         bounds[::11] = 0.0
-        every = [Heads(), Heads(label_rule="scores")]
+        every = [Outputs(), Outputs(label_rule="scores")]
         for head in difficult_heads(n_classes, rng):
-            every.append(Heads(head, "votes" if isinstance(head, DensityMarks) else "probability"))
-        for heads in every:
-            winners, certified = CORE.certified_class(heads, values, bounds)
+            every.append(Outputs(head, "votes" if isinstance(head, DensityMarks) else "probability"))
+        for outputs in every:
+            winners, certified = CORE.certified_class(outputs, values, bounds)
             n_certified += certified.sum()
             scores = CORE.one_vs_rest_interval(values, bounds)
-            if heads.probability is not None:
-                lowest, highest = CORE.probability_interval(heads.probability, values, bounds)
+            if outputs.probability is not None:
+                lowest, highest = CORE.probability_interval(outputs.probability, values, bounds)
             for _ in range(30):
-                exact = exact_values(values, bounds, heads, rng)
-                np.testing.assert_array_equal(CORE.predicted_class(heads, exact)[certified], winners[certified])
+                exact = exact_values(values, bounds, outputs, rng)
+                np.testing.assert_array_equal(CORE.predicted_class(outputs, exact)[certified], winners[certified])
                 found = CORE.one_vs_rest_scores(exact)
                 assert ((scores[0] <= found) & (found <= scores[1])).all()
-                if heads.probability is not None:
-                    found = CORE.probabilities(heads.probability, exact)
-                    assert ((lowest <= found) & (found <= highest)).all(), heads
+                if outputs.probability is not None:
+                    found = CORE.probabilities(outputs.probability, exact)
+                    assert ((lowest <= found) & (found <= highest)).all(), outputs
     assert n_certified > 1000
 
 
@@ -178,7 +178,7 @@ def test_shares_that_are_tiny_beside_another_are_bounded(engine):
     np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-4)
     assert holds(lowest[0], found[0], highest[0])
     _, certified = (CORE if engine == "core" else reference).certified_class(
-        Heads(head, "probability"), values, np.full((1, 3), INF)
+        Outputs(head, "probability"), values, np.full((1, 3), INF)
     )
     assert not certified.any()
 
@@ -235,11 +235,11 @@ def test_sigmoids_of_two_classes_hold_over_the_real_numbers():
     with workprec(400):
         for _ in range(200):
             a, f = -(10.0 ** rng.integers(0, 15)), rng.normal()
-            heads = [
+            outputs = [
                 PairwiseSigmoid(np.array([a]), np.array([-a * f])),
                 OneVsRestCalibration((SigmoidCalibrator(a, -a * f),), positive=0),
             ]
-            for head in heads:
+            for head in outputs:
                 lowest, highest = CORE.probability_interval(head, np.array([[f]]), np.zeros((1, 1)))
                 first = 1 / (1 + exp(mpf(a) * mpf(f) - mpf(a * f)))
                 assert holds(lowest[0], [first, 1 - first], highest[0]), head
@@ -258,7 +258,7 @@ def test_shares_whose_sum_may_vanish_may_be_anything():
 
 
 def test_what_a_model_does_not_have_is_refused():
-    regression = _native.Outputs(pack_heads(Heads(LaplaceNoise(0.5))), 1, 0)
+    regression = _native.Outputs(pack_outputs(Outputs(LaplaceNoise(0.5))), 1, 0)
     value = np.zeros((1, 1))
     for call in (regression.predicted_class, regression.one_vs_rest_scores):
         with pytest.raises(InputError, match="no classes"):
@@ -281,21 +281,21 @@ def test_what_a_model_does_not_have_is_refused():
 
 
 def all_heads():
-    """Heads with their task and number of labels."""
+    """Outputs with their task and number of labels."""
     for n_classes in (2, 3, 5):
-        for heads in heads_of(n_classes):
-            density = isinstance(heads.probability, DensityMarks)
-            yield heads, "one_class" if density else "classification", 0 if density else n_classes
-    yield Heads(LaplaceNoise(0.25)), "regression", 0
+        for outputs in heads_of(n_classes):
+            density = isinstance(outputs.probability, DensityMarks)
+            yield outputs, "one_class" if density else "classification", 0 if density else n_classes
+    yield Outputs(LaplaceNoise(0.25)), "regression", 0
     mixed = (SigmoidCalibrator(1.0, 2.0), IsotonicCalibrator(np.zeros(1), np.ones(1)), SigmoidCalibrator(3.0, 4.0))
-    yield Heads(OneVsRestCalibration(mixed, positive=0, decision_shape="ovo")), "classification", 3
+    yield Outputs(OneVsRestCalibration(mixed, positive=0, decision_shape="ovo")), "classification", 3
 
 
 def verdict(content, task, n_labels):
     """Whether the bytes are read: both readers say the same."""
     readable = True
     try:
-        unpack_heads(content, task, n_labels)
+        unpack_outputs(content, task, n_labels)
     except ArtifactError:
         readable = False
     try:
@@ -308,18 +308,18 @@ def verdict(content, task, n_labels):
 
 
 def test_sections_come_back_as_they_were():
-    for heads, task, n_labels in all_heads():
-        packed = pack_heads(heads)
+    for outputs, task, n_labels in all_heads():
+        packed = pack_outputs(outputs)
         assert verdict(packed, task, n_labels)
-        assert pack_heads(unpack_heads(packed, task, n_labels)) == packed
+        assert pack_outputs(unpack_outputs(packed, task, n_labels)) == packed
         for other, n in (("regression", 0), ("one_class", 0), ("classification", 2), ("classification", 4)):
             if (other, n) != (task, n_labels):
                 verdict(packed, other, n)
 
 
 def test_sections_cut_short_or_too_long_are_refused():
-    for heads, task, n_labels in all_heads():
-        packed = pack_heads(heads)
+    for outputs, task, n_labels in all_heads():
+        packed = pack_outputs(outputs)
         for n in range(len(packed)):
             assert not verdict(packed[:n], task, n_labels)
         for n in (1, 8, 64):
@@ -334,8 +334,8 @@ COUNTS = [0, 1, 2, 3, 4, 5, 6, 2**31, 2**32 - 1, 2**61, 2**63, 2**64 - 1]
 def test_both_readers_agree_on_hostile_sections():
     rng = np.random.default_rng(0)
     n_read = 0
-    for heads, task, n_labels in all_heads():
-        packed = pack_heads(heads)
+    for outputs, task, n_labels in all_heads():
+        packed = pack_outputs(outputs)
         for _ in range(300):
             broken = bytearray(packed)
             for _ in range(rng.integers(1, 3)):

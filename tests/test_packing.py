@@ -25,8 +25,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from approxsvm import Artifact, ArtifactError, KernelModel, packing, reference
+from approxsvm import Artifact, ArtifactError, KernelModel
+from approxsvm.artifact import packing
 from approxsvm.compiler import compile as compile_model
+from approxsvm.reference import decision_values as reference
 
 DENSE, CSR = range(2)
 FLOAT64, FLOAT32, CODES8, CODES16 = range(4)

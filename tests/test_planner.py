@@ -15,9 +15,9 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm import planner
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.planner import Limits
+from approxsvm.planning import planner
+from approxsvm.planning.planner import Limits
 
 
 @pytest.fixture(scope="module")

@@ -24,12 +24,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
-from approxsvm import KernelModel, _native, reference
-from approxsvm.assembly import build_polynomial
+from approxsvm import KernelModel, _native
+from approxsvm.artifact.writer import build_polynomial
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import polynomial_form
 from approxsvm.predictor import Evaluator
 from approxsvm.readers import read_any
+from approxsvm.reference import decision_values as reference
 
 KINDS = {
     "SVC": SVC(kernel="poly", coef0=0.5),

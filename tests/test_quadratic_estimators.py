@@ -21,10 +21,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
-from approxsvm import assembly
-from approxsvm.artifact import Artifact
+from approxsvm.artifact import writer
+from approxsvm.artifact.layout import Artifact
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
-from approxsvm.kernel_model import KernelModel
+from approxsvm.model.kernel_model import KernelModel
 from approxsvm.readers import read_any
 
 
@@ -277,10 +277,10 @@ def test_members_that_do_not_match_are_refused(rows):
         approxsvm.compile(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X[:, :d], y)).artifact for d in (2, 3)
     ]
     with pytest.raises(ArtifactError, match="member 1 is a classification of 3 features, the ensemble a classificati"):
-        assembly.build_ensemble(members, "two")
+        writer.build_ensemble(members, "two")
     plain = approxsvm.compile(LinearSVC().fit(X, y)).artifact
     with pytest.raises(ArtifactError, match="no class probabilities"):
-        assembly.build_ensemble([plain], "one")
+        writer.build_ensemble([plain], "one")
 
 
 def test_regressions_side_by_side_are_one_model(rows):
@@ -289,7 +289,7 @@ def test_regressions_side_by_side_are_one_model(rows):
     targets = [X[:, 0] ** 2, np.sin(X[:, 1])]
     sources = [make_pipeline(StandardScaler(), SVR(C=10)).fit(X, target) for target in targets]
     members = [approxsvm.compile(source, tolerance=1e-3) for source in sources]
-    artifact = assembly.build_ensemble([member.artifact for member in members], "two regressions")
+    artifact = writer.build_ensemble([member.artifact for member in members], "two regressions")
     together = approxsvm.Predictor(artifact)
     expected = np.column_stack([member.predict(X) for member in members])
     np.testing.assert_array_equal(together.predict(X), expected)

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
-from approxsvm import reference
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.reference import decision_values as reference
 
 HEADER = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n"
 MODEL = HEADER + "1 1:1 2:0.5\n-1 1:-1\n"

@@ -15,8 +15,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm import _native, reference
-from approxsvm.report import EXPANSION_STAGES, STAGES
+from approxsvm import _native
+from approxsvm.predictor import EXPANSION_STAGES, STAGES
+from approxsvm.reference import decision_values as reference
 
 
 def sq_distances(rows, vectors):

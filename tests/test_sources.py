@@ -40,13 +40,15 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
-from approxsvm import heads, reference, reference_outputs
-from approxsvm.ensemble import Ensemble
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.kernel_model import KernelModel
+from approxsvm.model import outputs
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
 from approxsvm.readers import libsvm as libsvm_reader
 from approxsvm.readers import read_any
 from approxsvm.readers.svm_scale import read_range_file, with_range_file
+from approxsvm.reference import decision_values as reference
+from approxsvm.reference import outputs as reference_outputs
 
 FEATURES = 6
 
@@ -79,7 +81,7 @@ def in_class_order(model, columns):
 def mean_probabilities(model, X):
     """Of an ensemble, by the reference."""
     shares = [
-        reference_outputs.probabilities(member.heads.probability, values_of(member, X)) for member in model.members
+        reference_outputs.probabilities(member.outputs.probability, values_of(member, X)) for member in model.members
     ]
     return np.mean(shares, axis=0)
 
@@ -105,20 +107,20 @@ def assert_same(fitted, X, raw=None, rtol=1e-9):
             values[:, 0] - model_offset(model), fitted.score_samples(X), rtol=0, atol=rtol * scale
         )
         return model
-    predicted = model.labels[reference_outputs.predicted_class(model.heads, values)]
+    predicted = model.labels[reference_outputs.predicted_class(model.outputs, values)]
     np.testing.assert_array_equal(predicted, fitted.predict(X))
     if hasattr(fitted, "decision_function"):
         expected = fitted.decision_function(X)
         if len(model.labels) == 2:
             ours = values[:, 0] if model.labels[0] == fitted.classes_[1] else -values[:, 0]
         else:
-            ours = values if model.heads.decision_shape == "ovo" else reference_outputs.one_vs_rest_scores(values)
+            ours = values if model.outputs.decision_shape == "ovo" else reference_outputs.one_vs_rest_scores(values)
         assert ours.shape == expected.shape
         np.testing.assert_allclose(ours, expected, rtol=0, atol=rtol * scale)
     has_probabilities = hasattr(fitted, "predict_proba")
-    assert has_probabilities == (model.heads.probability is not None)
+    assert has_probabilities == (model.outputs.probability is not None)
     if has_probabilities:
-        shares = in_class_order(model, reference_outputs.probabilities(model.heads.probability, values))
+        shares = in_class_order(model, reference_outputs.probabilities(model.outputs.probability, values))
         np.testing.assert_allclose(shares, fitted.predict_proba(X), rtol=0, atol=1e-10)
     return model
 
@@ -481,12 +483,12 @@ def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, 
         np.testing.assert_array_equal(np.where(values[:, 0] > 0, 1, -1), labels)
     else:
         np.testing.assert_allclose(values[:, 0], labels, rtol=1e-7, atol=1e-7)
-    head = model.heads.probability
+    head = model.outputs.probability
     assert (head is not None) == bool(probability)
     if not probability:
         return
     if svm_type >= 3:
-        assert isinstance(head, heads.LaplaceNoise)
+        assert isinstance(head, outputs.LaplaceNoise)
         assert head.sigma == pytest.approx(original.get_svr_probability(), rel=1e-12)
         return
     labels, shares = libsvm_predictions(original, rows, 1)
@@ -503,9 +505,9 @@ def test_probabilities_need_both_lists_as_libsvm_demands(tmp_path):
     tail = "nr_sv 1 1\nSV\n1 1:1 2:0.5\n-1 1:-1\n"
     path = tmp_path / "file.model"
     path.write_text(head + "probA -2\n" + tail)
-    assert read_any(path).heads.probability is None
+    assert read_any(path).outputs.probability is None
     path.write_text(head + "nr_sv 1 1\nprobA -2\nprobB 0.5\nSV\n1 1:1 2:0.5\n-1 1:-1\n")  # ThunderSVM's order
-    head_read = read_any(path).heads.probability
+    head_read = read_any(path).outputs.probability
     assert (head_read.prob_a.tolist(), head_read.prob_b.tolist()) == ([-2.0], [0.5])
 
 
@@ -672,10 +674,10 @@ def test_cuml_classifiers_by_attribute(probability):
     np.testing.assert_array_equal(model.labels[reference_outputs.winner(values)], svc.predict(X))
     assert model.source == "cuml SVC"
     if probability:
-        shares = in_class_order(model, reference_outputs.probabilities(model.heads.probability, values))
+        shares = in_class_order(model, reference_outputs.probabilities(model.outputs.probability, values))
         np.testing.assert_allclose(shares[:, 1], 1 / (1 + np.exp(-2.0 * values[:, 0] + 0.1)), rtol=1e-12)
     else:
-        assert model.heads.probability is None
+        assert model.outputs.probability is None
     with pytest.raises(UnsupportedModelError, match="several classes"):
         read_any(fake_class("cuml.svm.svc", "SVC", _multiclass=object()))
 
@@ -733,7 +735,7 @@ def test_scikit_learn_intelex_by_its_base_classes():
         model = read_any(fitted)
         values = values_of(model, X)
         np.testing.assert_array_equal(model.labels[reference_outputs.winner(values)], fitted.predict(X))
-    assert model.heads.probability is None
+    assert model.outputs.probability is None
 
 
 def test_reading_imports_no_library_that_the_user_has_not_loaded():

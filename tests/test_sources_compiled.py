@@ -25,8 +25,8 @@ from test_sources import (
 )
 
 import approxsvm
-from approxsvm.ensemble import Ensemble
-from approxsvm.kernel_model import KernelModel
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
 from approxsvm.readers import read_any
 
 MODES = ("certified", "exact")
@@ -43,7 +43,7 @@ def sum_of_moduli(model):
 
 def is_near_tie(fitted, X, model):
     """Rows of which float64 cannot tell the label."""
-    if isinstance(model, Ensemble) or model.heads.label_rule == "probability":
+    if isinstance(model, Ensemble) or model.outputs.label_rule == "probability":
         shares = np.sort(fitted.predict_proba(X), axis=1)
         return shares[:, -1] - shares[:, -2] < 1e-9
     values = fitted.decision_function(X)

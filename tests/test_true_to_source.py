@@ -26,8 +26,8 @@ from sklearn.svm import SVC, SVR
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.errors import InputError
-from approxsvm.heads import DensityMarks, Heads
-from approxsvm.input_map import InputMap
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.outputs import DensityMarks, Outputs
 from approxsvm.predictor import PROBABILITIES, PROBABILITY_BOUNDS
 from approxsvm.readers import read_any
 
@@ -479,7 +479,7 @@ def test_probabilities_of_inliers_are_within_their_bounds():
     rng = np.random.default_rng(0)
     marks = DensityMarks(np.linspace(-0.3, 0.3, 10))
     X = rng.normal(size=(40, 2))
-    model = KernelModel("one_class", X, np.full((1, 40), 0.05), [-0.6], 0.3, heads=Heads(probability=marks))
+    model = KernelModel("one_class", X, np.full((1, 40), 0.05), [-0.6], 0.3, outputs=Outputs(probability=marks))
     rows = rng.normal(size=(500, 2))
     exact = approxsvm.Predictor(approxsvm.compile(model, mode="exact").artifact)
     rough = approxsvm.Predictor(approxsvm.compile(model, mode="approximate", degree=1).artifact)
@@ -497,7 +497,7 @@ def test_labels_by_scores_need_no_tolerance_that_values_break():
     lost = source[0].inverse_transform(np.array([[1e13, 1e13, 0.0, 0.0]]))
     for rule in ("votes", "scores"):
         model = read_any(source)
-        model = replace(model, heads=replace(model.heads, label_rule=rule))
+        model = replace(model, outputs=replace(model.outputs, label_rule=rule))
         fast = approxsvm.compile(model, X, tolerance=1e-7)
         assert fast.predict(lost).shape == (1,)
         with pytest.raises(InputError, match="not to the tolerance of 1e-07"):

@@ -90,7 +90,7 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
 from approxsvm.expansion.kernel_sums import sum_path as kernel_path
-from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 U64: Final = 2.0**-53
 # With more features than this the matrices G_k would be too large, and the plain norms have to do.

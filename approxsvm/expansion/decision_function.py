@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 # Sparse support vectors with at most this many elements are made dense once instead of at every pass.
 _DENSE_ELEMENTS = 1 << 25

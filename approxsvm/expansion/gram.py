@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray
 
 # Degrees up to this have norms of their own.
 LAST_DEGREE: Final = 8

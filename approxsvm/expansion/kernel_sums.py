@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.threads import all_threads
 
 # Each is the square of the one before: powers of the kernel are taken by square roots.

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray
 
 # Monomials of a block of support vectors take about this many numbers, and so stay in a cache.
 _BLOCK_ELEMENTS = 1 << 19

@@ -16,7 +16,7 @@ from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.taylor import check_size
-from approxsvm.kernel_model import MAX_FORM_DEGREE, FloatArray, KernelModel
+from approxsvm.model.kernel_model import MAX_FORM_DEGREE, FloatArray, KernelModel
 
 _BLOCK_ROWS: Final = 4096
 

@@ -18,7 +18,7 @@ from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder
 from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
-from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.threads import all_threads
 
 # Operations, some 4e10 a second and core, that norms beyond the degree may cost: all of them, and the first at need.

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.monomials import inverse_factorials, moments, n_monomials, rows_of_moments
-from approxsvm.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 CenterChoice = Literal["mean", "origin"]
 

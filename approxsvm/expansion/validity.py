@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
-from approxsvm.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import check_sparse
 
 

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from approxsvm.ensemble import Ensemble
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.kernel_model import KernelModel
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
 from approxsvm.readers import libsvm, sklearn
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")

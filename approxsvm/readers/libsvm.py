@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.heads import DensityMarks, Heads, LaplaceNoise, PairwiseSigmoid
-from approxsvm.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.model.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.model.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
 from approxsvm.threads import n_threads
 
 _TASKS: dict[str, Task] = {
@@ -114,20 +114,20 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
         n_support=content["n_sv_per_class"],
         source=f"libsvm {content['svm_type']}",
         first_index=first_index,
-        heads=_heads(content, task),
+        outputs=_outputs(content, task),
     )
 
 
-def _heads(content: _native.LibsvmModelDict, task: Task) -> Heads:
+def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
     """Probabilities, where the file has what LIBSVM demands for them (svm_check_probability_model)."""
     prob_a, prob_b, marks = content["prob_a"], content["prob_b"], content["prob_density_marks"]
     if task == "classification" and len(prob_a) and len(prob_b):
-        return Heads(probability=PairwiseSigmoid(prob_a, prob_b))
+        return Outputs(probability=PairwiseSigmoid(prob_a, prob_b))
     if task == "regression" and len(prob_a):
-        return Heads(probability=LaplaceNoise(float(prob_a[0])))
+        return Outputs(probability=LaplaceNoise(float(prob_a[0])))
     if task == "one_class" and len(marks):
-        return Heads(probability=DensityMarks(marks))
-    return Heads()
+        return Outputs(probability=DensityMarks(marks))
+    return Outputs()
 
 
 def read_libsvm_data(

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.artifact import MAX_FEATURES
+from approxsvm.artifact.layout import MAX_FEATURES
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.heads import Heads, LaplaceNoise
-from approxsvm.input_map import InputMap
-from approxsvm.kernel_model import KernelModel
-from approxsvm.readers.kernel_machines import restored, rounded_float
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import LaplaceNoise, Outputs
+from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,9 @@ def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bo
         y_lower, y_upper, y_min, y_max = scaling.target
         exact = (Fraction(y_max) - Fraction(y_min)) / (Fraction(y_upper) - Fraction(y_lower))
         model = restored(model, exact, Fraction(y_min) - Fraction(y_lower) * exact)
-        noise = model.heads.probability
+        noise = model.outputs.probability
         if isinstance(noise, LaplaceNoise):
-            changes["heads"] = Heads(probability=LaplaceNoise(noise.sigma * rounded_float(exact)))
+            changes["outputs"] = Outputs(probability=LaplaceNoise(noise.sigma * rounded_float(exact)))
     return replace(model, **changes)
 
 

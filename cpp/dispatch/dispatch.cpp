@@ -1,19 +1,19 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "kernels.hpp"
+#include "target_table.hpp"
 
 namespace approxsvm::dispatch {
 
-extern const Kernels kernels_baseline;
+extern const TargetTable kernels_baseline;
 #if defined(APPROXSVM_WITH_AVX512)
-extern const Kernels kernels_avx512;
+extern const TargetTable kernels_avx512;
 #endif
 #if defined(APPROXSVM_WITH_AVX2)
-extern const Kernels kernels_avx2;
+extern const TargetTable kernels_avx2;
 #endif
 #if defined(APPROXSVM_WITH_NEON)
-extern const Kernels kernels_neon;
+extern const TargetTable kernels_neon;
 #endif
 
 namespace {
@@ -35,7 +35,7 @@ bool runs_always() {
 }
 
 struct Entry {
-    const Kernels* kernels;
+    const TargetTable* kernels;
     bool (*runs_here)();
 };
 
@@ -54,9 +54,9 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
-const std::vector<const Kernels*>& runnable_targets() {
-    static const std::vector<const Kernels*> targets = [] {
-        std::vector<const Kernels*> found;
+const std::vector<const TargetTable*>& runnable_targets() {
+    static const std::vector<const TargetTable*> targets = [] {
+        std::vector<const TargetTable*> found;
         for (const Entry& entry : entries) {
             if (entry.runs_here()) found.push_back(entry.kernels);
         }
@@ -65,7 +65,7 @@ const std::vector<const Kernels*>& runnable_targets() {
     return targets;
 }
 
-const Kernels& target_named(const std::string& name, const std::string& asked_by) {
+const TargetTable& target_named(const std::string& name, const std::string& asked_by) {
     std::string built;
     for (const Entry& entry : entries) {
         if (name == entry.kernels->name) {
@@ -77,7 +77,7 @@ const Kernels& target_named(const std::string& name, const std::string& asked_by
     throw std::runtime_error(asked_by + " asks for target '" + name + "', which was not built in (" + built + " were)");
 }
 
-const Kernels& selected_target() {
+const TargetTable& selected_target() {
     const char* forced = std::getenv("APPROXSVM_TARGET");
     if (forced != nullptr && *forced != '\0') return target_named(forced, "the environment variable APPROXSVM_TARGET");
     return *runnable_targets().front();

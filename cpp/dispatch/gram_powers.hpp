@@ -1,7 +1,7 @@
 // Sums over powers of a block of a Gram matrix, which the compiler's norms are made of (approxsvm/expansion/gram.py).
 #pragma once
 
-#include <approxsvm/simd.hpp>
+#include <approxsvm/simd/simd.hpp>
 #include <cstddef>
 
 namespace approxsvm {

@@ -151,7 +151,7 @@ Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows
 
 }  // namespace
 
-Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& kernels) : kernels_(&kernels) {
+Predictor::Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels) : kernels_(&kernels) {
     Status status = open_artifact(artifact, n_bytes, model_);
     if (status != Status::ok) throw ArtifactError(status);
     prepare();
@@ -160,7 +160,7 @@ Predictor::Predictor(const void* artifact, std::size_t n_bytes, const Kernels& k
     if (status != Status::ok) throw ArtifactError(status);
 }
 
-Predictor::Predictor(const ModelView& model, const Kernels& kernels) : model_(model), kernels_(&kernels) {
+Predictor::Predictor(const ModelView& model, const TargetTable& kernels) : model_(model), kernels_(&kernels) {
     prepare();
 }
 

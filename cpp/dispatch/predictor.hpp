@@ -6,7 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "kernels.hpp"
+#include "target_table.hpp"
 
 namespace approxsvm::dispatch {
 
@@ -30,14 +30,14 @@ using StageCounts = std::array<std::uint64_t, n_stages>;
 class Predictor {
   public:
     // Validates the artifact and replays its check rows; throws ArtifactError. The bytes must outlive the predictor.
-    Predictor(const void* artifact, std::size_t n_bytes, const Kernels& kernels);
+    Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels);
     // A model that is no artifact; everything it points to must outlive the predictor.
-    Predictor(const ModelView& model, const Kernels& kernels);
+    Predictor(const ModelView& model, const TargetTable& kernels);
     Predictor(const Predictor&) = delete;
     Predictor& operator=(const Predictor&) = delete;
 
     const ModelView& model() const { return model_; }
-    const Kernels& kernels() const { return *kernels_; }
+    const TargetTable& kernels() const { return *kernels_; }
     Workspace make_workspace() const;
 
     // What `out` has room for, of raw rows, by as many stages as the model's mode allows and its promise needs.
@@ -63,7 +63,7 @@ class Predictor {
     Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr) const;
 
-    // What Kernels::prepare returned.
+    // What TargetTable::prepare returned.
     const void* prepared() const { return prepared_; }
 
     // Columns of probabilities; 0 for none.
@@ -75,7 +75,7 @@ class Predictor {
     void prepare();
 
     ModelView model_;
-    const Kernels* kernels_;
+    const TargetTable* kernels_;
     std::unique_ptr<unsigned char[]> prepared_memory_;
     const void* prepared_ = nullptr;
     double ensemble_work_ = 0.0;

@@ -2,7 +2,7 @@
 // meant.
 #include <approxsvm/approxsvm.hpp>
 
-#include "kernels.hpp"
+#include "target_table.hpp"
 
 #define APPROXSVM_TEXT_OF(x) #x
 #define APPROXSVM_TEXT(x) APPROXSVM_TEXT_OF(x)
@@ -56,10 +56,10 @@ void exp_all(const float* x, float* result, std::size_t n) {
 
 }  // namespace APPROXSVM_TABLE
 
-extern const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
-const Kernels APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
+extern const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
+const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     using namespace APPROXSVM_TABLE;
-    Kernels k{};
+    TargetTable k{};
     k.name = APPROXSVM_TARGET_NAME;
     k.block_rows = block_rows;
     k.prepared_bytes = prepared_memory;

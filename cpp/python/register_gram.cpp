@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels.hpp"
 #include "module.hpp"
+#include "target_table.hpp"
 
 namespace py = pybind11;
 
@@ -37,7 +37,8 @@ Numbers gram_powers(const Numbers& gram, const Numbers& left, const Numbers& rig
     }
     if (sum_of_series) check_shape(*sum_of_series);
 
-    const dispatch::Kernels& kernels = target ? dispatch::target_named(*target, "target") : dispatch::selected_target();
+    const dispatch::TargetTable& kernels =
+        target ? dispatch::target_named(*target, "target") : dispatch::selected_target();
     Numbers sums(series.size());
     std::vector<double> row(size(right));
     GramPowers task;

@@ -1,7 +1,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include <approxsvm/outputs.hpp>
+#include <approxsvm/outputs/outputs.hpp>
 #include <cstring>
 #include <optional>
 #include <vector>

@@ -16,9 +16,9 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-using dispatch::Kernels;
+using dispatch::TargetTable;
 
-const Kernels& kernels_for(const std::optional<std::string>& target) {
+const TargetTable& kernels_for(const std::optional<std::string>& target) {
     try {
         return target ? dispatch::target_named(*target, "the caller") : dispatch::selected_target();
     } catch (const std::runtime_error& error) {
@@ -168,7 +168,7 @@ class PyPredictor {
         }
     }
 
-    std::unique_ptr<dispatch::Predictor> open(const Kernels& kernels) const {
+    std::unique_ptr<dispatch::Predictor> open(const TargetTable& kernels) const {
         try {
             py::gil_scoped_release release;  // laying out a large model takes a while
             return std::make_unique<dispatch::Predictor>(bytes_.data(), bytes_.size(), kernels);
@@ -329,7 +329,7 @@ class PyPredictor {
 
 py::list target_names() {
     py::list names;
-    for (const Kernels* kernels : dispatch::runnable_targets()) names.append(kernels->name);
+    for (const TargetTable* kernels : dispatch::runnable_targets()) names.append(kernels->name);
     return names;
 }
 

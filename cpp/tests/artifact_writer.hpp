@@ -48,7 +48,7 @@ enum SectionNumber : std::uint32_t {
     feature_names,
     plan,
     class_counts,
-    favourites,
+    majority_classes,
     dual_coef,
     support_vectors,
     exact_check_rows,

@@ -19,7 +19,7 @@ std::string complaint_about_answers(const ModelView& model, Status status, const
     return std::equal(counted, counted + n_stages, counts) ? "" : "rows were not counted as they were answered";
 }
 
-std::string complaint_about_evaluation(const ModelView& model, const dispatch::Kernels& kernels) {
+std::string complaint_about_evaluation(const ModelView& model, const dispatch::TargetTable& kernels) {
     const std::size_t d = model.n_raw_features;
     if (kernels.prepared_bytes(model) > most_prepared_bytes) return "";
     const OddMemory memory(kernels.prepared_bytes(model));
@@ -74,7 +74,7 @@ std::string complaint_about_expansion(const ModelView& model) {
 }
 
 std::string complaint_about(const ModelView& model) {
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         std::string complaint =
             model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels.hpp"
+#include "target_table.hpp"
 
 // Uses everything that an artifact offers once it has opened, whatever it may hold: a sanitizer sees every read and
 // write outside the memory that was asked for.
@@ -91,7 +91,7 @@ std::string evaluated(const ModelView& model, const void* prepared, dispatch::Ev
 }
 
 /// Rows near and far through every stage, dense and sparse.
-std::string complaint_about_evaluation(const ModelView& model, const dispatch::Kernels& kernels);
+std::string complaint_about_evaluation(const ModelView& model, const dispatch::TargetTable& kernels);
 
 /// The expansions alone, as programs use them that want nothing else: every sum must be a number.
 std::string complaint_about_expansion(const ModelView& model);

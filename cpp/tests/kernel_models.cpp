@@ -61,7 +61,7 @@ double bound_of(const artifact_writer::Model& model, const Terms& terms, double 
 }
 
 void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double bound,
-                 const Kernels& kernels, const std::string& where) {
+                 const TargetTable& kernels, const std::string& where) {
     const double expected = static_cast<double>(terms.value(model));
     const double error = std::fabs(static_cast<double>(value - terms.value(model)));
     if (error <= bound) return;

@@ -12,9 +12,9 @@
 
 #include "artifact_writer.hpp"
 #include "check.hpp"
-#include "kernels.hpp"
 #include "predictor.hpp"
 #include "row_forms.hpp"
+#include "target_table.hpp"
 
 // What kernels are tested with: models and rows of two kinds, and every form that rows may come in. One kind of numbers
 // leaves no rounding anywhere but in exp, so that the answer must be right to the last bit; the other is random, with a
@@ -27,7 +27,7 @@ using artifact_writer::Bytes;
 using artifact_writer::ExactCopy;
 using artifact_writer::Terms;
 using artifact_writer::terms_of;
-using dispatch::Kernels;
+using dispatch::TargetTable;
 using row_forms::Random;
 using row_forms::uniform;
 
@@ -42,7 +42,7 @@ std::uint64_t bits_of(T value) {
 }
 
 /// Reports with the target and the sizes in front.
-inline void expect(bool holds, const Kernels& kernels, const std::string& what) {
+inline void expect(bool holds, const TargetTable& kernels, const std::string& what) {
     if (!holds) check::report(__FILE__, __LINE__, std::string(kernels.name) + ": " + what);
 }
 
@@ -75,7 +75,7 @@ double bound_of(const artifact_writer::Model& model, const Terms& terms, double 
                 double half_s_moduli);
 
 void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double bound,
-                 const Kernels& kernels, const std::string& where);
+                 const TargetTable& kernels, const std::string& where);
 
 // --- rows in every layout ---
 
@@ -122,7 +122,7 @@ using Rows = std::vector<std::vector<double>>;
 /// nothing; so many rows at once as a call has, which decides how they are taken.
 class Prepared {
   public:
-    Prepared(const Kernels& kernels, const ModelView& model)
+    Prepared(const TargetTable& kernels, const ModelView& model)
         : memory_(new unsigned char[kernels.prepared_bytes(model) + 1]),
           prepared_(kernels.prepare(model, memory_.get() + 1)),
           workspace_(new unsigned char[kernels.workspace_bytes(prepared_) + 1]) {}
@@ -134,7 +134,7 @@ class Prepared {
         return function(prepared_, rows, Request{n_rows_in_call, Values::settled}, out, counts, workspace_.get() + 1);
     }
 
-    Status replay(const Kernels& kernels) const {
+    Status replay(const TargetTable& kernels) const {
         const std::unique_ptr<unsigned char[]> memory(new unsigned char[kernels.replay_bytes(prepared_) + 1]);
         return kernels.replay(prepared_, memory.get() + 1);
     }

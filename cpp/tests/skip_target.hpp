@@ -1,6 +1,6 @@
 #pragma once
 
-#include <approxsvm/simd.hpp>
+#include <approxsvm/simd/simd.hpp>
 #include <cstdio>
 #include <cstdlib>
 

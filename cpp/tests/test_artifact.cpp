@@ -46,7 +46,7 @@ void expect_usable(const artifact_writer::Model& model) {
     ModelView view;
     CHECK_EQ(open_artifact(copy.data(), bytes.size(), view), Status::ok);
     CHECK_EQ(exercise::complaint_about(view), "");
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(copy.data(), bytes.size(), *kernels);
         CHECK_EQ(predictor.model().n_features, model.n_features());
     }
@@ -260,7 +260,7 @@ TEST(golden_artifacts_are_read) {
         std::ifstream stream(file.path(), std::ios::binary);
         const Bytes bytes{std::istreambuf_iterator<char>(stream), {}};
         const ExactCopy copy(bytes);
-        for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             try {
                 dispatch::Predictor(copy.data(), bytes.size(), *kernels);
             } catch (const dispatch::ArtifactError& error) {
@@ -374,12 +374,13 @@ TEST(must_class_counts) {
     }
 }
 
-TEST(must_favourites) {
+TEST(must_majority_classes) {
     const Bytes bytes = golden_of_classes();
-    const std::size_t favourites = start_of(bytes, artifact_writer::favourites);
+    const std::size_t majority_classes = start_of(bytes, artifact_writer::majority_classes);
     for (std::size_t c = 0; c < 4; ++c) {
-        for (const std::uint32_t good : {0u, 1u, 2u}) CHECK_EQ(with(favourites + 4 * c, good, bytes), Status::ok);
-        for (const std::uint32_t bad : {3u, ~0u}) CHECK_EQ(with(favourites + 4 * c, bad, bytes), Status::bad_section);
+        for (const std::uint32_t good : {0u, 1u, 2u}) CHECK_EQ(with(majority_classes + 4 * c, good, bytes), Status::ok);
+        for (const std::uint32_t bad : {3u, ~0u})
+            CHECK_EQ(with(majority_classes + 4 * c, bad, bytes), Status::bad_section);
     }
 }
 

@@ -455,7 +455,7 @@ TEST(must_router_panels) {
 // --- replayed rows ---
 
 TEST(must_check_row_value) {
-    const auto replayed = [](const Bytes& bytes, const dispatch::Kernels& kernels) {
+    const auto replayed = [](const Bytes& bytes, const dispatch::TargetTable& kernels) {
         const ExactCopy copy(bytes);
         ModelView model;
         CHECK_EQ(open_artifact(copy.data(), bytes.size(), model), Status::ok);
@@ -468,7 +468,7 @@ TEST(must_check_row_value) {
         artifact_writer::Model model = approximate_model(d);
         artifact_writer::add_check_rows(model, 4);
         const Bytes bytes = artifact_writer::written(model);
-        for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             CHECK_EQ(replayed(bytes, *kernels), Status::ok);
             std::size_t n_missed = 0, n_changed = 0;
             for (const std::uint32_t section : {artifact_writer::linear, artifact_writer::quadratic}) {
@@ -503,7 +503,7 @@ TEST(must_check_row_value) {
 }
 
 TEST(must_check_rows_reach_every_degree_and_center) {
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const auto refuses = [&](Bytes changed) {
             seal(changed);
             const ExactCopy copy(changed);
@@ -545,7 +545,7 @@ TEST(must_exact_check_row_value) {
             artifact_writer::Model model = true_model(mode, d, 7, d);
             artifact_writer::add_exact_check_rows(model, 4);
             const Bytes bytes = artifact_writer::written(model);
-            for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+            for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
                 const auto refuses = [&](Bytes changed) {
                     seal(changed);
                     const ExactCopy copy(changed);

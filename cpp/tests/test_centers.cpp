@@ -118,7 +118,7 @@ void check_bounds(const artifact_writer::Model& model, Random& random, std::size
     const std::vector<long double> of_floats = exact_values(model, all_narrowed<float>(rows)),
                                    of_doubles = exact_values(model, rows),
                                    of_unseen = exact_values(model, unseen.seen, unseen.unseen_sq_norm);
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
         expect_within_bounds(predictor, of_floats, answered(predictor, narrow.view()), where + ", float32");
         expect_within_bounds(predictor, of_doubles, answered(predictor, wide.view()), where + ", float64");
@@ -197,7 +197,7 @@ TEST(rows_on_a_slice_need_no_engine) {
     }
     const Matrix<double> all(rows, 90, layouts_of(90, 5)[0]), few(rows, 3, layouts_of(3, 5)[0]);
     const auto sparse = sparse_rows<double, std::int32_t>(rows, false);
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
         for (const Answers& answers :
              {answered(predictor, all.view()), answered(predictor, few.view()), answered(predictor, view_of(sparse))}) {
@@ -279,7 +279,7 @@ TEST(threads_and_chunks_do_not_change_an_answer) {
                 const Matrix<float> narrow(rows, n, layouts_of(n, 40)[1]);
                 const Matrix<double> wide(rows, n, layouts_of(n, 40)[6]);
                 const auto sparse = sparse_rows<float, std::int32_t>(rows, true);
-                for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+                for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
                     const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
                     const std::string where = "degree " + std::to_string(degree) + ", " + std::to_string(n) + " rows";
                     expect_same_answers(predictor, narrow.view(), where + ", float32");
@@ -299,7 +299,7 @@ TEST(layouts_do_not_change_an_answer) {
     for (const std::size_t n : std::vector<std::size_t>{1, 6, 200}) {
         const Rows rows = rows_near_and_far(model, n, random);
         const auto sparse = sparse_rows<double, std::int64_t>(rows, false);
-        for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
             const Matrix<double> first(rows, n, layouts_of(n, 7)[0]);
             const Answers expected = answered(predictor, first.view());
@@ -320,7 +320,7 @@ TEST(more_rows_than_are_routed_together) {
     const Rows rows = rows_near_and_far(model, n, random);
     const Matrix<float> matrix(rows, n, layouts_of(n, 2)[0]);
     const std::vector<long double> exact = exact_values(model, all_narrowed<float>(rows));
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
         expect_within_bounds(predictor, exact, answered(predictor, matrix.view()), "many rows");
     }
@@ -335,7 +335,7 @@ TEST(odd_rows_among_many_centers) {
         const Bytes bytes = artifact_writer::written(model);
         const ExactCopy memory(bytes);
         const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-        for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
             for (const std::size_t n : std::vector<std::size_t>{1, 7, 100}) {
                 for (const double odd : {inf, -inf, nan, 1e30, -1e30, 1e300, 3.4e38, 1e-310}) {
@@ -372,7 +372,7 @@ TEST(the_expansion_alone_goes_to_the_same_centers) {
         const Rows rows = rows_near_and_far(model, n, random);
         const Matrix<double> matrix(rows, n, layouts_of(n, 5)[0]);
         const std::vector<long double> exact = exact_values(model, rows);
-        for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
             const Answers answers = answered(predictor, matrix.view());
             std::vector<unsigned char> scratch(decision_function_bytes(5));

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/input_map.hpp>
+#include <approxsvm/predict/input_map.hpp>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

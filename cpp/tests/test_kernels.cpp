@@ -148,7 +148,7 @@ TEST(exp_beyond_its_range) {
                                           -FLT_MAX, -infinite,     not_a_number,     -0.0f,   0.0f,  -FLT_TRUE_MIN,
                                           -FLT_MIN, -not_a_number, exp_min_argument, -1.0f};
     CHECK_EQ(arguments.size() % 16, std::size_t{0});
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         std::vector<float> result(arguments.size(), -1.0f);
         kernels->exp_nonpositive(arguments.data(), result.data(), result.size());
         const float smallest = result[14];
@@ -167,7 +167,7 @@ namespace {
 
 /// Values of dense rows, with a result of exact size, in a call of so many rows; 0 for as many as there are.
 template <class Real>
-Status decide(const Kernels& kernels, const Prepared& prepared, const DenseRows<Real>& rows,
+Status decide(const TargetTable& kernels, const Prepared& prepared, const DenseRows<Real>& rows,
               std::vector<double>& values, std::size_t n_rows_in_call = 0) {
     const std::unique_ptr<double[]> exact(new double[rows.n_rows]);
     const std::size_t n = n_rows_in_call > 0 ? n_rows_in_call : rows.n_rows;
@@ -185,12 +185,12 @@ Status decide(const Kernels& kernels, const Prepared& prepared, const DenseRows<
 
 /// Those of a model that is evaluated once.
 template <class Real>
-Status decide(const Kernels& kernels, const ModelView& model, const DenseRows<Real>& rows, std::vector<double>& values,
-              std::size_t n_rows_in_call = 0) {
+Status decide(const TargetTable& kernels, const ModelView& model, const DenseRows<Real>& rows,
+              std::vector<double>& values, std::size_t n_rows_in_call = 0) {
     return decide(kernels, Prepared(kernels, model), rows, values, n_rows_in_call);
 }
 
-std::vector<std::size_t> row_counts(const Kernels& kernels, bool all) {
+std::vector<std::size_t> row_counts(const TargetTable& kernels, bool all) {
     const std::size_t block = kernels.block_rows, width = block / 3;
     if (!all) return {1, 5, width + 1, block, 3 * block + 7};
     return {0, 1, 2, 3, 4, 5, width - 1, width, width + 1, 2 * width, block - 1, block, block + 1, 3 * block + 7};
@@ -198,13 +198,13 @@ std::vector<std::size_t> row_counts(const Kernels& kernels, bool all) {
 
 std::size_t most_rows() {
     std::size_t most = 0;
-    for (const Kernels* kernels : dispatch::runnable_targets()) most = std::max(most, 3 * kernels->block_rows + 7);
+    for (const TargetTable* kernels : dispatch::runnable_targets()) most = std::max(most, 3 * kernels->block_rows + 7);
     return most;
 }
 /// A row has the same bits alone in any layout, and the same bits anywhere in any batch of any size and layout.
 template <class Real>
-void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& rows, const std::vector<double>& alone,
-                   const std::vector<double>& in_block) {
+void check_layouts(const TargetTable& kernels, const ModelView& model, const Rows& rows,
+                   const std::vector<double>& alone, const std::vector<double>& in_block) {
     const std::size_t d = model.n_features;
     const Prepared prepared(kernels, model);
     std::vector<double> values;
@@ -241,7 +241,7 @@ void check_layouts(const Kernels& kernels, const ModelView& model, const Rows& r
 
 /// Values of every row alone and in one batch, in C order.
 template <class Real>
-void decide_both(const Kernels& kernels, const ModelView& model, const Rows& rows, std::vector<double>& alone,
+void decide_both(const TargetTable& kernels, const ModelView& model, const Rows& rows, std::vector<double>& alone,
                  std::vector<double>& in_block) {
     const Prepared prepared(kernels, model);
     const Matrix<Real> matrix(rows, rows.size(), layouts_of(rows.size(), model.n_features)[0]);
@@ -259,7 +259,7 @@ template <class Real>
 void check_random_dense(const artifact_writer::Model& model, const ModelView& view, const Rows& rows) {
     std::vector<Terms> terms;
     for (const auto& row : rows) terms.push_back(terms_of(model, narrowed<Real>(row).data()));
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         std::vector<double> alone, in_block;
         decide_both<Real>(*kernels, view, rows, alone, in_block);
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -274,7 +274,7 @@ void check_random_dense(const artifact_writer::Model& model, const ModelView& vi
 
 template <class Real>
 void check_exact_dense(const artifact_writer::Model& model, const ModelView& view, const Rows& rows) {
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         std::vector<double> alone, in_block;
         decide_both<Real>(*kernels, view, rows, alone, in_block);
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -337,7 +337,7 @@ namespace {
 
 /// Status and values of n rows of which one has one odd number, in every position of that number.
 template <class Real>
-void check_odd_number(const Kernels& kernels, const artifact_writer::Model& model, const ModelView& view, Real odd,
+void check_odd_number(const TargetTable& kernels, const artifact_writer::Model& model, const ModelView& view, Real odd,
                       Status expected) {
     const std::size_t d = model.n_features();
     const Prepared prepared(kernels, view);
@@ -371,7 +371,7 @@ void check_odd_number(const Kernels& kernels, const artifact_writer::Model& mode
 
 TEST(dense_nan_infinity_and_overflow) {
     Random random(5);
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         for (const std::size_t d : std::vector<std::size_t>{1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 33, 40}) {
             artifact_writer::Model model = random_model(d, random);
             const Opened opened(model);
@@ -393,7 +393,7 @@ TEST(dense_overflow_does_not_hide_nan) {
     Random random(12);
     artifact_writer::Model model = random_model(21, random);
     const Opened opened(model);
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         for (const std::size_t n : {std::size_t{2}, kernels->block_rows}) {
             Rows rows = random_rows(model, n, random);
             rows[n - 2].assign(21, 3e38);
@@ -419,7 +419,7 @@ TEST(dense_without_gamma) {
     std::fill(model.expansions[0].linear.begin(), model.expansions[0].linear.end(), 0.0f);
     std::fill(model.expansions[0].triangle.begin(), model.expansions[0].triangle.end(), 0.0f);
     const Opened opened(model);
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         for (const double z : {0.0, 1.0, 1e20, 3e38, 1e300, -DBL_MAX, static_cast<double>(infinite),
                                static_cast<double>(not_a_number)}) {
             for (const std::size_t n : {std::size_t{1}, std::size_t{7}}) {
@@ -434,7 +434,7 @@ TEST(dense_without_gamma) {
 }
 
 TEST(dense_all_overflow_and_opposite_centers) {
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         for (const float huge : {3e38f, FLT_MAX, 1e19f}) {
             Random random(6);
             artifact_writer::Model model = random_model(11, random);

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/outputs.hpp>
+#include <approxsvm/outputs/outputs.hpp>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

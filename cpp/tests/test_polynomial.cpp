@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/polynomial.hpp>
+#include <approxsvm/expansion/polynomial.hpp>
 #include <cmath>
 #include <cstdint>
 #include <memory>

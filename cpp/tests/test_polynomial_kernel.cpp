@@ -25,7 +25,7 @@ void on_all_targets(const artifact_writer::Model& model, const Test& test) {
     const Bytes bytes = written(model);
     std::vector<double> aligned(bytes.size() / 8);
     std::memcpy(aligned.data(), bytes.data(), bytes.size());
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(aligned.data(), bytes.size(), *kernels);
         test(predictor);
     }
@@ -239,7 +239,7 @@ TEST(tolerances_that_were_asked_for_are_kept_or_rows_refused) {
     seal(bytes);
     std::vector<double> aligned(bytes.size() / 8), rows = random_rows(40, 3);
     std::memcpy(aligned.data(), bytes.data(), bytes.size());
-    for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(aligned.data(), bytes.size(), *kernels);
         rows[30] = 1.0;
         CHECK_EQ(answers_of(predictor, DenseRows<double>{rows.data(), 40, 3, 1}).status, Status::ok);
@@ -333,7 +333,7 @@ TEST(must_exact_check_row_value_of_polynomial_kernels) {
         CHECK_EQ(opened(bytes), Status::ok);
         std::vector<double> aligned(bytes.size() / 8);
         std::memcpy(aligned.data(), bytes.data(), bytes.size());
-        for (const dispatch::Kernels* kernels : dispatch::runnable_targets()) {
+        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             Status status = Status::ok;
             try {
                 const dispatch::Predictor predictor(aligned.data(), bytes.size(), *kernels);

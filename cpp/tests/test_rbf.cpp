@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/rbf.hpp>
+#include <approxsvm/exact/rbf.hpp>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -51,7 +51,7 @@ struct Model {
     double half_theta;
     std::vector<double> vectors, coef;  // (n_sv, n_features), every entry a Real; (n_sv,)
     std::vector<char> memory;
-    KernelExpansion<Real> expansion;
+    KernelSum<Real> expansion;
 
     Model(std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features, double half_theta_,
           std::size_t misalignment = 1)
@@ -357,7 +357,7 @@ template <class Real>
 void check_layout() {
     constexpr std::size_t width = panel_width<Real>;
     const Model<Real> model({1, 2, 3, 4, 5, 6}, {-7, 8}, 3, 0.75, 13);
-    const KernelExpansion<Real>& expansion = model.expansion;
+    const KernelSum<Real>& expansion = model.expansion;
     CHECK_EQ(reinterpret_cast<std::uintptr_t>(expansion.panels) % cache_line_bytes, 0u);
     CHECK_EQ(expansion.n_panels, 1u);
     CHECK_EQ(expansion.theta, Real(1.5));

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/rbf_classes.hpp>
+#include <approxsvm/exact/rbf_classes.hpp>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Model {
     std::vector<double> coef;     // (n_classes - 1, n_sv), as in LIBSVM
     std::vector<double> weights;  // (n_sv,)
     std::vector<char> memory;
-    ClassKernelExpansion<Real> expansion;
+    ClassKernelSum<Real> expansion;
 
     Model(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
           double half_theta_, std::size_t misalignment = 1)
@@ -402,7 +402,7 @@ void check_layout() {
     for (std::size_t s = 0; s < n; ++s) vectors.push_back(static_cast<double>(s + 1));
     for (std::size_t i = 0; i < 2 * n; ++i) coef.push_back(static_cast<double>(i) - 3.5);
     const Model<Real> model(counts, vectors, coef, 1, 0.5, 13);
-    const ClassKernelExpansion<Real>& expansion = model.expansion;
+    const ClassKernelSum<Real>& expansion = model.expansion;
     CHECK_EQ(reinterpret_cast<std::uintptr_t>(expansion.kernels.panels) % cache_line_bytes, 0u);
     CHECK_EQ(expansion.kernels.n_panels, 3u);
     CHECK_EQ(expansion.kernels.n_sv, n);

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/router.hpp>
+#include <approxsvm/expansion/router.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>

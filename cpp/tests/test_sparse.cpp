@@ -20,7 +20,7 @@ using namespace kernel_models;
 namespace {
 
 template <class Real, class Index>
-dispatch::EvaluateFunction<CsrRows<Real, Index>> csr_function(const Kernels& kernels) {
+dispatch::EvaluateFunction<CsrRows<Real, Index>> csr_function(const TargetTable& kernels) {
     if constexpr (std::is_same_v<Real, float>) {
         if constexpr (sizeof(Index) == 4)
             return kernels.evaluate_csr_f32_i32;
@@ -66,7 +66,7 @@ Sparse<Real, Index> random_sparse(const artifact_writer::Model& model, Random& r
 }
 
 template <class Real, class Index>
-Status decide(const Kernels& kernels, const Prepared& prepared, const Sparse<Real, Index>& rows, std::size_t first,
+Status decide(const TargetTable& kernels, const Prepared& prepared, const Sparse<Real, Index>& rows, std::size_t first,
               std::size_t n, std::vector<double>& result) {
     const auto values = exact_copy(rows.values);
     const auto columns = exact_copy(rows.columns);
@@ -121,7 +121,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
         all_terms.push_back(terms_of(model, rows.seen[i].data()));
         all_terms.back().half_s += static_cast<long double>(model.gamma) * rows.unseen_sq_norm[i];
     }
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         const Prepared prepared(*kernels, view);
         std::vector<double> values, part;
         CHECK_EQ(decide(*kernels, prepared, rows, 0, n, values), Status::ok);
@@ -157,7 +157,7 @@ void check_sparse(const artifact_writer::Model& model, const ModelView& view, Ra
 }
 
 template <class Real, class Index>
-void check_sparse_refusals(const Kernels& kernels, const ModelView& view) {
+void check_sparse_refusals(const TargetTable& kernels, const ModelView& view) {
     const std::size_t d = view.n_features;
     const std::int64_t d_signed = static_cast<std::int64_t>(d);
     std::vector<double> values;
@@ -238,7 +238,7 @@ TEST(sparse_nan_infinity_overflow_and_order) {
     for (const std::size_t d : std::vector<std::size_t>{1, 2, 9, 16, 37}) {
         artifact_writer::Model model = random_model(d, random);
         const Opened opened(model);
-        for (const Kernels* kernels : dispatch::runnable_targets()) {
+        for (const TargetTable* kernels : dispatch::runnable_targets()) {
             check_sparse_refusals<float, std::int32_t>(*kernels, opened.view);
             check_sparse_refusals<float, std::int64_t>(*kernels, opened.view);
             check_sparse_refusals<double, std::int32_t>(*kernels, opened.view);

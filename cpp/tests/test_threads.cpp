@@ -49,7 +49,7 @@ TEST(threads_do_not_change_a_bit) {
             const auto sparse = every_few_columns<double, std::int32_t>(rows, n, d);
             const CsrRows<double, std::int32_t> csr{sparse.values.data(), sparse.columns.data(),
                                                     sparse.row_starts.data(), n};
-            for (const Kernels* kernels : dispatch::runnable_targets()) {
+            for (const TargetTable* kernels : dispatch::runnable_targets()) {
                 const dispatch::Predictor predictor(opened.memory.data(), opened.bytes.size(), *kernels);
                 std::vector<double> first[3], again(n, -1.0);
                 for (const int n_threads : {1, 2, 3, 0, -1, 1000}) {
@@ -112,7 +112,7 @@ TEST(threads_do_not_change_an_answer_of_any_mode) {
                 const auto sparse = every_few_columns<float, std::int64_t>(rows, n, d);
                 const CsrRows<float, std::int64_t> csr{sparse.values.data(), sparse.columns.data(),
                                                        sparse.row_starts.data(), n};
-                for (const Kernels* kernels : dispatch::runnable_targets()) {
+                for (const TargetTable* kernels : dispatch::runnable_targets()) {
                     const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
                     const std::string where = "mode " + std::to_string(mode) + ", " + std::to_string(n) + " rows of " +
                                               std::to_string(d) + " features";
@@ -134,7 +134,7 @@ TEST(bounds_hold_in_every_mode_that_knows_the_exact_value) {
             const ExactCopy memory(bytes);
             const Rows rows = random_rows(model, 301, random);
             const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), d)[0]);
-            for (const Kernels* kernels : dispatch::runnable_targets()) {
+            for (const TargetTable* kernels : dispatch::runnable_targets()) {
                 const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
                 for (const Values values : {Values::promised, Values::settled}) {
                     Answers answers(rows.size());
@@ -166,7 +166,7 @@ TEST(labels_alone_come_from_the_cheapest_stage_and_equal_those_of_exact_values) 
         const ExactCopy memory(bytes);
         const Rows rows = random_rows(model, 301, random);
         const Matrix<double> matrix(rows, rows.size(), layouts_of(rows.size(), 5)[0]);
-        for (const Kernels* kernels : dispatch::runnable_targets()) {
+        for (const TargetTable* kernels : dispatch::runnable_targets()) {
             const dispatch::Predictor predictor(memory.data(), bytes.size(), *kernels);
             std::vector<std::uint32_t> alone(rows.size()), beside(rows.size());
             Answers as_settled(rows.size());
@@ -191,7 +191,7 @@ TEST(threads_report_a_bad_row) {
     Random random(11);
     artifact_writer::Model model = random_model(257, random);
     const Opened opened(model);
-    for (const Kernels* kernels : dispatch::runnable_targets()) {
+    for (const TargetTable* kernels : dispatch::runnable_targets()) {
         const dispatch::Predictor predictor(opened.memory.data(), opened.bytes.size(), *kernels);
         for (const std::size_t bad : std::vector<std::size_t>{0, 500, 1000}) {
             Rows rows = random_rows(model, 1001, random);

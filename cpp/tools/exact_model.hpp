@@ -123,7 +123,7 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact.py.
+    /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact/writer.py.
     bool engine_can_hold() {
         if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200)) return false;
         for (const DecisionNumbers& decision : decisions_) {

@@ -41,7 +41,7 @@ class LoadedModel {
     }
 
     const ModelView& view() const { return exact_ ? exact_->view() : predictor_->model(); }
-    const dispatch::Kernels& kernels() const { return kernels_; }
+    const dispatch::TargetTable& kernels() const { return kernels_; }
     /// Null when svm-predict's sums have to be repeated for every row.
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
     /// Null when the model is an artifact.
@@ -76,7 +76,7 @@ class LoadedModel {
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does
     static constexpr char neither[] = "neither an approxsvm artifact nor a LIBSVM model";
 
-    const dispatch::Kernels& kernels_;
+    const dispatch::TargetTable& kernels_;
     text::MappedFile file_;
     std::optional<ExactModel> exact_;
     std::optional<dispatch::Predictor> predictor_;

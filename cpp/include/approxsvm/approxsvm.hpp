@@ -47,11 +47,11 @@
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once
 
-#include "answers.hpp"
-#include "artifact.hpp"
-#include "labels.hpp"
+#include "artifact/labels.hpp"
+#include "artifact/reader.hpp"
+#include "expansion/decision_function.hpp"
+#include "expansion/sparse.hpp"
 #include "model.hpp"
-#include "outputs.hpp"
-#include "predict.hpp"
-#include "replay.hpp"
-#include "sparse.hpp"
+#include "outputs/outputs.hpp"
+#include "predict/answers.hpp"
+#include "predict/replay.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "simd.hpp"
+#include "simd/simd.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -2,11 +2,11 @@
 // allocates nothing: it points to the artifact's bytes and to memory that the caller lends.
 #pragma once
 
-#include "answers.hpp"
-#include "artifact.hpp"
-#include "labels.hpp"
-#include "predict.hpp"
-#include "replay.hpp"
+#include "artifact/labels.hpp"
+#include "artifact/reader.hpp"
+#include "expansion/decision_function.hpp"
+#include "predict/answers.hpp"
+#include "predict/replay.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

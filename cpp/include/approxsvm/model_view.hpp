@@ -154,14 +154,14 @@ struct ModelView {
     const float* quadratic;  // (n_centers, triangle): packed, off-diagonal entries doubled; order in quadratic.hpp
     const float* higher;     // (n_centers, degrees 3 ... degree): order in polynomial.hpp
     const float* direction;  // (n_centers, triangle), or null
-    const ExpansionNumbers* expansions;  // (n_centers,)
-    RouterView router;                   // where n_centers > 1
-    const std::uint32_t* favourites;     // (n_centers,): a class that many rows there belong to; of several classes
+    const ExpansionNumbers* expansions;     // (n_centers,)
+    RouterView router;                      // where n_centers > 1
+    const std::uint32_t* majority_classes;  // (n_centers,): a class that many rows there belong to; of several classes
 
     // Polynomial kernels only.
     double coef0;
     double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
-    const double* form;  // (n_decisions, form_size): see polynomial_kernel.hpp; null in a model of mode exact
+    const double* form;  // (n_decisions, form_size): see form.hpp; null in a model of mode exact
 
     // Certified and exact models only.
     std::size_t n_sv;

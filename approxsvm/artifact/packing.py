@@ -1,0 +1,186 @@
+"""Support vectors in the fewest bytes that give every number back exactly (models/FORMAT.md, "support_vectors")."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ArtifactError
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+
+_HEADER: Final = struct.Struct("<IIIIQ")
+_DENSE, _CSR = range(2)
+_FLOAT64, _FLOAT32, _CODES8, _CODES16 = range(4)
+_VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
+_INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
+
+
+def pack(model: KernelModel) -> bytes:
+    """Encode the support vectors of a model: dense or compressed rows, whichever is shorter.
+
+    Values are codes into a dictionary where few are distinct, else float32 where that is exact, else float64.
+    """
+    vectors: Any = model.support_vectors
+    if isinstance(vectors, np.ndarray):
+        dense = vectors
+        rows, columns = np.nonzero(dense)
+        counts = np.bincount(rows, minlength=model.n_sv)
+        sparse = _pack_csr(model.n_features, counts, columns, dense[rows, columns])
+    else:
+        canonical = vectors.copy()
+        canonical.sum_duplicates()
+        canonical.eliminate_zeros()
+        sparse = _pack_csr(model.n_features, np.diff(canonical.indptr), canonical.indices, canonical.data)
+        if model.n_sv * model.n_features > len(
+            sparse
+        ):  # dense storage takes at least a byte per value, but for constants
+            return sparse
+        dense = vectors.toarray()
+    return min(_pack_dense(dense), sparse, key=len)
+
+
+def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
+    """Decode support vectors into an array of shape (n_sv, n_features).
+
+    Raises
+    ------
+    ArtifactError
+        The bytes break a rule of models/FORMAT.md.
+    """
+    counts, columns, values = parse(content, n_sv, n_features)
+    if counts is None:
+        return values.reshape(n_sv, n_features)
+    result = np.zeros((n_sv, n_features))
+    result[np.repeat(np.arange(n_sv), counts), columns] = values
+    return result
+
+
+def parse(
+    content: bytes, n_sv: int, n_features: int
+) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None, FloatArray]:
+    """Check every rule, in memory proportional to the bytes, not to the numbers they stand for.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_sv,), or None
+        Values of each support vector; None when all values are stored.
+    columns : ndarray of shape (n_values,), or None
+    values : ndarray of shape (n_values,), float64
+        A view of one number where all are the same.
+
+    Raises
+    ------
+    ArtifactError
+        The bytes break a rule of models/FORMAT.md.
+    """
+    if len(content) < _HEADER.size:
+        raise ArtifactError(f"section support_vectors has {len(content)} bytes, but its header takes {_HEADER.size}")
+    storage, kind, index_bytes, n_dictionary, n_values = _HEADER.unpack_from(content)
+    if storage > _CSR or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > 1 << 16:
+        raise ArtifactError(
+            f"section support_vectors: storage {storage}, values {kind} and {n_dictionary} dictionary entries clash"
+        )
+    cursor = _Cursor(content)
+    dictionary = cursor.take("<f8", n_dictionary)
+    if storage == _DENSE:
+        if index_bytes != 0 or n_values != n_sv * n_features:
+            raise ArtifactError(f"section support_vectors has {n_values} values, expected {n_sv * n_features}")
+        values = cursor.values(kind, dictionary, n_values)
+        cursor.finish()
+        return None, None, values
+    if index_bytes != _index_bytes(n_features):
+        raise ArtifactError(
+            f"section support_vectors has index_bytes {index_bytes}, expected {_index_bytes(n_features)}"
+        )
+    counts = cursor.take(_INDEX_DTYPES[index_bytes], n_sv).astype(np.int64)
+    columns = cursor.take(_INDEX_DTYPES[index_bytes], n_values).astype(np.int64)
+    values = cursor.values(kind, dictionary, n_values)
+    cursor.finish()
+    starts = np.cumsum(counts) - counts
+    if int(counts.sum()) != n_values or (columns >= n_features).any():
+        raise ArtifactError("section support_vectors has counts or columns that do not fit")
+    within = np.ones(n_values, bool)
+    within[starts[counts > 0]] = False
+    if (np.diff(columns, prepend=-1)[within] <= 0).any():
+        raise ArtifactError("section support_vectors has columns that do not ascend")
+    return counts, columns, values
+
+
+def _index_bytes(n_features: int) -> int:
+    """Width of a column number and of a count of columns."""
+    return 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
+
+
+def _padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 8)
+
+
+def _pack_dense(dense: FloatArray) -> bytes:
+    kind, dictionary, values = _narrow(dense.ravel())
+    return _HEADER.pack(_DENSE, kind, 0, len(dictionary), dense.size) + dictionary.tobytes() + _padded(values)
+
+
+def _pack_csr(n_features: int, counts: npt.NDArray[Any], columns: npt.NDArray[Any], data: FloatArray) -> bytes:
+    kind, dictionary, values = _narrow(data)
+    width = _index_bytes(n_features)
+    pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
+    header = _HEADER.pack(_CSR, kind, width, len(dictionary), len(data))
+    return header + dictionary.tobytes() + b"".join(map(_padded, pieces))
+
+
+def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
+    """Kind, dictionary and bytes of some values; no bytes at all when they are all the same."""
+    dictionary, codes = np.unique(values, return_inverse=True)
+    choices: list[tuple[int, int]] = [(8 * len(values), _FLOAT64)]
+    with np.errstate(over="ignore"):
+        if (values.astype(np.float32).astype(np.float64) == values).all():
+            choices.append((4 * len(values), _FLOAT32))
+    if 1 <= len(dictionary) <= 1 << 8:
+        choices.append((8 * len(dictionary) + (len(values) if len(dictionary) > 1 else 0), _CODES8))
+    elif len(dictionary) <= 1 << 16 and len(dictionary) > 0:
+        choices.append((8 * len(dictionary) + 2 * len(values), _CODES16))
+    _, kind = min(choices)
+    if kind < _CODES8:
+        return kind, np.empty(0), values.astype(_VALUE_DTYPES[kind]).tobytes()
+    content = codes.astype(_VALUE_DTYPES[kind]).tobytes() if len(dictionary) > 1 else b""
+    return kind, dictionary, content
+
+
+class _Cursor:
+    """Cuts arrays off the front of a section; each is padded to eight bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.offset = _HEADER.size
+
+    def take(self, dtype: str, count: int) -> npt.NDArray[Any]:
+        size = count * np.dtype(dtype).itemsize
+        if size > len(self.content) - self.offset:
+            raise ArtifactError(f"section support_vectors ends inside an array of {count} numbers")
+        array = np.frombuffer(self.content, dtype, count, self.offset)
+        end = self.offset + size
+        self.offset = end + -size % 8
+        if any(self.content[end : self.offset]):
+            raise ArtifactError("the padding inside section support_vectors is not zero")
+        return array
+
+    def values(self, kind: int, dictionary: FloatArray, count: int) -> FloatArray:
+        stored = self.take(_VALUE_DTYPES[kind], count).astype(np.float64) if kind < _CODES8 else dictionary
+        if not np.isfinite(stored).all():
+            raise ArtifactError("section support_vectors holds NaN or infinity")
+        if kind < _CODES8:
+            return stored
+        if len(dictionary) == 1:
+            return np.broadcast_to(dictionary, count)
+        codes = self.take(_VALUE_DTYPES[kind], count)
+        if (codes >= len(dictionary)).any():
+            raise ArtifactError(f"section support_vectors has a code beyond its {len(dictionary)} dictionary entries")
+        decoded: FloatArray = dictionary[codes]
+        return decoded
+
+    def finish(self) -> None:
+        if self.offset != len(self.content):
+            raise ArtifactError(f"section support_vectors has {len(self.content)} bytes, expected {self.offset}")

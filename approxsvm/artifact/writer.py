@@ -1,0 +1,724 @@
+"""What the compiler found, brought into the bytes of an artifact: numbers narrowed, scaled, ordered and laid out."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact import packing
+from approxsvm.artifact.input_map import pack_input_map
+from approxsvm.artifact.layout import (
+    CHECKSUM_OFFSET,
+    DECISION_NUMBERS,
+    ENSEMBLE,
+    EXPANSION_NUMBERS,
+    FLOAT64,
+    GAUSSIAN,
+    HEADER,
+    HEADER_BYTES,
+    HEADER_FIELDS,
+    INT64,
+    MAGIC,
+    MAX_GROUP_PANELS,
+    MAX_INPUT_SCALE,
+    MAX_OUTPUT_SCALE,
+    MODES,
+    NO_LABELS,
+    POLYNOMIAL,
+    ROUTER_WIDTH,
+    SECTION,
+    SECTION_IDS,
+    TASKS,
+    TEXT,
+    VERSION,
+    Artifact,
+    Mode,
+    aligned,
+)
+from approxsvm.artifact.outputs import is_plain, pack_outputs
+from approxsvm.compensated import norms_above
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.certificate import Certificates
+from approxsvm.expansion.monomials import n_monomials
+from approxsvm.expansion.polynomial_form import PolynomialForm
+from approxsvm.expansion.router import Router
+from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+
+N_CHECK_ROWS: Final = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where distances are taken from.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,), float32
+        Mean of the support vectors, or the origin.
+    choice : {"mean", "origin"}
+        Which of them.
+    max_sv_norm, max_sv_norm_origin : float
+        max ||x_i - center|| and max ||x_i||.
+    """
+
+    center: npt.NDArray[np.float32]
+    choice: CenterChoice
+    max_sv_norm: float
+    max_sv_norm_origin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Expanded:
+    """Expansions about common centers, how good they are, and the way from a row to one of the centers.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_centers, n_features), float32
+    degree : int
+    expansions : tuple of Expansions
+        One for each decision function.
+    certificates : tuple of Certificates
+        Theirs.
+    router : Router, optional
+        Where there are several centers.
+    majority_classes : ndarray of shape (n_centers,), optional
+        Of several classes, the one that most rows near each center belong to.
+    varying : ndarray of shape (n_varying,), optional
+        Columns that the expansions are in, where the others are constant around each center.
+    """
+
+    centers: npt.NDArray[np.float32]
+    degree: int
+    expansions: tuple[Expansions, ...]
+    certificates: tuple[Certificates, ...]
+    router: Router | None = None
+    majority_classes: npt.NDArray[np.intp] | None = None
+    varying: npt.NDArray[np.intp] | None = None
+
+
+def input_scale_for(gamma: float) -> float:
+    """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is beyond what the format holds.
+    """
+    if gamma == 0.0:
+        return 1.0
+    _, exponent = np.frexp(gamma)
+    input_scale = float(np.ldexp(1.0, int(exponent) // 2))
+    if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
+        raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
+    return input_scale
+
+
+def build(
+    model: KernelModel,
+    mode: Mode,
+    frame: Frame,
+    expanded: Expanded | None = None,
+    *,
+    tolerance: float = np.inf,
+    tolerance_asked: bool = False,
+    plan: str = "",
+) -> Artifact:
+    """Lay out a compiled model.
+
+    Parameters
+    ----------
+    model : KernelModel
+    mode : {"approximate", "certified", "exact"}
+        How much of the exact model goes on board.
+    frame : Frame
+        For a single center, what it is expanded about.
+    expanded : Expanded, optional
+        Left out in mode "exact".
+    tolerance : float
+        Of values; infinite when only labels count.
+    tolerance_asked : bool
+        Whether a row that misses it is to be refused.
+    plan : str
+        Why it was done like this, in a sentence.
+
+    Raises
+    ------
+    UnsupportedModelError
+        gamma, the coefficients or the labels are beyond what the format holds.
+    """
+    assert (expanded is None) == (mode == "exact")
+    header = _header(model, mode, frame, tolerance, tolerance_asked)
+    decisions = _decisions(model)
+    if model.gamma == 0.0:  # f is a constant, and must stay one for rows whose norm overflows
+        decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
+    sections = {"center": frame.center.astype("<f4").tobytes()}
+    if expanded is not None:
+        decisions["total"] = [certificates.total for certificates in expanded.certificates]
+        header |= {
+            "degree": expanded.degree,
+            "n_centers": len(expanded.centers),
+            "first_remainder_degree": max(c.first_remainder_degree for c in expanded.certificates),
+        }
+        sections |= _expansion_sections(model, header, frame, expanded, decisions["intercept"])
+    sections["decisions"] = _packed_decisions(decisions)
+    if mode != "approximate":
+        sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
+    if plan:
+        sections["plan"] = plan.encode()
+    return _assemble(model, header, sections)
+
+
+def _decisions(model: KernelModel) -> npt.NDArray[np.void]:
+    """What is known of each decision function without an expansion; sums may be infinite."""
+    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
+    decisions["intercept"] = model.intercept
+    decisions["value_error"] = model.value_error
+    with np.errstate(over="ignore"):
+        for k in range(model.n_decisions):
+            decisions["sum_moduli"][k] = float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40)
+    return decisions
+
+
+def _packed_decisions(decisions: npt.NDArray[np.void]) -> bytes:
+    finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
+    if not finite or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all():
+        largest = float(decisions["sum_moduli"].max())
+        raise UnsupportedModelError(f"the moduli of the coefficients add up to {largest:.6g}; the limit is 2^1000")
+    return decisions.tobytes()
+
+
+def _constant_decision(model: KernelModel, decision: int) -> float:
+    """The decision value of a model with gamma = 0, rounded once: nothing else in its bound allows for rounding."""
+    try:
+        return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
+    except OverflowError:
+        return math.inf
+
+
+def _power_of_two_above(largest: float) -> float:
+    """The least power of two above a number, within the limits of the format; 1 for 0."""
+    if largest == 0.0:
+        return 1.0
+    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
+
+
+def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
+    """What does not depend on the expansions."""
+    label_kind, label_dtype, _ = _pack_labels(model.labels)
+    return {
+        "magic": MAGIC,
+        "version": VERSION,
+        "task": TASKS.index(model.task),
+        "mode": MODES.index(mode),
+        "n_features": model.n_features,
+        "n_support_vectors": model.n_sv,
+        "first_index": model.first_index,
+        "n_labels": len(model.labels),
+        "gamma": model.gamma,
+        "label_kind": label_kind,
+        "label_dtype": label_dtype,
+        "tolerance_asked": int(tolerance_asked),
+        "source": _cut(model.source),
+        "n_raw_features": model.n_raw_features,
+        "kernel": POLYNOMIAL if model.is_polynomial else GAUSSIAN,
+        "reserved_1": 0,
+        "input_scale": 1.0 if model.is_polynomial else input_scale_for(model.gamma),
+        "tolerance": tolerance,
+        "max_sv_norm": frame.max_sv_norm,
+        "max_sv_norm_origin": frame.max_sv_norm_origin,
+        "center_kind": ("origin", "mean").index(frame.choice),
+        "n_decisions": model.n_decisions,
+        "degree": model.degree,
+        "n_centers": 0,
+        "first_remainder_degree": 0,
+    }
+
+
+def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
+    """Bring compiled models into one file: classifiers to average the probabilities of, or regressions side by side.
+
+    Raises
+    ------
+    ArtifactError
+        The members do not match.
+    """
+    first = members[0]
+    sections = {name: first.section(name) for name in ("labels", "feature_names") if first.section(name)}
+    plans = list(dict.fromkeys(member.plan for member in members))
+    if plans != [""]:
+        sections["plan"] = " | ".join(plans).encode()
+    sections["members"] = b"".join(member.data for member in members)
+    header = dict.fromkeys((name for name, _ in HEADER_FIELDS), 0) | {
+        "magic": MAGIC,
+        "version": VERSION,
+        "task": TASKS.index(first.task),
+        "mode": ENSEMBLE,
+        "n_features": first.n_raw_features,
+        "n_raw_features": first.n_raw_features,
+        "n_support_vectors": sum(int(member.header["n_support_vectors"]) for member in members),
+        "n_labels": len(first.labels),
+        "label_kind": first.header["label_kind"],
+        "label_dtype": first.header["label_dtype"],
+        "first_index": first.header["first_index"],
+        "input_scale": 1.0,
+        "tolerance": np.inf,
+        "n_decisions": 0 if first.task == "classification" else len(members),
+        "source": _cut(source),
+    }
+    return Artifact(_lay_out(header, sections))
+
+
+def _cut(source: str) -> bytes:
+    """As many characters as the header has room for."""
+    return source.encode()[:32].decode(errors="ignore").encode()
+
+
+# --- expansions
+
+
+def _expansion_sections(
+    model: KernelModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
+) -> dict[str, bytes]:
+    """Coefficients in float32, their numbers, and the router.
+
+    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and the coefficients of a center
+    by a power of two of its own, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
+    """
+    n, d = expanded.centers.shape
+    varying = np.arange(d) if expanded.varying is None else expanded.varying
+    d = len(varying)
+    certificates = expanded.certificates
+    records = np.zeros(n * model.n_decisions, EXPANSION_NUMBERS)
+    constants = _by_center([e.constants for e in expanded.expansions])
+    if model.gamma == 0.0:
+        constants = np.zeros_like(constants)
+    wide_parts = tuple(_by_center(list(same)) for same in zip(*(e.parts for e in expanded.expansions), strict=True))
+    parts, scales = _scaled_parts(constants, wide_parts, header["input_scale"])
+    records["constant"] = constants / scales
+    records["output_scale"] = scales
+    records["norms"] = _by_center([_known_norms(c, header["first_remainder_degree"]) for c in certificates])
+    records["remainder"] = _by_center([c.remainders for c in certificates])
+    records["contraction"] = _by_center([c.contractions for c in certificates])
+    records["coefficient_error"] = _by_center([c.coefficient_errors for c in certificates])
+    records["max_sv_norm"] = _by_center([e.max_sv_norms for e in expanded.expansions])
+    sections = {"linear": parts[0].tobytes()}
+    if n > 1:
+        sections["centers"] = expanded.centers.astype("<f4").tobytes()
+        assert expanded.router is not None
+        sections["router"] = _pack_router(expanded, frame.center, header["input_scale"])
+    if expanded.varying is not None:
+        sections["varying"] = varying.astype("<u4").tobytes()
+    if model.n_decisions > 1:
+        assert expanded.majority_classes is not None
+        sections["majority_classes"] = expanded.majority_classes.astype("<u4").tobytes()
+    if len(parts) > 1:
+        sections["quadratic"] = parts[1][:, _storage_order(d, 2)].tobytes()
+    if len(parts) > 2:
+        stored = [part[:, _storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
+        sections["higher"] = np.concatenate(stored, axis=1).tobytes()
+    only = certificates[0] if len(certificates) == 1 else None
+    wanted = MODES[header["mode"]] == "certified" and expanded.degree == 2
+    if wanted and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
+        sections["direction"] = _pack_directions(only, d, records)
+    sections["expansions"] = records.tobytes()
+    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, varying, parts, records, intercepts)
+    return sections
+
+
+def _by_center(of_decisions: list[FloatArray]) -> FloatArray:
+    """Arrays of (n_centers, ...) of each decision function -> one of (n_centers * n_decisions, ...)."""
+    stacked = np.stack(of_decisions, axis=1)
+    return stacked.reshape(-1, *stacked.shape[2:])
+
+
+def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
+    """Norms of all degrees below the first that the remainder of every decision function covers.
+
+    Where a function's own remainder starts earlier it also bounds each of those degrees: T_theta >= theta^(k/2) N_k.
+    """
+    norms = certificates.norms.copy()
+    for k in range(certificates.first_remainder_degree, first_remainder_degree):
+        norms[:, k] = certificates.remainders * certificates.contractions ** (-0.5 * k) * (1 + 1e-12)
+    return norms
+
+
+def _scaled_parts(
+    constants: FloatArray, parts: tuple[FloatArray, ...], input_scale: float
+) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
+    """Coefficients of every degree in scaled coordinates as float32, and the power of two taken out of each center's.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A coefficient is beyond what the format holds.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are refused below
+        scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
+        # The coefficients of the symmetric form are smaller than those of the monomials, by up to k!.
+        largest = np.abs(constants)
+        for k, part in enumerate(scaled, 1):
+            largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
+    if not (largest < MAX_OUTPUT_SCALE).all():
+        raise UnsupportedModelError(f"a coefficient of {largest.max():.6g} is too large; the limit is 2^1000")
+    scales = np.array([_power_of_two_above(x) for x in largest])
+    return [(part / scales[:, np.newaxis]).astype("<f4") for part in scaled], scales
+
+
+def _pack_directions(certificates: Certificates, n_features: int, records: npt.NDArray[np.void]) -> bytes:
+    """G of every center as a packed triangle; scales, traces and errors go to the records."""
+    assert certificates.directions is not None
+    directions, errors = certificates.directions, certificates.direction_errors
+    scales = np.array([_power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
+    records["direction_scale"] = scales
+    records["direction_trace"] = certificates.direction_traces
+    records["direction_error"] = errors
+    narrowed: npt.NDArray[np.float32] = (directions / scales[:, np.newaxis]).astype("<f4")
+    return narrowed[:, _storage_order(n_features, 2)].tobytes()
+
+
+@lru_cache(maxsize=32)
+def _storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
+    """Positions, among the monomials in lexicographic order, of the monomials in storage order.
+
+    Quadratic forms go by panels of eight rows, their triangle first; a part of a higher degree is one of a degree less
+    for every first variable (models/FORMAT.md).
+    """
+    if degree > 2:
+        parts, first = [], 0
+        for i in range(n_features):
+            parts.append(first + _storage_order(n_features - i, degree - 1))
+            first += len(parts[-1])
+        return np.concatenate(parts)
+    row_starts = np.cumsum([0, *range(n_features, 1, -1)])
+    order: list[npt.NDArray[np.intp]] = []
+    for first in range(0, n_features, 8):
+        last = min(first + 8, n_features)
+        columns, rows = np.tril_indices(last - first)
+        order.append(row_starts[rows + first] + columns - rows)
+        rows = np.tile(np.arange(first, last), n_features - last)
+        columns = np.repeat(np.arange(last, n_features), last - first)
+        order.append(row_starts[rows] + columns - rows)
+    return np.concatenate(order)
+
+
+def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
+    """All monomials of the degrees 1 to `degree` in the coordinates u, each degree in lexicographic order."""
+    n = len(u)
+    by_degree = [u]
+    for k in range(2, degree + 1):
+        before = by_degree[-1]
+        tails = [before[len(before) - n_monomials(n - i, k - 1) :] for i in range(n)]
+        by_degree.append(np.concatenate([u[i] * tail for i, tail in enumerate(tails)]))
+    return by_degree
+
+
+def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_scale: float) -> bytes:
+    """Lists of centers by panels of 16, with what their distances need, in float32."""
+    router, centers = expanded.router, expanded.centers
+    assert router is not None
+    members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
+    assert max(map(len, members)) <= MAX_GROUP_PANELS * ROUTER_WIDTH
+    starts = np.cumsum([0, *(len(slots) // ROUTER_WIDTH for slots in members)])
+    slots = np.concatenate(members)
+    head = np.concatenate([[len(members), starts[-1]], starts, slots]).astype("<u4").tobytes()
+    group_slots = _padded(np.arange(len(router.groups)))
+    panels = [
+        _panels((points.astype(np.float64) - reference) * input_scale, router.metric, taken)
+        for points, taken in ((router.groups, group_slots), (centers, slots))
+    ]
+    return head + bytes(aligned(len(head)) - len(head)) + b"".join(panels)
+
+
+def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Filled up with the last to a multiple of 16."""
+    return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % ROUTER_WIDTH)])
+
+
+def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> bytes:
+    """Half of x'Dx and -Dx of the points in the slots, 16 side by side; D is the diagonal of the router's metric."""
+    with np.errstate(over="ignore"):
+        half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
+        rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
+        limit = float(np.finfo(np.float32).max)
+        panels = rows.reshape(-1, ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
+    return bytes(panels.astype("<f4").tobytes())
+
+
+def _expansion_check_rows(
+    header: dict[str, Any],
+    centers: npt.NDArray[np.float32],
+    varying: npt.NDArray[np.intp],
+    parts: list[npt.NDArray[np.float32]],
+    records: npt.NDArray[np.void],
+    intercepts: FloatArray,
+) -> bytes:
+    """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
+    n_features, degree, n_decisions = centers.shape[1], len(parts), len(intercepts)
+    amplitude = _amplitude(n_features)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        c, decision = k * len(centers) // N_CHECK_ROWS, k * n_decisions // N_CHECK_ROWS
+        e, intercept = c * n_decisions + decision, float(intercepts[decision])
+        row = check_row(header, centers[c], amplitude, k).astype(np.float64)
+        u = (row - centers[c])[varying] * header["input_scale"]
+        theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
+        s = theta * float(u @ u)
+        scale = records["output_scale"][e] * np.exp(-0.5 * s)
+        inner = float(records["constant"][e])
+        moduli = abs(inner)
+        for part, monomials in zip(parts, _monomials(u, degree), strict=True):
+            inner += float(part[e].astype(np.float64) @ monomials)
+            moduli += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
+        # Sums of moduli times the longest path of additions, with room for exp and for every order of summation.
+        tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
+        tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][e]
+        result.append((amplitude, intercept + scale * inner, tolerance))
+    return np.array(result, "<f8").tobytes()
+
+
+# --- the exact model
+
+
+def _exact_sections(
+    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
+) -> dict[str, bytes]:
+    """The support vectors with their coefficients; none when gamma is 0 and the model a constant in the intercept."""
+    if model.gamma == 0.0:
+        model = replace(
+            model,
+            support_vectors=np.empty((0, model.n_features)),
+            dual_coef=np.empty((len(model.dual_coef), 0)),
+            n_support=np.zeros_like(model.n_support),
+        )
+    check_rows = _exact_check_rows(model, header, center, intercepts)
+    return _support_vector_sections(model) | {"exact_check_rows": check_rows}
+
+
+def _support_vector_sections(model: KernelModel) -> dict[str, bytes]:
+    sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
+    if model.n_decisions > 1:
+        sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
+    return sections
+
+
+# --- polynomial kernels
+
+
+def build_polynomial(
+    model: KernelModel,
+    mode: Mode,
+    form: PolynomialForm | None = None,
+    *,
+    tolerance: float | None = None,
+    plan: str = "",
+) -> Artifact:
+    """Lay out a model with a polynomial kernel; as `build`, and without an expansion.
+
+    Parameters
+    ----------
+    model : KernelModel
+    mode : {"approximate", "certified", "exact"}
+        The form alone, both, or the support vectors alone.
+    form : PolynomialForm, optional
+        Left out in mode "exact".
+    tolerance : float, optional
+        Of values: a row that misses it is to be refused.
+    plan : str
+
+    Raises
+    ------
+    UnsupportedModelError
+        The coefficients, kernels at the origin or the labels are beyond what the format holds.
+    """
+    assert (form is None) == (mode == "exact")
+    origin = np.zeros(model.n_features, np.float32)
+    frame = Frame(origin, "origin", *sv_norms(model, origin))
+    promise = np.inf if tolerance is None else float(tolerance)
+    header = _header(model, mode, frame, promise, bool(np.isfinite(promise)))
+    sections = {
+        "decisions": _packed_decisions(_decisions(model)),
+        "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
+        "exact_check_rows": _polynomial_check_rows(model, header),
+    }
+    if mode != "approximate":
+        sections |= _support_vector_sections(model)
+    if plan:
+        sections["plan"] = plan.encode()
+    return _assemble(model, header, sections)
+
+
+def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
+    """One decision function after the other."""
+    if form is None:
+        return b""
+    numbers = [form.constants, form.constant_errors, form.linear_errors, form.quadratic_errors]
+    parts = [np.column_stack(numbers), form.linear]
+    if form.triangle is not None:
+        parts.append(form.triangle[:, _storage_order(n_features, 2)])
+    return np.concatenate(parts, axis=1).astype("<f8").tobytes()
+
+
+def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
+    """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
+    vectors = np.concatenate([np.empty(0), *(norms_above(block) for block in _blocks(model))])
+    typical = float(np.median(vectors)) if len(vectors) else 0.0
+    origin = np.zeros(model.n_features, np.float32)
+    amplitude = _power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
+    amplitude = min(max(amplitude, 2.0**-60), 2.0**60)
+    result: list[tuple[float, float, float]] = []
+    while len(result) < N_CHECK_ROWS:
+        k = len(result)
+        decision = k * model.n_decisions // N_CHECK_ROWS
+        row = check_row(header, origin, amplitude, k).astype(np.float64)
+        value, tolerance = _polynomial_value(model, decision, row)
+        if tolerance < math.inf:
+            result.append((amplitude, value, tolerance))
+        elif amplitude > 0.0:  # smaller rows, the origin in the end
+            amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
+        else:
+            raise UnsupportedModelError("the kernel of this model is beyond the range of float64 at the origin")
+    return np.array(result, "<f8").tobytes()
+
+
+def _polynomial_value(model: KernelModel, decision: int, row: FloatArray) -> tuple[float, float]:
+    """The decision value by the definition in float64, and what that may be off by: infinity near the end."""
+    coef, norm = model.coefficients(decision), float(norms_above(row[np.newaxis])[0])
+    value = moduli = 0.0
+    first = 0
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for block in _blocks(model):
+            a = coef[first : first + len(block)]
+            value += float(a @ (model.gamma * (block @ row) + model.coef0) ** model.degree)
+            reach = abs(model.gamma) * norms_above(block) * norm + abs(model.coef0)
+            moduli += float(np.abs(a) @ reach**model.degree)
+            first += len(block)
+    intercept = float(model.intercept[decision])
+    path = model.n_sv + model.degree * (model.n_features + 8) + 16
+    tolerance = 4.0 * path * 2.0**-53 * (moduli + abs(intercept)) + 2.0**-1000
+    return value + intercept, tolerance if moduli < MAX_OUTPUT_SCALE else math.inf
+
+
+def _blocks(model: KernelModel) -> Iterator[FloatArray]:
+    for first in range(0, model.n_sv, 4096):
+        yield model.dense_support_vectors(first, min(first + 4096, model.n_sv))
+
+
+# --- layout
+
+
+def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
+    """Add what every mode has."""
+    labels = _pack_labels(model.labels)[2]
+    if labels:
+        sections["labels"] = labels
+    if not is_plain(model.outputs, len(model.labels)):
+        sections["outputs"] = pack_outputs(model.outputs)
+    if model.input_map is not None:
+        sections["input_map"] = pack_input_map(model.input_map)
+    if model.feature_names is not None:
+        sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
+    return Artifact(_lay_out(header, sections))
+
+
+def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
+    """Header, section table and aligned sections in their order as bytes, with counts and checksum filled in."""
+    offset = HEADER_BYTES + SECTION.size * len(sections)
+    table, body = b"", b""
+    for name, content in sorted(sections.items(), key=lambda section: SECTION_IDS[section[0]]):
+        start = aligned(offset)
+        table += SECTION.pack(SECTION_IDS[name], 0, start, len(content))
+        body += bytes(start - offset) + content
+        offset = start + len(content)
+    body += bytes(aligned(offset) - offset)
+    header = {**header, "n_sections": len(sections), "file_bytes": aligned(offset), "checksum": 0}
+    data = bytearray(HEADER.pack(*(header[name] for name, _ in HEADER_FIELDS)) + table + body)
+    struct.pack_into("<I", data, CHECKSUM_OFFSET, zlib.crc32(data))
+    return bytes(data)
+
+
+def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
+    try:
+        encoded = [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise UnsupportedModelError(
+            f"{what} must be valid Unicode, but {error.object!r} is not: {error.reason}"
+        ) from None
+    return struct.pack(f"<{len(encoded)}I", *map(len, encoded)) + b"".join(encoded)
+
+
+def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
+    """Label kind, NumPy dtype and bytes.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The labels are neither numbers nor texts.
+    """
+    if len(labels) == 0:
+        return NO_LABELS, b"", b""
+    dtype = labels.dtype
+    name = dtype.str.encode()
+    if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
+        return INT64, name, labels.astype("<i8").tobytes()
+    if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
+        return FLOAT64, name, labels.astype("<f8").tobytes()
+    if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
+        return TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
+    raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
+
+
+# --- check rows
+
+
+def check_row(
+    header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
+) -> npt.NDArray[np.float32]:
+    """Synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
+    with np.errstate(over="ignore"):
+        state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
+        x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        steps = ((x ^ (x >> np.uint64(31))) >> np.uint64(56)).astype(np.int64) - 128
+    offsets = (steps * (amplitude / 128.0 / header["input_scale"])).astype(np.float32)
+    row: npt.NDArray[np.float32] = center + offsets
+    return row
+
+
+def _amplitude(n_features: int) -> float:
+    """A power of two that makes s about 1."""
+    return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
+
+
+def _exact_check_rows(
+    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
+) -> bytes:
+    """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
+    amplitude = _amplitude(model.n_features)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        decision = k * len(intercepts) // N_CHECK_ROWS
+        coef = model.coefficients(decision)
+        row = check_row(header, center, amplitude, k).astype(np.float64)
+        intercept, reach = float(intercepts[decision]), 0.0
+        value = intercept
+        for first in range(0, model.n_sv, 4096):
+            last = min(first + 4096, model.n_sv)
+            with np.errstate(over="ignore"):
+                sq_distance = ((model.dense_support_vectors(first, last) - row) ** 2).sum(axis=1)
+            value += float(coef[first:last] @ np.exp(-model.gamma * sq_distance))
+            reach = max(reach, float(sq_distance.max(initial=0.0)))
+        # Norms and their cancellation, from the engine's center, which may be the origin.
+        reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
+        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0**-52
+        tolerance = min(relative, 1.0) * float(np.abs(coef).sum()) + 2.0**-48 * abs(intercept)
+        result.append((amplitude, value, tolerance))
+    return np.array(result, "<f8").tobytes()

@@ -1,0 +1,94 @@
+"""The two-level search that brings a row to a near center.
+
+A row may be expanded about any center: what depends on the choice is how small its bound is. So the search need not be
+exact, and rounding in it does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.model.kernel_model import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    Rows: TypeAlias = npt.NDArray[np.floating[Any]] | csr_array[Any]
+
+_BLOCK_ELEMENTS: Final = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Router:
+    """Two-level search for a near center: the nearest group, then the nearest of the centers that it lists.
+
+    Attributes
+    ----------
+    reference : ndarray of shape (n_features,), float32
+        Distances are taken between points less this one, which is amid the data.
+    groups : ndarray of shape (n_groups, n_features), float32
+        Points of the first level.
+    members : tuple of ndarray, uint32
+        For each group the centers to compare with, ascending and never none; a center may be in several.
+    metric : ndarray of shape (n_features,)
+        What each feature's squared difference counts.
+    """
+
+    reference: npt.NDArray[np.float32]
+    groups: npt.NDArray[np.float32]
+    members: tuple[npt.NDArray[np.uint32], ...]
+    metric: FloatArray
+
+
+def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.intp]:
+    """The center for each row; some center even for rows that are not finite.
+
+    Parameters
+    ----------
+    router : Router
+    centers : ndarray of shape (n_centers, n_features), float32
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+    """
+    search = Search(router.reference, router.metric)
+    group = search.nearest(rows, router.groups)
+    nearest = np.empty(len(group), np.intp)
+    for g, members in enumerate(router.members):
+        routed = np.flatnonzero(group == g)
+        if len(routed):
+            nearest[routed] = members[search.nearest(rows[routed], centers[members])]
+    return nearest
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Distances are taken from a reference, and features count by a metric."""
+
+    reference: npt.NDArray[np.float32]
+    metric: FloatArray
+
+    def nearest(self, rows: Rows, points: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
+        """The nearest point of each row, by scalar products."""
+        origin = self.reference.astype(np.float64)
+        shifted = points.astype(np.float64) - origin
+        weighted = shifted * self.metric
+        half_sq_norm = 0.5 * np.einsum("ij,ij->i", shifted, weighted)
+        found = [np.zeros(0, np.intp)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in _blocks(rows, len(points)):
+                if isinstance(block, np.ndarray):
+                    products = (block - origin) @ weighted.T
+                else:
+                    products = np.asarray(block @ weighted.T) - weighted @ origin
+                found.append(np.argmin(half_sq_norm - products, axis=1))
+        return np.concatenate(found)
+
+
+def _blocks(rows: Rows, n_points: int) -> Iterator[Any]:
+    n_rows = max(1, _BLOCK_ELEMENTS // max(n_points, int(rows.shape[1]) if isinstance(rows, np.ndarray) else 1))
+    for first in range(0, int(rows.shape[0]), n_rows):
+        yield rows[first : first + n_rows]

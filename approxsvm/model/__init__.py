@@ -1,0 +1,1 @@
+"""What a model is: frozen, validated data, and what it means."""

@@ -1,0 +1,254 @@
+"""What a source makes of decision values: how it labels, and the numbers of its probabilities.
+
+Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ...,
+(1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are numbers
+here, in the model's own label order. The core evaluates this (predictor.native_outputs); reference/outputs.py says in
+NumPy what it has to say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+
+FloatArray = npt.NDArray[np.float64]
+LabelRule = Literal["votes", "scores", "probability"]
+DecisionShape = Literal["ovo", "ovr"]
+
+# scikit-learn's guard: isotonic shares may exceed 1 by rounding.
+MAX_EXCESS = 1e-5
+
+
+def class_pairs(n_classes: int) -> list[tuple[int, int]]:
+    """Pairs (i, j), i < j, in LIBSVM's order."""
+    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def count_classes(n_pairs: int) -> int:
+    """Number of classes that have `n_pairs` pairs; 1 for none."""
+    n_classes = round((1 + math.sqrt(1 + 8 * n_pairs)) / 2)
+    if n_classes * (n_classes - 1) // 2 != n_pairs:
+        raise ModelFormatError(f"{n_pairs} decision values are not one per pair of classes")
+    return n_classes
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseSigmoid:
+    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several.
+
+    Parameters
+    ----------
+    prob_a, prob_b : ndarray of shape (n_pairs,), float64
+        P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of model files.
+    couple_two_classes : bool
+        scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to
+        0.005 away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is.
+    """
+
+    prob_a: FloatArray
+    prob_b: FloatArray
+    couple_two_classes: bool = False
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if self.prob_a.ndim != 1 or self.prob_a.shape != self.prob_b.shape:
+            raise ModelFormatError(f"prob_a has shape {self.prob_a.shape}, but prob_b {self.prob_b.shape}")
+        _check_finite(prob_a=self.prob_a, prob_b=self.prob_b)
+        count_classes(len(self.prob_a))
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceNoise:
+    """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
+
+    ``svm-predict -b 1`` prints sigma on its standard output and changes nothing in the output file.
+
+    Parameters
+    ----------
+    sigma : float
+        probA of the model file; above 0.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if not (np.isfinite(self.sigma) and self.sigma >= 0):
+            raise ModelFormatError(f"the laplace sigma is {self.sigma}, but must be a finite number of at least 0")
+
+
+@dataclass(frozen=True, eq=False)
+class DensityMarks:
+    """LIBSVM's probability of being normal, for one-class models: a step function of the decision value.
+
+    Parameters
+    ----------
+    marks : ndarray of shape (10,), float64
+        prob_density_marks of the model file, ascending.
+    """
+
+    marks: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if self.marks.shape != (10,):
+            raise ModelFormatError(f"there are {self.marks.size} density marks instead of 10")
+        _check_finite(prob_density_marks=self.marks)
+        if (np.diff(self.marks) < 0).any():
+            raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
+
+
+@dataclass(frozen=True)
+class SigmoidCalibrator:
+    """1 / (1 + exp(slope f + intercept)), scikit-learn's method='sigmoid'."""
+
+    slope: float
+    intercept: float
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicCalibrator:
+    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'.
+
+    Parameters
+    ----------
+    knots, heights : ndarray of shape (n_knots,), float64
+        `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's own rounding.
+    """
+
+    knots: FloatArray
+    heights: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if self.knots.ndim != 1 or self.knots.shape != self.heights.shape or len(self.knots) == 0:
+            raise ModelFormatError(f"{self.knots.shape} knots do not match {self.heights.shape} heights")
+        _check_finite(knots=self.knots, heights=self.heights)
+        with np.errstate(over="ignore", under="ignore"):
+            gaps, steps = np.diff(self.knots), np.diff(self.heights)
+            slopes = steps[steps > 0] / gaps[steps > 0] if (gaps > 0).all() else gaps
+        if not (gaps > 0).all() or not (steps >= 0).all():
+            raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
+        if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
+            raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
+        # So that interpolation rounds relatively to its result.
+        if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
+            raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestCalibration:
+    """One calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods.
+
+    Parameters
+    ----------
+    calibrators : tuple of SigmoidCalibrator or IsotonicCalibrator
+        In the model's label order. Two classes have one calibrator, for the class `positive`.
+    positive : {0, 1}
+        For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and
+        the negated one when it is 1 (scikit-learn's orientation for its own support vector machines).
+    decision_shape : {"ovr", "ovo"}
+        What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little)
+        the values of the first n_classes pairs.
+    """
+
+    calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
+    positive: int = 1
+    decision_shape: DecisionShape = "ovr"
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if len(self.calibrators) in (0, 2):
+            raise ModelFormatError(f"{len(self.calibrators)} calibrators: two classes have 1, k > 2 classes have k")
+        if self.positive not in (0, 1):
+            raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
+
+
+@dataclass(frozen=True)
+class TemperatureCalibration:
+    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f).
+
+    Parameters
+    ----------
+    inverse_temperature : float
+        Above 0.
+    positive : {0, 1}
+        As for `OneVsRestCalibration`.
+    """
+
+    inverse_temperature: float
+    positive: int = 1
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if not (np.isfinite(self.inverse_temperature) and self.inverse_temperature > 0):
+            raise ModelFormatError(f"the inverse temperature is {self.inverse_temperature}, but must be above 0")
+        if self.positive not in (0, 1):
+            raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
+
+
+ClassProbability = PairwiseSigmoid | OneVsRestCalibration | TemperatureCalibration
+Probability = ClassProbability | LaplaceNoise | DensityMarks
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What the source makes of decision values.
+
+    Parameters
+    ----------
+    probability : optional
+        How they become probabilities; None when the source has none.
+    label_rule : {"votes", "scores", "probability"}
+        How `predict` labels: most votes (LIBSVM, scikit-learn), best one-vs-rest score (break_ties=True), or greatest
+        probability, the first class of several (CalibratedClassifierCV).
+    decision_shape : {"ovo", "ovr"}
+        What decision_function returns for more than two classes: pairs, or one-vs-rest scores.
+    """
+
+    probability: Probability | None = None
+    label_rule: LabelRule = "votes"
+    decision_shape: DecisionShape = "ovo"
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if self.label_rule not in ("votes", "scores", "probability"):
+            raise ModelFormatError(f"unknown label rule {self.label_rule!r}")
+        if self.decision_shape not in ("ovo", "ovr"):
+            raise ModelFormatError(f"decision_shape is {self.decision_shape!r}, but must be 'ovo' or 'ovr'")
+        if self.label_rule == "probability" and not isinstance(self.probability, ClassProbability):
+            raise ModelFormatError("labels by probability need class probabilities")
+
+    def check(self, task: str, n_classes: int) -> None:
+        """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
+        head = self.probability
+        fits = {
+            "classification": isinstance(head, ClassProbability),
+            "regression": isinstance(head, LaplaceNoise),
+            "one_class": isinstance(head, DensityMarks),
+        }
+        if head is not None and not fits.get(task, False):
+            raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
+        if self.label_rule != "votes" and task != "classification":
+            raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
+        n_pairs = n_classes * (n_classes - 1) // 2
+        if isinstance(head, PairwiseSigmoid) and len(head.prob_a) != n_pairs:
+            raise ModelFormatError(f"{len(head.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
+        if isinstance(head, OneVsRestCalibration) and len(head.calibrators) != (1 if n_classes == 2 else n_classes):
+            raise ModelFormatError(f"{len(head.calibrators)} calibrators for {n_classes} classes")
+
+
+def _check_finite(**arrays: FloatArray) -> None:
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise ModelFormatError(f"{name} holds NaN or infinity")

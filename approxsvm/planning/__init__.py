@@ -1,0 +1,1 @@
+"""What to expand about which centers."""

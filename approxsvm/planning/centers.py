@@ -1,0 +1,217 @@
+"""Points to expand about.
+
+Where the data have categories, one feature for each, nearly all rows lie on a few slices of the space: on each the
+features that say the categories are constant. Centers are then chosen on every slice by itself, the search prefers
+centers of the row's own slice, and expansions need only the features that vary there.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.expansion.router import Router, Search
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.threads import one_thread_inside
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    Rows: TypeAlias = npt.NDArray[np.floating[Any]] | csr_array[Any]
+
+# Rows per center that k-means sees; more change the centers little.
+_ROWS_PER_CENTER: Final = 32
+_ITERATIONS: Final = 10
+# Up to here one list of all centers is as fast as two levels.
+_MOST_IN_ONE_GROUP: Final = 16
+# Features with at most so many values may be categories; slices hold at least so many rows, nearly all together, and
+# are worth their while where the coefficients of a form become fewer than this share.
+_MOST_VALUES: Final = 8
+_ROWS_PER_SLICE: Final = 16
+_ON_SLICES: Final = 0.98
+_WORTHWHILE: Final = 0.5
+# Rows that slices are looked for among, and the numbers that they may have together.
+_SLICED_ROWS: Final = 20_000
+_SLICED_ELEMENTS: Final = 1 << 25
+
+
+def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
+    """Columns that vary on slices of the space which hold nearly all rows and are at most half as many as centers.
+
+    Features of a few values become constant one after the other, the one that tells least about a row first.
+
+    Parameters
+    ----------
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+        In any order that is not one of the data.
+    n_centers : int
+
+    Returns
+    -------
+    ndarray of shape (n_varying,), or None
+        Ascending; None where slices would not save much.
+    """
+    some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
+    if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:
+        return None
+    dense = _dense32(some)
+    codes: dict[int, npt.NDArray[np.intp]] = {}
+    entropies: dict[int, float] = {}
+    for j in range(d):
+        if len(np.unique(dense[:256, j])) > _MOST_VALUES:
+            continue
+        values, code, counts = np.unique(dense[:, j], return_inverse=True, return_counts=True)
+        if len(values) <= _MOST_VALUES:
+            share = counts / len(dense)
+            codes[j], entropies[j] = code, float(-(share * np.log(share)).sum())
+    fixed: list[int] = []
+    slice_of = np.zeros(len(dense), np.intp)
+    for j in sorted(codes, key=entropies.__getitem__)[: d - 1]:
+        _, finer, counts = np.unique(slice_of * _MOST_VALUES + codes[j], return_inverse=True, return_counts=True)
+        large = counts[counts >= _ROWS_PER_SLICE]
+        if large.sum() >= _ON_SLICES * len(dense) and 2 * len(large) <= n_centers:
+            slice_of = finer
+            fixed.append(j)
+    n_varying = d - len(fixed)
+    if n_varying * (n_varying + 1) > _WORTHWHILE * d * (d + 1):
+        return None
+    return np.setdiff1d(np.arange(d), fixed)
+
+
+def choose_centers(
+    rows: Rows,
+    n_centers: int,
+    random_state: int = 0,
+    *,
+    min_rows: int = 1,
+    varying: npt.NDArray[np.intp] | None = None,
+) -> tuple[npt.NDArray[np.float32], Router]:
+    """Centers by k-means, on one thread so that they can be had again bit for bit.
+
+    Parameters
+    ----------
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+        Rows like those to predict.
+    n_centers : int
+        How many are wanted; fewer result where there are fewer distinct rows or clusters are too small.
+    random_state : int
+        Seed.
+    min_rows : int
+        Clusters of fewer rows have no center: the mean of a single row is that row, which may not be disclosed.
+    varying : ndarray of shape (n_varying,), optional
+        All other features of a center are to be those of the rows around it, to the last bit in float32.
+
+    Returns
+    -------
+    centers : ndarray of shape (at most n_centers, n_features), float32
+        Distinct.
+    router : Router
+
+    Raises
+    ------
+    InputError
+        There are fewer than `min_rows` rows, or the rows do not fit float32.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    n_rows = int(rows.shape[0])
+    if n_rows < max(min_rows, 1):
+        raise InputError(f"centers were asked for from {n_rows} rows, but at least {max(min_rows, 1)} are needed")
+    random = np.random.RandomState(random_state)
+
+    def means(points: Any, k: int, weights: Any = None) -> FloatArray:
+        most = max(_ROWS_PER_CENTER * k, min_rows)
+        if points.shape[0] > most and weights is None:
+            points = points[np.sort(random.permutation(points.shape[0])[:most])]
+        seed = int(random.randint(2**31 - 1))
+        k_means = KMeans(min(k, int(points.shape[0])), n_init=1, max_iter=_ITERATIONS, tol=0.0, random_state=seed)
+        k_means.fit(points, sample_weight=weights)
+        counts = np.bincount(k_means.labels_, minlength=len(k_means.cluster_centers_))
+        return np.asarray(k_means.cluster_centers_[counts >= (min_rows if weights is None else 1)], np.float64)
+
+    with one_thread_inside(), warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        reference = np.asarray(rows.mean(axis=0), np.float32).ravel()
+        metric = np.ones(len(reference))
+        if varying is None:
+            points = means(rows, n_centers)
+            if not len(points):
+                points = rows.mean(axis=0).reshape(1, -1)
+        else:
+            points, metric = _on_slices(rows, n_centers, varying, means)
+        centers: npt.NDArray[np.float32] = np.unique(points.astype(np.float32), axis=0)
+        if not np.isfinite(centers).all():
+            raise InputError(f"the rows have means beyond float32's {np.finfo(np.float32).max:.6g}: scale the features")
+        search = Search(reference, metric)
+        nearest = search.nearest(rows, centers)
+        n_groups = 1 if len(centers) <= _MOST_IN_ONE_GROUP else round(math.sqrt(len(centers)))
+        # Weighted by the rows that come to them: crowded places deserve more groups.
+        weights = np.bincount(nearest, minlength=len(centers)) + 0.1
+        stretch = np.sqrt(metric)
+        grouped = (means(centers * stretch, n_groups, weights) / stretch).astype(np.float32)
+        groups: npt.NDArray[np.float32] = np.unique(grouped, axis=0)
+        members = _members(search.nearest(rows, groups), nearest, centers, groups, search)
+        return centers, Router(reference, groups, members, metric)
+
+
+def _on_slices(
+    rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Centers on every large slice, by its share of the rows, and a metric in which slices lie far apart."""
+    fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
+    on_fixed = _dense32(rows[:, fixed])
+    slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)
+    slice_of = slice_of.ravel()
+    chosen = np.argsort(-counts, kind="stable")[:n_centers]
+    chosen = chosen[(counts[chosen] >= _ROWS_PER_SLICE) | (np.arange(len(chosen)) == 0)]
+    share = n_centers / counts[chosen].sum()
+    points, spread = [], 0.0
+    for c in chosen:
+        here: Any = rows[np.flatnonzero(slice_of == c)]
+        found = means(here, max(1, int(counts[c] * share)))
+        found[:, fixed] = slices[c]
+        points.append(found)
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows beyond float32, which have no center
+            spread = max(spread, float(np.var(_dense32(here[:, varying]), axis=0, dtype=np.float64).sum()))
+    metric = np.ones(rows.shape[1])
+    for j, column in zip(fixed, on_fixed.T, strict=True):
+        gaps = np.diff(np.unique(column).astype(np.float64))
+        if len(gaps) and gaps.min() > 0.0:
+            metric[j] = min(max(8.0 * spread / gaps.min() ** 2, 1.0), 1e6)
+    return np.concatenate(points), metric
+
+
+def _members(
+    group_of_row: npt.NDArray[np.intp],
+    center_of_row: npt.NDArray[np.intp],
+    centers: npt.NDArray[np.float32],
+    groups: npt.NDArray[np.float32],
+    search: Search,
+) -> tuple[npt.NDArray[np.uint32], ...]:
+    """The nearest centers of the rows that come to each group, and each center in its own group."""
+    if len(groups) == 1:
+        return (np.arange(len(centers), dtype=np.uint32),)
+    listed = np.zeros((len(groups), len(centers)), bool)
+    listed[search.nearest(centers, groups), np.arange(len(centers))] = True
+    listed[group_of_row, center_of_row] = True
+    for g in np.flatnonzero(~listed.any(axis=1)):  # a group that nobody comes to still has an answer
+        listed[g, search.nearest(groups[g : g + 1], centers)] = True
+    return tuple(np.flatnonzero(row).astype(np.uint32) for row in listed)
+
+
+def _is_sparse(rows: Rows) -> bool:
+    return not isinstance(rows, np.ndarray)
+
+
+def _dense32(rows: Any) -> npt.NDArray[np.float32]:
+    """Dense, as the predictor sees them; without negative zeros."""
+    with np.errstate(over="ignore"):
+        dense: npt.NDArray[np.float32] = (rows.toarray() if _is_sparse(rows) else rows).astype(np.float32) + 0.0
+    return dense

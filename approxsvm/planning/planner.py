@@ -1,0 +1,603 @@
+"""Which expansion to compile: one center or many, of which degree, or none, by what a row will cost on average.
+
+A candidate is judged by trying it: some of its centers are expanded and certified, and rows that were kept out of the
+choice of the centers go through the real predictor, which counts how many of them each stage answers. The cost of a
+row is then what the stages that it passes cost (cost.py). Nothing is timed, so that the same input always gets the same
+plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact import writer
+from approxsvm.artifact.layout import MAX_DEGREE, Artifact, Mode
+from approxsvm.artifact.writer import Expanded, Frame
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.estimators import estimator_for
+from approxsvm.expansion.monomials import n_monomials
+from approxsvm.expansion.router import Router, route
+from approxsvm.expansion.stack import expand_and_certify
+from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
+from approxsvm.expansion.validity import row_norms
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.planning.centers import choose_centers, varying_features
+from approxsvm.planning.cost import CostModel, Size
+from approxsvm.predictor import EXPANSION_STAGES, LABELS, Evaluator
+
+Effort = Literal["low", "normal", "high"]
+# Numbers of centers that are tried, by the effort that is allowed.
+EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
+    "low": (1, 64),
+    "normal": (1, 16, 64, 256, 1024),
+    "high": (1, 16, 64, 256, 1024, 4096),
+}
+# Rows looked at, at most; and the share of them that judges the candidates instead of placing the centers.
+MAX_SAMPLE_ROWS: Final = 40_000
+HELD_OUT_SHARE: Final = 0.25
+# Centers of a candidate that are tried, at most and at least, between them as many as have Gram matrices of so many
+# products together; and rows that try them.
+_PROBED_CENTERS: Final = 128
+_LEAST_PROBED_CENTERS: Final = 32
+_PROBE_WORK: Final = 6e10
+_PROBE_ROWS: Final = 4_000
+# Rows per center below which k-means would only find the rows again.
+_ROWS_PER_CENTER: Final = 4
+# An expansion may take this many coefficients about a single center, or about each of many, and all of them together
+# as many bytes.
+MAX_COEFFICIENTS: Final = 1 << 16
+MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
+MAX_EXPANSION_BYTES: Final = 64 << 20
+# A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
+_WORTHWHILE: Final = 0.6
+# Costs within this factor are about the same.
+_ABOUT: Final = 1.15
+# A higher degree must be that much cheaper, or leave half as many rows to the exact engine, for it takes many bytes.
+_WORTH_A_DEGREE: Final = 1.2
+# Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
+_ENOUGH_SUPPORT_VECTORS: Final = 0.9
+# With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
+_HOPELESS: Final = 1e-3
+# Of the time that planning takes: nobody knows how many numbers of centers will be tried, most often two or three.
+_SHARE_OF_ONE_CENTER: Final = 0.1
+_SHARE_OF_THE_REST: Final = 0.5
+# In an approximate artifact a center stands for at least this many rows, so that it discloses none of them.
+_ROWS_BEHIND_A_CENTER: Final = 5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the user allows or forces.
+
+    Attributes
+    ----------
+    degree, n_centers : int or "auto"
+        Forced where they are numbers.
+    max_bytes : int, optional
+        Size of the artifact.
+    target_error : float, optional
+        In mode "approximate", the share of labels that may differ.
+    effort : {"low", "normal", "high"}
+        How many centers are tried, and so how long compiling takes.
+    random_state : int
+        Seeds the choice of rows and centers.
+    """
+
+    degree: int | Literal["auto"] = "auto"
+    n_centers: int | Literal["auto"] = "auto"
+    max_bytes: int | None = None
+    target_error: float | None = None
+    effort: Effort = "normal"
+    random_state: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows to place centers by, and others to judge them."""
+
+    fit: Any
+    held_out: Any
+    are_support_vectors: bool
+
+    @property
+    def name(self) -> str:
+        """What the rows are, for people."""
+        if self.are_support_vectors:
+            return (
+                "support vectors, which lie nearer the boundary than ordinary rows (sample rows X would judge better)"
+            )
+        return "sample rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Centers, the way to them, and what the rows that each is to serve are like.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_centers, n_features), float32
+    router : Router, optional
+        Where there are several.
+    typical_s : ndarray of shape (n_centers,)
+        2 gamma ||z - center||^2.
+    majority_classes : ndarray of shape (n_centers,), optional
+        Of several classes, the most frequent.
+    varying : ndarray of shape (n_varying,), optional
+        Columns in which rows differ from the center at all.
+    """
+
+    centers: npt.NDArray[np.float32]
+    router: Router | None
+    typical_s: FloatArray
+    majority_classes: npt.NDArray[np.intp] | None = None
+    varying: npt.NDArray[np.intp] | None = None
+
+    @property
+    def size(self) -> Size:
+        """What expansions about them take."""
+        n_centers, n_features = self.centers.shape
+        return Size(n_centers, n_features if self.varying is None else len(self.varying))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Centers and a degree; with what became of the held-out rows once it has been tried."""
+
+    degree: int
+    points: Points
+    cost: float = math.inf
+    certified: float = 0.0
+    error: float = 1.0
+    expanded: Expanded | None = None  # where trying it took all of it
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        n, n_features = self.points.centers.shape
+        n_varying = self.points.size.n_varying
+        part = f" in {n_varying} of {n_features} features" if n_varying < n_features else ""
+        return f"{'one center' if n == 1 else f'{n:,} centers'} of degree {self.degree}{part}"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to build. No candidate means the exact engine alone."""
+
+    candidate: Candidate | None
+    reason: str
+
+
+def choose(
+    model: KernelModel,
+    frame: Frame,
+    X: Any,
+    mode: Mode,
+    tolerance: float,
+    limits: Limits,
+    progress: Callable[[float], None],
+) -> Plan:
+    """Choose what to compile.
+
+    Parameters
+    ----------
+    model : KernelModel
+        With one decision function.
+    frame : Frame
+        Its center is that of the plans with a single one.
+    X : ndarray or csr_array of shape (n_rows, n_features), or None
+        Sample rows; the support vectors take their place.
+    mode : {"certified", "approximate"}
+    tolerance : float
+        Of values; infinite when only labels count.
+    limits : Limits
+    progress : callable
+        Told the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    UnsupportedModelError
+        Nothing that was asked for fits `max_bytes`.
+    """
+    if mode == "approximate" and limits.target_error is None:
+        limits = replace(
+            limits,
+            degree=2 if limits.degree == "auto" else limits.degree,
+            n_centers=1 if limits.n_centers == "auto" else limits.n_centers,
+        )
+    planner = Planner(model, frame, _draw_sample(model, X, limits.random_state), mode, tolerance, limits)
+    return planner.plan(progress)
+
+
+def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
+    """At most 40,000 rows of X, else of the support vectors, a quarter of them held out."""
+    rows = model.support_vectors if X is None else X
+    chosen = np.random.default_rng(random_state).permutation(rows.shape[0])[:MAX_SAMPLE_ROWS]
+    n_held_out = int(len(chosen) * HELD_OUT_SHARE)
+    return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), X is None)
+
+
+def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
+    """Some of the rows, in their order; sparse ones with the narrow indices that scikit-learn insists on."""
+    part = rows[np.sort(chosen)]
+    if not isinstance(part, np.ndarray):
+        part.indices, part.indptr = part.indices.astype(np.int32), part.indptr.astype(np.int32)
+    return part
+
+
+class Planner:
+    """Tries candidates on one model and its sample.
+
+    Parameters
+    ----------
+    model : KernelModel
+        With one decision function.
+    frame : Frame
+        Its single center is the first candidate's.
+    sample : Sample
+    mode : {"certified", "approximate"}
+    tolerance : float
+        Of values; infinite when only labels count.
+    limits : Limits
+    """
+
+    def __init__(
+        self, model: KernelModel, frame: Frame, sample: Sample, mode: Mode, tolerance: float, limits: Limits
+    ) -> None:
+        self._model = model
+        self._frame = frame
+        self._sample = sample
+        self._mode = mode
+        self._tolerance = tolerance
+        self._limits = limits
+        self._costs = CostModel.of(model, sample.held_out)
+        self.exact_cost = self._costs.exact
+        self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
+
+    def plan(self, progress: Callable[[float], None]) -> Plan:
+        """Try candidates from few centers to many, as long as more could still be better."""
+        numbers = self._numbers_of_centers()
+        tried: list[Candidate] = []
+        done = 0.0
+        for n_centers in numbers:
+            if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
+                break
+            points = self._points(n_centers)
+            if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
+                break  # there are not as many different rows
+            degrees = self._degrees(points.size)
+            share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
+            part = _part(progress, done, done + share)
+            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part)
+            done += share
+        if not tried:
+            return self._without_candidates()
+        # The higher degrees only where they may pay: about as few centers as do about as well as any.
+        best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
+        if len(best.points.centers) > 1:
+            tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:], _part(progress, done, 1.0))
+        progress(1.0)
+        return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+
+    def _try_degrees(
+        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None]
+    ) -> list[Candidate]:
+        candidates = [Candidate(degree, points) for degree in degrees]
+        limit = self._limits.max_bytes
+        fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
+        if self._is_forced and self._limits.target_error is None:
+            return fitting
+        tried: list[Candidate] = []
+        for k, candidate in enumerate(fitting):
+            part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
+            tried.append(self._tried(candidate, tried[-1] if tried else None, part))
+        return tried
+
+    @property
+    def _is_forced(self) -> bool:
+        return self._limits.degree != "auto" and self._limits.n_centers != "auto"
+
+    @property
+    def _is_free(self) -> bool:
+        return self._limits.degree == "auto" and self._limits.n_centers == "auto"
+
+    @property
+    def _judgement(self) -> str:
+        return f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
+
+    @property
+    def _too_few(self) -> str:
+        rows = self._sample.name.partition(",")[0]
+        return f"{self._sample.fit.shape[0]:,} {rows} are too few to judge expansions on, at least 4 are needed"
+
+    @staticmethod
+    def _about_best(tried: list[Candidate]) -> list[Candidate]:
+        least = min(candidate.cost for candidate in tried)
+        return [candidate for candidate in tried if candidate.cost <= _ABOUT * least]
+
+    @staticmethod
+    def _best_degree(tried: list[Candidate]) -> Candidate:
+        """Of candidates with the same centers, from low degrees to high."""
+        least = min(candidate.cost for candidate in tried)
+        best, *higher = (candidate for candidate in tried if candidate.cost <= _WORTH_A_DEGREE * least)
+        for candidate in higher:
+            halves = 1.0 - candidate.certified < 0.5 * (1.0 - best.certified)
+            if halves and candidate.cost <= _ABOUT * best.cost:
+                best = candidate
+        return best
+
+    def _best_certified(self, tried: list[Candidate]) -> Plan:
+        fewest = min(c.points.size.n_centers for c in self._about_best(tried))
+        best = self._best_degree([c for c in tried if c.points.size.n_centers == fewest])
+        if self._is_forced:
+            return Plan(best, f"{best.name}, as asked for")
+        least = min(tried, key=lambda c: c.cost)
+        if math.isinf(least.cost):
+            chosen = None if self._is_free else best
+            name = "the exact engine alone" if chosen is None else f"{best.name}, as far as was asked for"
+            return Plan(chosen, f"{name}: {self._too_few}")
+        if self._is_free and least.cost > _WORTHWHILE * self.exact_cost:
+            reason = (
+                f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
+                f"would take {least.cost / self.exact_cost:.0%} of its time, {self._judgement}"
+            )
+            return Plan(None, reason)
+        share = best.cost / self.exact_cost
+        reason = (
+            f"{best.name}{f', the fastest of {len(tried)} plans tried' if len(tried) > 1 else ''}: "
+            f"certifies {best.certified:.1%} and should take {share:.1%} of the exact engine's time, {self._judgement}"
+        )
+        return Plan(best, reason)
+
+    def _best_approximate(self, tried: list[Candidate]) -> Plan:
+        target = self._limits.target_error
+        if target is None:
+            return Plan(tried[0], f"{tried[0].name}, as asked for or by default")
+        if self._sample.held_out.shape[0] == 0:
+            raise UnsupportedModelError(f"target_error cannot be judged: {self._too_few}")
+        good = [c for c in tried if c.error <= target]
+        if not good:
+            closest = min(tried, key=lambda c: c.error)
+            raise UnsupportedModelError(
+                f"no expansion tried has an error of at most {target:g}; the best, {closest.name}, has "
+                f"{closest.error:.3g}, {self._judgement}"
+            )
+        best = min(good, key=self._bytes)
+        return Plan(best, f"{best.name}, the smallest with at most {target:g} of labels wrong, {self._judgement}")
+
+    # --- candidates
+
+    def _numbers_of_centers(self) -> tuple[int, ...]:
+        asked = self._limits.n_centers
+        if asked != "auto":
+            return (asked,)
+        most = self._sample.fit.shape[0] // _ROWS_PER_CENTER
+        return tuple(n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most)
+
+    def _size(self, n_centers: int) -> Size:
+        """Of as many centers, before they are placed."""
+        varying = self._varying(n_centers)
+        return Size(n_centers, self._model.n_features if varying is None else len(varying))
+
+    def _varying(self, n_centers: int) -> npt.NDArray[np.intp] | None:
+        """Slices are for many centers, and for rows that the exact engine may answer."""
+        if n_centers == 1 or self._mode != "certified":
+            return None
+        if n_centers not in self._varying_for:
+            self._varying_for[n_centers] = varying_features(self._sample.fit, n_centers)
+        return self._varying_for[n_centers]
+
+    def _degrees(self, size: Size) -> tuple[int, ...]:
+        asked = self._limits.degree
+        if asked != "auto":
+            return (asked,)
+        most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._model.n_decisions)
+        if size.n_varying > MAX_FEATURES_DEGREE_2 or size.coefficients(2) > most:
+            return (1,)
+        if self._mode != "certified" or self._model.n_decisions > 1:
+            return (2,)
+        most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
+        higher = [r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most]
+        return (2, *(higher[-1:] if size.n_centers == 1 else sorted({*higher[:1], *higher[-1:]})))
+
+    def _points(self, n_centers: int) -> Points:
+        gamma = self._model.gamma
+        if n_centers > 1:
+            min_rows = _ROWS_BEHIND_A_CENTER if self._mode == "approximate" else 1
+            varying = self._varying(n_centers)
+            centers, router = choose_centers(
+                self._sample.fit, n_centers, self._limits.random_state, min_rows=min_rows, varying=varying
+            )
+            if len(centers) > 1:
+                typical_s, majority_classes = self._typical_s(centers, router), self._majority_classes(centers, router)
+                return Points(centers, router, typical_s, majority_classes, varying)
+        center = self._frame.center[np.newaxis]
+        return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._majority_classes(center, None))
+
+    def _spread(self) -> float:
+        """Mean squared distance of held-out rows to the only center."""
+        norms = row_norms(self._sample.held_out, self._frame.center)
+        return float(np.mean(norms**2)) if len(norms) else 0.0
+
+    def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
+        """Of several classes, the one that most rows of each center belong to; that of the center where it has none."""
+        if self._model.n_decisions == 1:
+            return None
+        rows = self._sample.fit
+        nearest = np.zeros(rows.shape[0], np.intp) if router is None else route(router, centers, rows)
+        counts = np.zeros((len(centers), len(self._model.labels)), np.intp)
+        np.add.at(counts, (nearest, self._fit_classes), 1)
+        alone = self._winners(centers)
+        majority_classes: npt.NDArray[np.intp] = np.where(counts.any(axis=1), counts.argmax(axis=1), alone)
+        return majority_classes
+
+    @cached_property
+    def _fit_classes(self) -> npt.NDArray[np.intp]:
+        return self._winners(self._sample.fit)
+
+    def _winners(self, rows: Any) -> npt.NDArray[np.intp]:
+        """Positions of the labels of several classes, by the exact engine; the rows are mapped already."""
+        winners = Evaluator(self._exact_artifact, n_jobs=-1).evaluate(rows, LABELS)
+        return np.asarray(winners, dtype=np.intp)
+
+    def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
+        """Half as much again as the mean of the rows of each center."""
+        rows = self._sample.fit
+        nearest = route(router, centers, rows)
+        total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))
+        for first in range(0, rows.shape[0], 4096):
+            part, mine = rows[first : first + 4096], nearest[first : first + 4096]
+            dense = part if isinstance(part, np.ndarray) else part.toarray()
+            with np.errstate(over="ignore"):
+                np.add.at(total, mine, ((dense - centers[mine]) ** 2).sum(axis=1))
+        mean = total.sum() / max(rows.shape[0], 1)
+        return 3.0 * self._model.gamma * np.where(count > 1, total / np.maximum(count, 1), mean)
+
+    def _bytes(self, candidate: Candidate) -> int:
+        """About what the artifact will take."""
+        points, size = candidate.points, candidate.points.size
+        d, n = self._model.n_features, size.n_centers
+        coefficients = (size.coefficients(candidate.degree) + 40) * self._model.n_decisions
+        if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
+            coefficients += n_monomials(size.n_varying, 2)
+        listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
+        exact = 0 if self._mode == "approximate" else len(self._exact_artifact.data)
+        return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
+
+    @cached_property
+    def _exact_artifact(self) -> Artifact:
+        return writer.build(self._model, "exact", self._frame)
+
+    # --- judging them
+
+    def _may_pay(self, n_centers: int) -> bool:
+        """Whether an expansion that certified every row would be worth having; always where one is asked for."""
+        if self._mode == "approximate" or not self._is_free:
+            return True
+        size = self._size(n_centers)
+        least = min(self._costs.expansion(degree, size) for degree in self._degrees(size))
+        return least <= _WORTHWHILE * self.exact_cost
+
+    def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
+        if self._mode == "approximate":
+            return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
+        if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
+            return True
+        costs: dict[int, float] = {}  # the least for each number of centers so far
+        for candidate in tried:
+            n = len(candidate.points.centers)
+            costs[n] = min(candidate.cost, costs.get(n, math.inf))
+        if math.isfinite(self._tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
+            return True  # values as close as this are not to be had from expansions
+        before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
+        if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
+            return True  # more centers hardly help, and it is far to go
+        return self._costs.expansion(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)
+
+    def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
+        """Expand some of its centers, and send the rows that belong to them through the real predictor.
+
+        `before` has the same centers and a lower degree: only rows that it does not certify go on to further degrees.
+        """
+        rows, points = self._probe(candidate.points)
+        if rows.shape[0] == 0:
+            return candidate
+        expanded = build_expanded(self._model, replace(candidate, points=points), self._mode, progress)
+        if points is candidate.points:
+            candidate = replace(candidate, expanded=expanded)
+        artifact = writer.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
+        estimator = estimator_for(artifact)
+        values_count = math.isfinite(self._tolerance) and artifact.outputs.label_rule == "votes"
+        answers = estimator._evaluate(rows) if values_count else estimator.predict(rows)
+        if self._mode == "approximate":
+            return replace(candidate, error=self._error(answers, rows))
+        n_rows = rows.shape[0]
+        share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
+        lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
+        cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
+        certified = sum(share[stage] for stage in EXPANSION_STAGES)
+        return replace(candidate, cost=float(cost), certified=float(certified))
+
+    def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
+        """Share of answers that differ: labels, or values by more than a thousandth of their range."""
+        exact = estimator_for(self._exact_artifact).predict(rows)
+        if self._model.task != "regression":
+            return float(np.mean(answers != exact))
+        return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact)))
+
+    def _probe(self, points: Points) -> tuple[Any, Points]:
+        """Held-out rows and the centers that are theirs, with a router among those."""
+        rows, centers = self._sample.held_out, points.centers
+        if points.router is None:
+            return rows[:_PROBE_ROWS], points
+        nearest = route(points.router, centers, rows)
+        affordable = int(_PROBE_WORK / (self._model.n_sv**2 * points.size.n_varying + 1))
+        most = min(_PROBED_CENTERS, max(affordable, _LEAST_PROBED_CENTERS))
+        most = max(most // (1 + self._model.n_decisions // 8), 8)
+        # Each with the same chance: the rows of those chosen are like all rows.
+        probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
+        chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
+        everything = np.arange(len(probed), dtype=np.uint32)
+        router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None
+        majority_classes = None if points.majority_classes is None else points.majority_classes[probed]
+        varying = points.varying if len(probed) > 1 else None  # a single center has a row's features by chance only
+        return rows[chosen], Points(centers[probed], router, points.typical_s[probed], majority_classes, varying)
+
+    def _without_candidates(self) -> Plan:
+        if self._limits.max_bytes is None or not self._may_pay(1):
+            return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
+        limit = self._limits.max_bytes
+        if self._mode == "certified" and self._is_free:
+            return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
+        raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {limit:,}")
+
+
+def _part(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:
+    """Progress of a part that goes from a share of the whole to another."""
+    return lambda share: progress(first + (last - first) * share)
+
+
+def build_expanded(
+    model: KernelModel, candidate: Candidate, mode: Mode, progress: Callable[[float], None] | None = None
+) -> Expanded:
+    """Expand about all centers of a candidate, and certify."""
+    if candidate.expanded is not None:
+        return candidate.expanded
+    points, expansions, certificates = candidate.points, [], []
+    for k in range(model.n_decisions):
+
+        def tell(share: float, k: int = k) -> None:
+            if progress is not None:
+                progress((k + share) / model.n_decisions)
+
+        found = expand_and_certify(
+            model,
+            points.centers,
+            candidate.degree,
+            decision=k,
+            typical_s=points.typical_s,
+            varying=points.varying,
+            directions=mode == "certified" and model.n_decisions == 1,
+            progress=tell,
+        )
+        expansions.append(found[0])
+        certificates.append(found[1])
+    return Expanded(
+        points.centers,
+        candidate.degree,
+        tuple(expansions),
+        tuple(certificates),
+        points.router,
+        points.majority_classes,
+        points.varying,
+    )

@@ -1,0 +1,250 @@
+"""Pipelines: steps that are scaling, selection or projection become the input map of the final estimator's model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.input_map import InputMap, Projection
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.readers.sklearn import kernel_machines, linear_models
+from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
+
+Model = KernelModel | Ensemble
+Read = Callable[[Any], Model]
+
+
+def read_pipeline(pipeline: Any, read: Read) -> Model:
+    """Read a fitted Pipeline whose last step is an estimator that `read` knows.
+
+    The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
+    from the first projection on, over the real numbers (input_map.py).
+
+    Raises
+    ------
+    UnsupportedModelError
+        A step cannot be folded; the message names it and the remedy.
+    """
+    steps = _flat(pipeline)
+    if not steps or _is_nothing(steps[-1][1]):
+        raise UnsupportedModelError("the last step of this pipeline is not an estimator")
+    steps = flat_steps(pipeline)
+    final_name, final = steps.pop()
+    linear = sklearn_class(final)
+    if steps and sklearn_class(steps[-1][1]) == "Nystroem" and linear in linear_models.NAMES:
+        model: Model = kernel_machines.read_nystroem(steps.pop()[1], final, linear)
+    else:
+        try:
+            model = read(final)
+        except UnsupportedModelError as error:
+            raise UnsupportedModelError(f"step {final_name!r} of the pipeline: {error}") from None
+    if not steps:
+        return model
+    # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
+    names = feature_names(steps[0][1])
+    map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
+    for name, step in steps:
+        map_ = fold(map_, step, name)
+    return with_input_map(model, map_)
+
+
+def with_input_map(model: Model, map_: InputMap) -> Model:
+    """The same model of raw rows that `map_` turns into the rows it took."""
+    if isinstance(model, Ensemble):
+        members = [with_input_map(member, map_) for member in model.members]
+        return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
+    whole = map_ if model.input_map is None else map_.then(model.input_map)
+    if model.n_raw_features != map_.n_features:
+        raise ModelFormatError(
+            f"the steps give {map_.n_features} features, but the final estimator takes {model.n_raw_features}"
+        )
+    return replace(model, input_map=None if whole.is_identity else whole, feature_names=map_.feature_names)
+
+
+def fold(map_: InputMap, step: Any, name: str) -> InputMap:
+    """Append one fitted transformer to a map.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is neither affine per feature, with or without limits, nor a selection, nor a projection.
+    """
+    if _is_nothing(step):
+        return map_
+    kind = sklearn_class(step)
+    folder = _FOLDERS.get(kind)
+    if folder is None and any(base.__name__ == "SelectorMixin" for base in type(step).__mro__):
+        return map_.then_select(step.get_support(indices=True))
+    if folder is None:
+        raise UnsupportedModelError(_cannot_fold(name, step))
+    _check_width(map_, step, name)
+    try:
+        return folder(map_, step)
+    except UnsupportedModelError as error:
+        if str(error).startswith("step "):
+            raise  # an inner step, named already
+        raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
+
+
+def sklearn_class(estimator: Any) -> str:
+    """Name of the scikit-learn class that the object is or derives from, or an empty string."""
+    for base in type(estimator).__mro__:
+        if base.__module__.startswith("sklearn.") and not base.__name__.endswith("Mixin"):
+            return base.__name__
+    return ""
+
+
+def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps that do something, those of inner pipelines in their place."""
+    return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
+
+
+def _flat(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline, those of inner pipelines in their place."""
+    steps: list[tuple[str, Any]] = []
+    for name, step in pipeline.steps:
+        if sklearn_class(step) == "Pipeline":
+            steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
+        else:
+            steps.append((name, step))
+    return steps
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def _cannot_fold(name: str, step: Any) -> str:
+    return (
+        f"step {name!r} ({type(step).__name__}) cannot be folded into the model; "
+        "compile the steps behind it alone, and keep this one and all before it in front of the result"
+    )
+
+
+def _n_features_in(step: Any, name: str) -> int:
+    require_fitted(step, type(step).__name__, "n_features_in_") if sklearn_class(
+        step
+    ) != "FunctionTransformer" else None
+    count = getattr(step, "n_features_in_", None)
+    if count is None:
+        raise UnsupportedModelError(f"step {name!r} ({type(step).__name__}) does not know its number of columns")
+    return int(count)
+
+
+def _check_width(map_: InputMap, step: Any, name: str) -> None:
+    count = getattr(step, "n_features_in_", map_.n_features)
+    if count != map_.n_features:
+        raise ModelFormatError(f"step {name!r} takes {count} features, but the steps before it give {map_.n_features}")
+
+
+def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "StandardScaler", "scale_")
+    mean = step.mean_ if step.with_mean else 0.0
+    return map_.then_affine(subtract=mean, divide=step.scale_ if step.with_std else 1.0)
+
+
+def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "MinMaxScaler", "scale_")
+    low, high = step.feature_range if step.clip else (-np.inf, np.inf)
+    return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
+
+
+def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "MaxAbsScaler", "scale_")
+    low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
+    return map_.then_affine(divide=step.scale_, low=low, high=high)
+
+
+def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
+    center = step.center_ if step.with_centering else 0.0
+    return map_.then_affine(subtract=center, divide=step.scale_ if step.with_scaling else 1.0)
+
+
+def _pca(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PCA", "components_")
+    mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
+    # scikit-learn subtracts this product, in the precision that it was fitted in.
+    shift = np.reshape(mean, (1, -1)) @ components.T
+    projected = map_.then_stage(Projection.about(mean, components.T, shift[0]))
+    if not step.whiten:
+        return projected
+    variance = np.asarray(host_array(step.explained_variance_))
+    least = np.finfo(variance.dtype).eps
+    roots = np.maximum(np.sqrt(variance), least).astype(np.float64)
+    return projected.then_affine(divide=roots, relative_error=_root_errors(roots, variance, least))
+
+
+def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
+    """|root - sqrt(square)| / sqrt(square) at most: square roots are taken in the precision of the fit."""
+    errors = np.zeros(len(roots))
+    for k, (root, square) in enumerate(zip(roots.tolist(), squares.tolist(), strict=True)):
+        if root > least:
+            exact = Fraction(square)
+            errors[k] = float(abs(Fraction(root) ** 2 - exact) / exact) * (1 + 2.0**-50)
+    return errors
+
+
+def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "TruncatedSVD", "components_")
+    return map_.then_stage(Projection.about(0.0, host_array(step.components_).T))
+
+
+def _function_transformer(map_: InputMap, step: Any) -> InputMap:
+    if step.func is not None:
+        raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}")
+    return map_
+
+
+def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
+    for name, inner in _flat(step):
+        map_ = fold(map_, inner, name)
+    return map_
+
+
+def _column_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "ColumnTransformer", "transformers_")
+    positions = step._transformer_to_input_indices
+    parts = [
+        (name, transformer, positions[name])
+        for name, transformer, _ in step.transformers_
+        if not (isinstance(transformer, str) and transformer == "drop") and len(positions[name])
+    ]
+    return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _feature_union(map_: InputMap, step: Any) -> InputMap:
+    every = np.arange(map_.n_features)
+    parts = [(name, t, every) for name, t in step.transformer_list if not (isinstance(t, str) and t == "drop")]
+    return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights: Any) -> InputMap:
+    maps = []
+    for name, transformer, columns in parts:
+        part = fold(map_.then_select(columns), transformer, name)
+        weight = (weights or {}).get(name)
+        maps.append(part if weight is None else part.then_affine(multiply=float(weight)))
+    if not maps:
+        raise UnsupportedModelError("it keeps no column")
+    return InputMap.concatenate(maps)
+
+
+_FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
+    "ColumnTransformer": _column_transformer,
+    "FeatureUnion": _feature_union,
+    "FunctionTransformer": _function_transformer,
+    "MaxAbsScaler": _max_abs_scaler,
+    "MinMaxScaler": _min_max_scaler,
+    "PCA": _pca,
+    "Pipeline": _inner_pipeline,
+    "RobustScaler": _robust_scaler,
+    "StandardScaler": _standard_scaler,
+    "TruncatedSVD": _truncated_svd,
+}

@@ -1,0 +1,120 @@
+"""scikit-learn's estimators around estimators: calibration, transformed targets, searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import (
+    IsotonicCalibrator,
+    OneVsRestCalibration,
+    Outputs,
+    SigmoidCalibrator,
+    TemperatureCalibration,
+)
+from approxsvm.readers.sklearn.kernel_machines import restored
+from approxsvm.readers.sklearn.pipeline import Read, sklearn_class
+from approxsvm.readers.sklearn.support_vector_machines import require_fitted
+
+_CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]] = {
+    "_SigmoidCalibration": lambda c: SigmoidCalibrator(float(c.a_), float(c.b_)),
+    "IsotonicRegression": lambda c: IsotonicCalibrator(
+        np.asarray(c.X_thresholds_, np.float64), np.asarray(c.y_thresholds_, np.float64)
+    ),
+}
+
+
+def read_calibrated(estimator: Any, read: Read) -> KernelModel | Ensemble:
+    """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
+
+    It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
+    the calibrators' formula of the exact decision values.
+    """
+    require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
+    classes = np.asarray(estimator.classes_)
+    members = tuple(_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_)
+    if len(members) == 1:
+        return members[0]
+    return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
+
+
+def read_transformed_target(estimator: Any, read: Read) -> KernelModel:
+    """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
+
+    The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
+    """
+    require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
+    model = read(estimator.regressor_)
+    if isinstance(model, Ensemble) or model.task != "regression":
+        raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
+    transformer = estimator.transformer_
+    kind = sklearn_class(transformer)
+    if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
+        return model
+    if kind in ("StandardScaler", "RobustScaler"):
+        mean = transformer.mean_ if kind == "StandardScaler" else transformer.center_
+        with_mean = transformer.with_mean if kind == "StandardScaler" else transformer.with_centering
+        with_scale = transformer.with_std if kind == "StandardScaler" else transformer.with_scaling
+        factor = Fraction(float(transformer.scale_[0]) if with_scale else 1.0)
+        return restored(model, factor, Fraction(float(mean[0]) if with_mean else 0.0))
+    if kind == "MaxAbsScaler":
+        return restored(model, Fraction(float(transformer.scale_[0])), Fraction(0))
+    if kind == "MinMaxScaler":
+        scale, least = Fraction(float(transformer.scale_[0])), Fraction(float(transformer.min_[0]))
+        return restored(model, 1 / scale, -least / scale)
+    raise UnsupportedModelError(
+        f"the target transformer ({type(transformer).__name__}) is not affine; "
+        "compile regressor_ alone and apply transformer_.inverse_transform to its predictions"
+    )
+
+
+def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel:
+    model = read(inner.estimator)
+    if isinstance(model, Ensemble) or model.task != "classification":
+        raise UnsupportedModelError(f"cannot calibrate a {model.source}")
+    own = model.labels
+    if len(own) != len(classes):
+        raise UnsupportedModelError(
+            f"a calibrated classifier knows {len(own)} of the {len(classes)} classes; refit with folds that have all"
+        )
+    if len(own) == 2 and _is_descending(inner, own):
+        model = model.negated()
+    shape = model.outputs.decision_shape
+    several = len(classes) > 2
+    if inner.method == "temperature":
+        if several and shape == "ovo":
+            raise UnsupportedModelError("temperature scaling of pairwise values (decision_function_shape='ovo')")
+        probability: Any = TemperatureCalibration(float(inner.calibrators[0].beta_))
+    elif inner.method in ("sigmoid", "isotonic"):
+        calibrators = tuple(_calibrator(c) for c in inner.calibrators)
+        probability = OneVsRestCalibration(calibrators, decision_shape=shape if several else "ovr")
+    else:
+        raise UnsupportedModelError(f"calibration by the method {inner.method!r}")
+    return replace(
+        model,
+        labels=classes,
+        outputs=Outputs(probability=probability, label_rule="probability", decision_shape=shape),
+        source=f"calibrated {model.source}",
+    )
+
+
+def _is_descending(inner: Any, own: Any) -> bool:
+    """Whether the model's two labels are in the other order than its estimator's classes_."""
+    classes = np.asarray(inner.estimator.classes_).tolist()
+    if own.tolist() not in (classes, classes[::-1]):
+        raise ModelFormatError(f"the labels {own.tolist()} are not the classes {classes}")
+    return bool(own.tolist() != classes)
+
+
+def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
+    kind = type(calibrator).__name__
+    if kind not in _CALIBRATORS:
+        raise UnsupportedModelError(f"calibration by a {kind}")
+    return _CALIBRATORS[kind](calibrator)

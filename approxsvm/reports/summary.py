@@ -1,0 +1,123 @@
+"""What people are shown about a compiled model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from approxsvm.artifact.layout import Artifact
+from approxsvm.expansion.validity import limit
+from approxsvm.predictor import EXPANSION_STAGES
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was compiled, how, and how large the result is.
+
+    Attributes
+    ----------
+    source, task : str
+        The model that was compiled.
+    mode : str
+        "certified", "approximate" or "exact".
+    tolerance : float
+        What decision values are promised to be within of the exact ones; infinite when labels decide alone.
+    kernel : str
+        "Gaussian", "linear" or "polynomial of degree ...".
+    degree, n_centers : int
+        Highest power of the expansion, and about how many points; 0 when there is none.
+    center : str
+        "mean" (of the support vectors) or "origin".
+    n_features, n_support_vectors : int
+        Size of the source model.
+    gamma : float
+        Of the source model.
+    gamma_max_support_vectors : float
+        The paper's limit 1 / (4 max||x||^2) with norms from the center, taken over the support vectors.
+    n_bytes : int
+        Size of the artifact.
+    plan : str
+        Why the compiler chose what it chose.
+    certified_fraction : float or None
+        Share of the rows predicted so far that an expansion's own bound proved, those aside whose exact values were
+        asked for; None before any, and in other modes than "certified", which do not settle rows by it.
+    rows_per_stage : dict
+        How many rows each stage has answered so far.
+    """
+
+    source: str
+    task: str
+    mode: str
+    tolerance: float
+    kernel: str
+    degree: int
+    n_centers: int
+    center: str
+    n_features: int
+    n_support_vectors: int
+    gamma: float
+    gamma_max_support_vectors: float
+    n_bytes: int
+    plan: str
+    certified_fraction: float | None
+    rows_per_stage: dict[str, int]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values as shown to people; those that this model has no use for are left out."""
+        texts = {name: shown(value) for name, value in asdict(self).items()}
+        if math.isinf(self.tolerance):
+            texts["tolerance"] = "none asked for"
+        if not any(self.rows_per_stage.values()):
+            texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
+        if self.mode != "certified":
+            why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
+            texts["certified_fraction"] = f"not applicable: {why}"
+        unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
+        if self.kernel.startswith(("linear", "polynomial")):
+            unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
+        if self.gamma == 0.0:
+            unused = (*unused, "gamma", "gamma_max_support_vectors")
+        return [(name.replace("_", " "), text) for name, text in texts.items() if text and name not in unused]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.rows())
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in self.rows())
+
+
+def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
+    """Collect the summary of an artifact and of the predictions made with it, `exact_count` rows of exact values."""
+    header = artifact.header
+    n_rows = sum(rows_per_stage.values()) - exact_count
+    proven = sum(rows_per_stage[name] for name in EXPANSION_STAGES)
+    return Summary(
+        source=artifact.source,
+        task=artifact.task,
+        mode=artifact.mode,
+        tolerance=header["tolerance"],
+        kernel=artifact.kernel_name,
+        degree=header["degree"],
+        n_centers=artifact.n_centers,
+        center=("origin", "mean")[header["center_kind"]],
+        n_features=artifact.n_features,
+        n_support_vectors=header["n_support_vectors"],
+        gamma=header["gamma"],
+        gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
+        n_bytes=len(artifact.data),
+        plan=artifact.plan,
+        certified_fraction=proven / n_rows if n_rows and artifact.mode == "certified" else None,
+        rows_per_stage=rows_per_stage,
+    )
+
+
+def shown(value: Any) -> str:
+    """A value as people like to read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "unknown"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {shown(count)}" for name, count in value.items() if count) or "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,546 @@
+"""Compare a compiled model with the exact one, row by row: the promise put to the test."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.layout import NEAR_TIE
+from approxsvm.compensated import norms_above
+from approxsvm.errors import InputError
+from approxsvm.estimators import CompiledModel
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, native_outputs
+from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
+from approxsvm.reports.summary import shown
+from approxsvm.rows import check_sparse, chunks, of_the_whole
+
+_QUANTILES = (0.5, 0.9, 0.99, 1.0)
+# Rows that the source's arithmetic is timed and judged on at a time.
+_BLOCK_ROWS = 512
+# Rows that are predicted at a time, as many as a call usually has; those compared before progress is told; and errors
+# kept for their quantiles, at most.
+_PREDICTED_ROWS = 1 << 14
+_COMPARED_ROWS = 1 << 11
+_KEPT_ERRORS = 1 << 20
+_BLOCK_VECTORS = 4096
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What ``verify`` found.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows compared.
+    label_differences : int
+        Labels that differ from the exact model's; None for a regression.
+    near_ties : int
+        Rows so close to the decision boundary that float64 cannot tell their exact label; not counted as differences.
+    bound_violations : int
+        Rows whose error exceeds their error bound, or where a regression's source predicts something else than the
+        function that was read.
+    tolerance, tolerance_violations : float, int
+        The promise on values, and rows that break it.
+    largest_error_to_bound : float
+        The largest ratio; at most 1 when the bound holds.
+    error_quantiles, bound_quantiles : dict
+        Of |value - exact| and of its bound; of more than a million, of some evenly spread, but for the greatest.
+    certified_fraction : float or None
+        Share of the rows that the first stage's own bound proved; None in mode "exact", where no row is left to one.
+    rows_per_stage : dict
+        How many rows each stage answered.
+    speed_ratio : float
+        Time of the source's arithmetic in float64 NumPy on one thread, over ours, in this run.
+    mode : str
+        Of the compiled model.
+    """
+
+    n_rows: int
+    label_differences: int | None
+    near_ties: int
+    bound_violations: int
+    tolerance: float
+    tolerance_violations: int
+    largest_error_to_bound: float
+    error_quantiles: dict[str, float]
+    bound_quantiles: dict[str, float]
+    certified_fraction: float | None
+    rows_per_stage: dict[str, int]
+    speed_ratio: float
+    mode: str
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise was kept: bounds always, labels and tolerance unless the mode is approximate."""
+        labels_kept = self.mode == "approximate" or not self.label_differences
+        return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values as shown to people."""
+        texts = {name: shown(value) for name, value in self.as_dict().items()}
+        texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
+        if self.label_differences is None:
+            texts["label_differences"] = "not applicable: a regression"
+        if not np.isfinite(self.tolerance):
+            texts["tolerance"] = "none asked for"
+        if self.certified_fraction is None:
+            texts["certified_fraction"] = "not applicable: every row is exact"
+        return [(name.replace("_", " "), text) for name, text in texts.items()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Names and values for machines, the verdict last; None for a tolerance that was not asked for."""
+        finite = self.tolerance if np.isfinite(self.tolerance) else None
+        return asdict(self) | {"tolerance": finite, "kept": self.kept}
+
+
+def verify(
+    compiled: CompiledModel,
+    against: Any,
+    X: Any,
+    *,
+    max_rows: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Compare a compiled model with the model that it was made from, on given rows.
+
+    Parameters
+    ----------
+    compiled : CompiledSVC, CompiledSVR or CompiledOneClassSVM
+    against : fitted estimator, KernelModel, or path
+        The source model, evaluated by the definition in float64.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+    max_rows : int, optional
+        Of more rows than these, compare so many, drawn at random, always the same ones: the definition is slow.
+    progress : callable, optional
+        Told the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    InputError
+        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble.
+    UnsupportedModelError
+        `against` has another number of columns than `compiled`.
+    """
+    if compiled.artifact.members:
+        raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
+    model = _read(against, compiled.n_features_in_)
+    _check_same_kind(compiled, model)
+    rows = compiled._rows(_drawn(X, max_rows))
+    if rows.shape[0] == 0:
+        raise InputError("there are no rows to verify")
+    tally = _Tally()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked above
+        for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
+            part = rows[piece]
+            start = time.perf_counter()
+            try:
+                found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
+            except InputError as error:
+                raise of_the_whole(error, piece.start) from None
+            tally.our_seconds += time.perf_counter() - start
+            for few in _slices(part.shape[0], _COMPARED_ROWS):
+                _compare(tally, compiled, against, model, part[few], *(array[few] for array in found))
+                if progress is not None:
+                    progress((piece.start + few.stop) / rows.shape[0])
+    return tally.verification(compiled)
+
+
+def _slices(n_rows: int, step: int) -> Iterator[slice]:
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def _drawn(X: Any, max_rows: int | None) -> Any:
+    """At most so many of the rows, in their order."""
+    if max_rows is None:
+        return X
+    if max_rows < 1:
+        raise InputError(f"max_rows is {max_rows}, but must be at least 1")
+    from sklearn.utils import _safe_indexing
+
+    X = check_sparse(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows <= max_rows:
+        return X
+    return _safe_indexing(X, np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False)))
+
+
+def _compare(
+    tally: _Tally,
+    compiled: CompiledModel,
+    against: Any,
+    model: KernelModel,
+    rows: Any,
+    values: FloatArray,
+    bounds: FloatArray,
+    stages: npt.NDArray[np.uint8],
+    certified: npt.NDArray[np.bool_],
+) -> None:
+    """Judge values of a few rows, and count what was found."""
+    judged = judge(against, model, rows)
+    tally.their_seconds += judged.seconds
+    exact, slack = judged.values, judged.slack
+    values, bounds = values.reshape(exact.shape), bounds.reshape(exact.shape)
+    known = np.isfinite(bounds)  # of several classes some pairs are never evaluated
+    errors = np.abs(values - exact)
+    differ = np.zeros(len(exact), bool)
+    if judged.labels is not None:
+        differ = (compiled.predict(rows) != judged.labels) & judged.certain
+    tolerance = float(compiled.artifact.header["tolerance"])
+    excess = np.where(known, np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000), 0.0)
+    tally.n_rows += len(values)
+    tally.label_differences += int(differ.sum())
+    tally.near_ties += int((~judged.certain).sum())
+    violations = np.asarray((known & (errors > bounds + slack)).any(axis=1))
+    if model.task == "regression":  # a label that differs is counted as such
+        violations = np.asarray(violations | judged.misread)
+    tally.bound_violations += int(violations.sum())
+    tally.tolerance_violations += int((errors > tolerance + slack).any(axis=1).sum())
+    tally.largest_error_to_bound = max(tally.largest_error_to_bound, float(np.max(excess)))
+    tally.errors.add(errors[known])
+    tally.bounds.add(bounds[known])
+    tally.n_proven += int(certified.sum())
+    tally.counts += np.bincount(stages, minlength=len(STAGES))
+
+
+class _Quantiles:
+    """Quantiles of numbers that come in parts: of every second, fourth, ... where they are too many to keep."""
+
+    def __init__(self) -> None:
+        self._parts: list[FloatArray] = []
+        self._step = 1
+        self._n_kept = 0
+        self._n_seen = 0
+        self._greatest = 0.0
+
+    def add(self, values: FloatArray) -> None:
+        self._greatest = max(self._greatest, float(values.max(initial=0.0)))
+        self._parts.append(values[-self._n_seen % self._step :: self._step])
+        self._n_kept += len(self._parts[-1])
+        self._n_seen += len(values)
+        while self._n_kept > _KEPT_ERRORS:
+            self._parts = [np.concatenate(self._parts)[::2].copy()]
+            self._n_kept, self._step = len(self._parts[0]), 2 * self._step
+
+    def as_dict(self) -> dict[str, float]:
+        kept = np.concatenate([np.empty(0), *self._parts])
+        found = {f"{q:.0%}": float(np.quantile(kept, q)) if len(kept) else 0.0 for q in _QUANTILES}
+        return found | {"100%": self._greatest}
+
+
+@dataclass
+class _Tally:
+    """What has been found so far."""
+
+    n_rows: int = 0
+    label_differences: int = 0
+    near_ties: int = 0
+    bound_violations: int = 0
+    tolerance_violations: int = 0
+    largest_error_to_bound: float = 0.0
+    n_proven: int = 0
+    counts: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(len(STAGES), np.intp))
+    errors: _Quantiles = field(default_factory=_Quantiles)
+    bounds: _Quantiles = field(default_factory=_Quantiles)
+    our_seconds: float = 0.0
+    their_seconds: float = 0.0
+
+    def verification(self, compiled: CompiledModel) -> Verification:
+        mode = compiled.artifact.mode
+        return Verification(
+            n_rows=self.n_rows,
+            label_differences=None if compiled.artifact.task == "regression" else self.label_differences,
+            near_ties=self.near_ties,
+            bound_violations=self.bound_violations,
+            tolerance=float(compiled.artifact.header["tolerance"]),
+            tolerance_violations=self.tolerance_violations,
+            largest_error_to_bound=self.largest_error_to_bound,
+            error_quantiles=self.errors.as_dict(),
+            bound_quantiles=self.bounds.as_dict(),
+            certified_fraction=None if mode == "exact" else self.n_proven / self.n_rows,
+            rows_per_stage={name: int(count) for name, count in zip(STAGES, self.counts, strict=True)},
+            speed_ratio=self.their_seconds / self.our_seconds,
+            mode=mode,
+        )
+
+
+def exact_decision_values(model: KernelModel, rows: Any, mapped: Any = None) -> FloatArray:
+    """Decision values by the definition in float64: of Gaussians differences first, so that nothing cancels.
+
+    Parameters
+    ----------
+    model : KernelModel
+    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+    mapped : ndarray or sparse array of shape (n_rows, n_features), optional
+        The same rows as the kernel sees them; made by the model's own input map when left out.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_decisions), float64
+    """
+    values = np.empty((rows.shape[0], model.n_decisions))
+    coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
+    for start in range(0, rows.shape[0], _BLOCK_ROWS):
+        block = slice(start, start + _BLOCK_ROWS)
+        part = rows[block] if mapped is None else mapped[block]
+        dense = (part if isinstance(part, np.ndarray) else part.toarray()).astype(np.float64)
+        if model.input_map is not None and mapped is None:
+            dense = model.input_map.apply(dense)
+        values[block] = _kernel_sums(model, coefficients, dense) + model.intercept
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the source says of some rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_decisions)
+        Its decision values by the definition, at rows that its own transformers have made.
+    slack : ndarray of shape (n_rows, n_decisions)
+        What float64 may have changed in them.
+    labels : ndarray of shape (n_rows,), or None
+        By the source's own ``predict`` where it has one, else by the values; None for a regression.
+    certain : ndarray of shape (n_rows,), bool
+        Whether float64 can tell the label.
+    misread : ndarray of shape (n_rows,), bool
+        Whether the source's own answer is not that of its parameters, as they were read.
+    seconds : float
+        What the definition took.
+    """
+
+    values: FloatArray
+    slack: FloatArray
+    labels: npt.NDArray[Any] | None
+    certain: npt.NDArray[np.bool_]
+    misread: npt.NDArray[np.bool_]
+    seconds: float
+
+
+def judge(against: Any, model: KernelModel, rows: Any) -> Judgement:
+    """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
+
+    Parameters
+    ----------
+    against : fitted estimator, KernelModel, or path
+    model : KernelModel
+        What `against` was read as.
+    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+
+    Returns
+    -------
+    Judgement
+    """
+    pieces = chunks(rows.shape[0], rows.shape[1])  # every source takes dense rows, and some take no others
+    parts = [_judge_dense(against, model, _dense(rows[piece])) for piece in pieces]
+    if len(parts) == 1:
+        return parts[0]
+    return Judgement(
+        values=np.concatenate([part.values for part in parts]),
+        slack=np.concatenate([part.slack for part in parts]),
+        labels=None if parts[0].labels is None else np.concatenate([part.labels for part in parts]),
+        certain=np.concatenate([part.certain for part in parts]),
+        misread=np.concatenate([part.misread for part in parts]),
+        seconds=sum(part.seconds for part in parts),
+    )
+
+
+def _judge_dense(against: Any, model: KernelModel, rows: FloatArray) -> Judgement:
+    mapped = rows if model.input_map is None else _own_rows(against, model, rows)
+    start = time.perf_counter()
+    values = exact_decision_values(model, rows, mapped)
+    seconds = time.perf_counter() - start
+    noise = np.zeros((len(rows), 1))
+    if model.input_map is not None:
+        noise = noise + _moved(model, mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
+    noise = noise + _own_noise(against, model, mapped)
+    slack = _slack(model, values) + noise
+    own = _own_predictions(against, rows)
+    if model.task == "regression":
+        misread = np.zeros(len(rows), bool)
+        if own is not None:
+            allowed = 64 * slack + float(model.value_error.max())
+            misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
+        return Judgement(values, slack, None, np.ones(len(rows), bool), misread, seconds)
+    near = NEAR_TIE * _scale(model) + noise + np.zeros_like(values)
+    if model.task == "one_class":
+        labels: npt.NDArray[Any] = np.where(values[:, 0] > 0, 1, -1)
+        certain = np.abs(values[:, 0]) > near[:, 0]
+    else:
+        classes, certain = native_outputs(model.outputs, model.task, len(model.labels)).certified_class(values, near)
+        labels = model.labels[classes]
+    misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
+    return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)
+
+
+def _dense(rows: Any) -> FloatArray:
+    """A float64 copy: the source may overwrite what it is given (``copy=False``)."""
+    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+
+def _own_predictions(against: Any, rows: FloatArray) -> npt.NDArray[Any] | None:
+    """What the source predicts; None where it is numbers and not an estimator."""
+    if not hasattr(against, "predict"):
+        return None
+    return np.asarray(against.predict(_named(against, rows.copy())))
+
+
+def _own_rows(source: Any, model: KernelModel, rows: FloatArray) -> FloatArray:
+    """Rows as the kernel of the source sees them, by its own transformers where it has some."""
+    steps = _own_steps(source)
+    if steps is None:
+        assert model.input_map is not None
+        return model.input_map.apply(rows)
+    own = None
+    if len(steps) > 1 and sklearn_class(steps[-2]) == "Nystroem":
+        steps = steps[:-2]
+    else:
+        kernel_machine = read_any(steps[-1])
+        own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
+        steps = steps[:-1]
+    mapped: Any = _named(steps[0], rows.copy()) if steps else rows
+    for step in steps:
+        mapped = step.transform(mapped)
+    mapped = np.array(mapped.toarray() if hasattr(mapped, "toarray") else mapped, dtype=np.float64)
+    return np.asarray(mapped if own is None else own.apply(mapped))
+
+
+def _own_steps(source: Any) -> list[Any] | None:
+    """Transformers and final estimator of a source, one after the other; None where it is not an estimator."""
+    for inner in ("best_estimator_", "regressor_"):
+        if hasattr(source, inner):
+            return _own_steps(getattr(source, inner))
+    if hasattr(source, "calibrated_classifiers_"):
+        return _own_steps(source.calibrated_classifiers_[0].estimator)
+    if sklearn_class(source) == "FrozenEstimator":
+        return _own_steps(source.estimator)
+    if not hasattr(source, "predict"):
+        return None
+    if sklearn_class(source) != "Pipeline":
+        return [source]
+    steps = [step for _, step in flat_steps(source)]
+    return steps[:-1] + (_own_steps(steps[-1]) or [])
+
+
+def _own_noise(source: Any, model: KernelModel, mapped: FloatArray) -> FloatArray:
+    """What the source's own float64 loses beside rows, shape (n_rows, 1), where its way to a kernel cancels.
+
+    scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
+    """
+    if model.is_polynomial:
+        return _polynomial_noise(model, mapped)
+    steps = _own_steps(source)
+    if steps is None:
+        return np.zeros((len(mapped), 1))
+    moduli = _scale(model)
+    nystroem = steps[-2] if len(steps) > 1 and sklearn_class(steps[-2]) == "Nystroem" else None
+    if nystroem is not None:
+        weights = np.abs(np.asarray(nystroem.normalization_, np.float64)).T @ np.abs(np.ravel(steps[-1].coef_))
+        moduli = float(weights.sum())
+    elif sklearn_class(steps[-1]) != "KernelRidge":
+        return np.zeros((len(mapped), 1))
+    vectors = model.dense_support_vectors(0, model.n_sv)
+    reach = norms_above(mapped) + float(norms_above(vectors).max(initial=0.0))
+    u = 2.0**-53
+    lost = model.gamma * 2.0 * (model.n_features + 8) * u * reach**2 + 4.0 * (model.n_sv + 8) * u
+    result: FloatArray = (moduli * np.minimum(lost, 1.0))[:, np.newaxis]
+    return result
+
+
+def _polynomial_noise(model: KernelModel, mapped: FloatArray) -> FloatArray:
+    """What float64 sums over support vectors, or over coefficients, lose in any order: these kernels grow with rows."""
+    path = model.n_sv + max(1.0, 0.5 * model.degree) * model.n_features + 16
+    return np.asarray(4.0 * path * 2.0**-53 * (_polynomial_moduli(model, mapped)[0] + np.abs(model.intercept)))
+
+
+def _polynomial_moduli(model: KernelModel, mapped: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """sum_i |a_i| (||gamma x_i|| ||z|| + |coef0|)^p and its slope in ||z||, (n_rows, n_decisions) each."""
+    norms, p = norms_above(mapped), model.degree
+    reach = abs(model.gamma) * norms_above(model.dense_support_vectors(0, model.n_sv))
+    sums, slopes = np.zeros((2, len(mapped), model.n_decisions))
+    for k in range(model.n_decisions):
+        weights = np.abs(model.coefficients(k))
+        for power in range(p + 1):
+            share = math.comb(p, power) * abs(model.coef0) ** (p - power) * float(weights @ reach**power)
+            sums[:, k] += share * norms**power
+            slopes[:, k] += power * share * norms ** max(power - 1, 0)
+    return sums, slopes
+
+
+def _named(estimator: Any, rows: Any) -> Any:
+    """Rows with the column names that an estimator was fitted with."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return rows
+    from pandas import DataFrame  # the estimator has seen a data frame
+
+    return DataFrame(rows, columns=names)
+
+
+def _moved(model: KernelModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+    """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
+    if model.is_polynomial:
+        return np.asarray(errors * _polynomial_moduli(model, mapped)[1] * (1.0 + 1e-6))  # errors are tiny beside rows
+    return np.asarray(_scale(model) * np.minimum(math.sqrt(2.0 * model.gamma / math.e) * errors, 1.0))
+
+
+def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray) -> FloatArray:
+    from scipy.spatial.distance import cdist
+
+    sums = np.zeros((len(rows), model.n_decisions))
+    for first in range(0, model.n_sv, _BLOCK_VECTORS):
+        last = min(first + _BLOCK_VECTORS, model.n_sv)
+        vectors = model.dense_support_vectors(first, last)
+        with np.errstate(over="ignore", under="ignore"):
+            if model.is_polynomial:
+                kernel = (model.gamma * (rows @ vectors.T) + model.coef0) ** model.degree
+            else:
+                kernel = np.exp(-model.gamma * cdist(rows, vectors, "sqeuclidean"))
+        sums += kernel @ coefficients[first:last]
+    return sums
+
+
+def _read(against: Any, n_features: int) -> KernelModel:
+    model = read_any(against, n_features=n_features)
+    if isinstance(model, Ensemble):
+        raise InputError("the source model is an ensemble, but the compiled one is not")
+    return model
+
+
+def _scale(model: KernelModel) -> float:
+    """Greatest sum of |a_i| of any decision function."""
+    return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
+
+
+def _slack(model: KernelModel, exact: FloatArray) -> FloatArray:
+    """The exact values are computed too: allow them the rounding of a float64 sum."""
+    moduli = np.full(exact.shape, _scale(model))
+    if model.is_polynomial:
+        moduli = moduli + np.abs(exact)
+    slack: FloatArray = (model.n_sv + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
+    return slack
+
+
+def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
+    if model.task != compiled.artifact.task:
+        raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
+    labels = compiled.artifact.labels.tolist()
+    if model.labels.tolist() != labels:
+        raise InputError(f"the source model has the labels {model.labels.tolist()}, but the compiled one {labels}")

@@ -1,0 +1,47 @@
+// One table of functions per target. The core headers are compiled once for each; this is all that the rest
+// of the program sees of them.
+#pragma once
+
+#include <approxsvm/model_view.hpp>
+#include <approxsvm/status.hpp>
+#include <string>
+#include <vector>
+
+#include "gram_powers.hpp"
+
+namespace approxsvm::dispatch {
+
+// approxsvm/answers.hpp: answer(). `prepared` is what TargetTable::prepare returned.
+template <class Rows>
+using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
+                                    std::uint64_t* counts, void* workspace);
+
+struct TargetTable {
+    const char* name;
+    std::size_t block_rows;
+    std::size_t (*prepared_bytes)(const ModelView&);
+    const void* (*prepare)(const ModelView&, void* memory);
+    std::size_t (*workspace_bytes)(const void* prepared);
+    std::size_t (*replay_bytes)(const void* prepared);
+    Status (*replay)(const void* prepared, void* memory);  // check rows
+    EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
+    EvaluateFunction<DenseRows<double>> evaluate_dense_f64;
+    EvaluateFunction<CsrRows<float, std::int32_t>> evaluate_csr_f32_i32;
+    EvaluateFunction<CsrRows<float, std::int64_t>> evaluate_csr_f32_i64;
+    EvaluateFunction<CsrRows<double, std::int32_t>> evaluate_csr_f64_i32;
+    EvaluateFunction<CsrRows<double, std::int64_t>> evaluate_csr_f64_i64;
+    void (*gram_powers)(const GramPowers&);
+    void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n a multiple of 16; for tests
+};
+
+// The targets that were built in and that this machine can run, fastest first.
+const std::vector<const TargetTable*>& runnable_targets();
+
+// The target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error when the name is
+// unknown or this machine cannot run it: a forced target never falls back.
+const TargetTable& selected_target();
+
+// The target of that name; throws as above. `asked_by` says who wants it, for the message.
+const TargetTable& target_named(const std::string& name, const std::string& asked_by);
+
+}  // namespace approxsvm::dispatch

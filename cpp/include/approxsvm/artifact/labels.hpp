@@ -1,0 +1,89 @@
+// The labels of a model, whatever they are, in a form that prints.
+#pragma once
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "reader.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// One label; a text lies in the artifact's own bytes. Of kind none: there is no such label.
+struct Label {
+    LabelKind kind = LabelKind::none;
+    std::int64_t integer = 0;
+    double real = 0.0;
+    std::string_view text{};
+};
+
+// Room for any number as text.
+constexpr std::size_t label_digits = 32;
+
+// The fewest digits that read back as `number`, or 17 of them.
+inline std::string_view digits_of(double number, char (&room)[label_digits]) {
+#if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
+    return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, number).ptr - room)};
+#else
+    int length = 0;
+    for (int precision = 15; precision <= 17; ++precision) {
+        length = std::snprintf(room, label_digits, "%.*g", precision, number);
+        if (std::strtod(room, nullptr) == number) break;
+    }
+    return {room, static_cast<std::size_t>(length)};
+#endif
+}
+
+// What to print; numbers are written into `room`. Empty where there is no label.
+inline std::string_view text_of(const Label& label, char (&room)[label_digits]) {
+    switch (label.kind) {
+        case LabelKind::int64:
+            return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, label.integer).ptr - room)};
+        case LabelKind::float64:
+            return digits_of(label.real, room);
+        case LabelKind::text:
+            return label.text;
+        case LabelKind::none:
+            break;
+    }
+    return {};
+}
+
+// std::cout << label, without <ostream> for those who do not need it.
+template <class Stream>
+inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.write("", 0), stream) {
+    char room[label_digits];
+    const std::string_view text = text_of(label, room);
+    stream.write(text.data(), static_cast<std::ptrdiff_t>(text.size()));
+    return stream;
+}
+
+// The number of labels that a model may predict; 0 for a regression.
+inline std::size_t n_labels_of(const ModelView& model) {
+    return model.task == Task::one_class ? 2 : model.task == Task::classification ? model.n_labels : 0;
+}
+
+// The label at a position as evaluate() gives it: of a one-class model 1 and -1, of a regression none, and none beyond
+// the last.
+inline Label label_at(const ModelView& model, std::size_t position) {
+    Label label;
+    if (position >= n_labels_of(model)) return label;
+    if (model.task == Task::one_class) {
+        label.kind = LabelKind::int64;
+        label.integer = position == 0 ? 1 : -1;
+        return label;
+    }
+    label.kind = model.label_kind;
+    if (label.kind == LabelKind::int64) label.integer = read_at<std::int64_t>(model.labels, 8 * position);
+    if (label.kind == LabelKind::float64) label.real = read_at<double>(model.labels, 8 * position);
+    if (label.kind == LabelKind::text) {
+        const Text text = text_at(model.labels, model.n_labels, position);
+        label.text = {text.data, text.length};
+    }
+    return label;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

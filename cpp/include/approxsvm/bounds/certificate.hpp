@@ -1,0 +1,250 @@
+// Upper bounds on |computed - exact| for a row, from numbers that the compiler proved
+// (approxsvm/expansion/certificate.py) and from the rounding of our own arithmetic. Everything here is rounded up.
+//
+// phi_k(s) = exp(-s/2) sqrt(s^k / k!) is the square root of a Poisson probability: at most 1, rising up to s = k.
+#pragma once
+
+#include <cmath>
+
+#include "../model_view.hpp"
+#include "../simd/norms.hpp"
+#include "../simd/simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr double infinity = HUGE_VAL;
+
+// --- cells of s
+
+// The bound depends on a row through s alone and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
+// 2^7, one cell below, one open cell above. The cell number is read off the bits of half_s.
+constexpr std::uint32_t first_cell_bits = 0x35000000u >> 18;  // of 2^-21, with five bits of mantissa
+constexpr std::size_t n_cells = 28 * 32 + 2;
+
+// NaN and infinity land in the last cell.
+APPROXSVM_INLINE std::size_t cell_of(float half_s) {
+    if (!(half_s < 128.0f)) return n_cells - 1;
+    std::uint32_t bits;
+    std::memcpy(&bits, &half_s, sizeof bits);
+    const std::uint32_t cell = bits >> 18;
+    return cell < first_cell_bits ? 0 : cell - first_cell_bits + 1;
+}
+
+// The ends of a cell in s = 2 half_s, before widening; the last is open.
+inline double cell_begin(std::size_t cell) {
+    if (cell == 0) return 0.0;
+    const std::uint32_t bits = (static_cast<std::uint32_t>(cell - 1) + first_cell_bits) << 18;
+    float half_s;
+    std::memcpy(&half_s, &bits, sizeof half_s);
+    return 2.0 * static_cast<double>(half_s);
+}
+
+// --- functions of s
+
+inline double phi(int k, double s) {
+    double square = std::exp(-s);
+    for (int i = 1; i <= k; ++i) square *= s / i;
+    return std::sqrt(square);
+}
+
+// The largest values of phi_0, phi_1, ... on [low, high]: at s = k if that lies inside, else at the nearer end.
+constexpr int n_phis = last_norm_degree + 3;
+struct MaxPhis {
+    double values[n_phis];
+
+    MaxPhis(double low, double high) {
+        double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k there
+        for (int k = 0; k < n_phis; ++k) {
+            if (k > 0) at_low *= low / k, at_high *= high / k;
+            values[k] = k < low ? std::sqrt(at_low) : k > high ? std::sqrt(at_high) : phi(k, k);
+        }
+    }
+    double operator[](int k) const { return values[k]; }
+    // The largest value of s phi_k(s) = sqrt((k+1)(k+2)) phi_{k+2}(s).
+    double times_s(int k) const { return std::sqrt((k + 1.0) * (k + 2.0)) * values[k + 2]; }
+};
+
+// P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
+// positive multiple of the one before; what is left out is below what the rounding up allows for. Beyond s = 40 it is 1
+// to within as much.
+inline double poisson_tail(int n, double s) {
+    if (s > 40.0) return 1.0;
+    const double first = phi(n, s);
+    double term = first * first, sum = term;
+    for (int k = n + 1; k < n + 200 && term > 1e-20 * sum; ++k) {
+        term *= s / k;
+        sum += term;
+    }
+    return sum < 1.0 ? sum : 1.0;
+}
+
+// --- the bound of an expansion
+
+// Longest paths of additions in quadratic.hpp and polynomial.hpp: a product of a form goes through at most n_features
+// additions along its matrix row and n_features along the sum over rows, and through as many for every degree more;
+// ||u||^2 through n_features.
+constexpr double form_path(std::size_t n_features, int degree) {
+    return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
+}
+constexpr double norm_path(std::size_t n_features) {
+    return static_cast<double>(n_features) + 1.0;
+}
+
+// Relative error of the computed s, doubled to be generous: cells are widened by it. Sparse rows are let in with an
+// error of 2^-12 (cascade.hpp) before s is narrowed to float32.
+inline double s_error(std::size_t n_features) {
+    const double e = 2.0 * (norm_path(n_features) + 8.0) * unit32;
+    return e > 0x1.01p-12 ? e : 0x1.01p-12;
+}
+
+// What is not negligible in a bound is a sum of norms times functions of s. The functions are tabulated once for a
+// model, a row of the table for each cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the
+// remainder for each theta, W, and everything that does not depend on s.
+constexpr int n_contractions = 4;
+namespace term {
+constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + n_contractions, fixed = total + 1;
+}
+constexpr std::size_t n_bound_terms = 16;  // one of them unused
+constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
+
+inline float rounded_up(double x) {
+    if (x == 0.0) return 0.0f;                                // not a number whose products are denormal, and slow
+    return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
+}
+
+// Parts of degree `first` and more are together at most T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)), which
+// rises with s.
+inline double remainder_factor(int first, double theta, double s) {
+    return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
+}
+
+// What float32 arithmetic adds per unit of N_k, k <= degree: certificate.md, 3 (i). In order: the products of the form
+// and the constant (their paths, the narrowing of the coefficients, exp and the products behind it); the error of s in
+// the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x their sum to first order.
+struct RoundingFactors {
+    double form_path, norm_path, growth;
+
+    RoundingFactors(const ModelView& model, int degree, double high)
+        : form_path(approxsvm::form_path(model.n_features, degree) + 11.0),
+          norm_path(0.5 * (approxsvm::norm_path(model.n_features) + 4.0)),
+          growth(std::exp(unit32 * (form_path + norm_path * high))) {}
+    double of(int k, const MaxPhis& phis) const {
+        return 1.01 * growth * unit32 * (form_path * phis[k] + norm_path * phis.times_s(k));
+    }
+};
+
+// What the rows of the table for s in [low, high] have in common, wherever the expansion is cut.
+struct BasisCell {
+    double low, high;
+    MaxPhis phis;
+    float remainders[n_contractions];
+    double total = 0.0;
+
+    BasisCell(const ModelView& model, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
+        // Parts of any degrees are together at most W: that takes over before a factor overflows.
+        for (int t = 0; t < n_contractions; ++t) {
+            const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
+            if (!(factor < 0x1p60)) total = 1.0;
+            remainders[t] = rounded_up(factor);
+        }
+        for (int t = 0; t < n_contractions && total > 0.0; ++t) remainders[t] = 0.0f;
+    }
+};
+
+// A row of the table, the expansion being cut behind `degree`.
+inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
+    const RoundingFactors rounding(model, degree, cell.high);
+    for (int k = 0; k <= last_norm_degree; ++k) {
+        double factor = cell.phis[k];
+        // From s = 174 on, rows may already get the bare intercept: the kept terms are then missing.
+        if (k <= degree) factor = (cell.high > 174.0 ? factor : 0.0) + rounding.of(k, cell.phis);
+        row[term::norms + k] = rounded_up(factor);
+    }
+    for (int t = 0; t < n_contractions; ++t) row[term::remainders + t] = cell.remainders[t];
+    // The rounding of u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at
+    // most 2.
+    const double moved = std::sqrt(cell.high) < 0x1p24 ? std::sqrt(cell.high) * unit32 : 2.0;
+    row[term::total] = rounded_up(cell.total + 1.01 * moved + 0x1p-100 + 0x1p-48);
+    row[term::fixed] = 1.0f;
+    for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
+}
+
+// Fills a table of n_cells rows behind the other for each of the degrees from `first` to `last`.
+inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
+    const double widen = s_error(model.n_features);
+    constexpr std::size_t table_size = n_cells * n_bound_terms;
+    for (std::size_t k = 0; k + 1 < n_cells; ++k) {
+        const BasisCell cell(model, cell_begin(k) * (1.0 - widen), cell_begin(k + 1) * (1.0 + widen));
+        for (int degree = first; degree <= last; ++degree) {
+            fill_basis_row(model, degree, cell,
+                           tables + static_cast<std::size_t>(degree - first) * table_size + k * n_bound_terms);
+        }
+    }
+    for (int degree = first; degree <= last; ++degree) {
+        float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // the value is the intercept there
+            end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
+        }
+    }
+}
+
+// The weights of one expansion of one decision function.
+inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumbers& decision, float* weights) {
+    for (std::size_t t = 0; t < n_bound_terms; ++t) weights[t] = 0.0f;
+    for (int k = 0; k <= last_norm_degree; ++k) weights[term::norms + k] = rounded_up(expansion.norms[k]);
+    for (int t = 0; t < n_contractions; ++t) {
+        if (expansion.contraction == contractions[t]) weights[term::remainders + t] = rounded_up(expansion.remainder);
+    }
+    weights[term::total] = rounded_up(decision.total_norm);
+    weights[term::fixed] =
+        rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total_norm));
+}
+
+// The bound of a row of that cell: 16 products that are not negative, their sum rounded up once. A norm that float32
+// cannot hold makes it infinite, or NaN where it meets a zero.
+APPROXSVM_INLINE double finished_bound(float sum) {
+    const double bound = 1.00001 * static_cast<double>(sum) + 0x1p-120;
+    return bound == bound ? bound : infinity;
+}
+APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (std::size_t t = 0; t < n_bound_terms; t += 4) {
+        for (std::size_t i = 0; i < 4; ++i) sum[i] += basis_row[t + i] * weights[t + i];
+    }
+    return finished_bound((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+// What a row at that squared distance from the slice, in scaled coordinates, adds: f changes by at most W times the
+// distance of two points of the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares has
+// a path of norm_path() additions; what underflows in it makes less than 2^-50 of distance.
+inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
+    if (!model.varying) return 0.0;
+    const double theta = 2.0 * static_cast<double>(model.half_theta);
+    const double widen = 1.0 + (norm_path(model.n_features) + 8.0) * unit32;
+    const double distance = widen * std::sqrt(theta * static_cast<double>(off_sq)) + 0x1p-50;
+    return 1.0001 * decision.total_norm * (distance < 1.415 ? distance : 1.415);
+}
+
+// Another bound, for rows further from the center than any support vector: |f - intercept| is small there, and so is
+// what the expansion gives.
+inline double far_bound(const ModelView& model, const ExpansionNumbers& expansion, const DecisionNumbers& decision,
+                        float half_s) {
+    const double widen = s_error(model.n_features), h = static_cast<double>(half_s);
+    const double reach = std::sqrt(h * (1.0 - widen)) - std::sqrt(model.gamma) * expansion.max_sv_norm * (1.0 + 1e-12);
+    if (!(reach > 0.0)) return infinity;
+    const double low = 2.0 * h * (1.0 - widen), high = 2.0 * h * (1.0 + widen);
+    double kept = 0.0;
+    const MaxPhis phis(low, high);
+    const RoundingFactors rounding(model, model.degree, high);
+    for (int k = 0; k <= model.degree; ++k) {
+        kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
+    }
+    const double far = decision.sum_moduli * std::exp(-reach * reach), w = decision.total_norm;
+    const double moved = 2.0 * unit32 * std::sqrt(high) * w;
+    return 1.0001 * ((far < w ? far : w) + kept + (half_s < 128.0f ? moved : 0.0)) + expansion.coefficient_error +
+           0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,455 @@
+// Polynomial kernels, the linear one among them:
+//
+//     f(z) = intercept + sum_i a_i K_i,   K_i = b_i^p,   b_i = gamma x_i.z + coef0,   p = 1 ... 6.
+//
+// The engine adds this up in float64 for rows of any form, products first (rbf.hpp), the coefficients of all pairs of
+// classes at once (rbf_classes.hpp). Where p is 1 or 2 the artifact may have the whole sum as a form
+// (expansion/form.hpp).
+#pragma once
+
+#include <cmath>
+
+#include "../artifact/support_vectors.hpp"
+#include "../bounds/certificate.hpp"
+#include "../carver.hpp"
+#include "../expansion/decision_function.hpp"
+#include "../expansion/form.hpp"
+#include "../model_view.hpp"
+#include "../outputs/votes.hpp"
+#include "rbf_classes.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+inline bool has_classes(const ModelView& model) {
+    return model.n_labels > 2;
+}
+inline bool has_engines(const ModelView& model) {
+    return model.mode != Mode::approximate;
+}
+
+// --- norms
+
+// --- bounds of sums over support vectors
+
+// With B_i = ||gamma x_i|| ||z|| + |coef0| >= |b_i|, everything that may go wrong is a multiple of
+//
+//     M = sum_i |a_i| B_i^p = sum_k C(p, k) w_k (reach ||z||)^k |coef0|^(p - k),
+//     w_k = sum_i |a_i| (||gamma x_i|| / reach)^k,     reach = max_i ||gamma x_i||,
+//
+// and the binomial coefficients times w_k are noted once per decision function, as moments.
+struct PolynomialMoments {
+    int degree;
+    double coef0;  // |coef0|
+    double reach;
+    const double* moments;  // (n_decisions, degree + 1)
+};
+
+struct ModuliAndSlope {
+    double moduli;  // M
+    double slope;   // dM / d||z||, what a row that moves by a unit of distance changes f by at most
+};
+
+// At rows of norm `norm`; `coef0` is |coef0| or a little more.
+inline ModuliAndSlope moduli_of(const PolynomialMoments& kernel, std::size_t decision, double norm, double coef0) {
+    const double* moments = kernel.moments + decision * (static_cast<std::size_t>(kernel.degree) + 1);
+    const double q = kernel.reach * norm;
+    double moduli = moments[kernel.degree], slope = kernel.degree * moments[kernel.degree], power = 1.0;
+    for (int k = kernel.degree - 1; k >= 0; --k) {
+        power *= coef0;
+        moduli = moduli * q + moments[k] * power;
+        if (k > 0) slope = slope * q + k * moments[k] * power;
+    }
+    return {moduli, slope * kernel.reach};
+}
+
+// How b_i was computed: by how many roundings, and what underflow may have made of it at most, times 2^-1000.
+struct ProductPath {
+    double roundings;
+    double underflow;
+};
+
+// What a sum over all support vectors may be off by at a row of that norm, or at one that is row_error away from the
+// one that is meant and neither of a larger norm.
+//
+// b_i is off by u (path + 2) B_i, the path of its inner product, coef0 and the rounding of gamma x_i together, and by
+// what underflows; that is less than u times 2^-1000 (1 + ||z||), or of |gamma| times as much where gamma comes last,
+// and counts as one more rounding with B_i made larger by it. A power of p takes p - 1 roundings and changes by
+// p B_i^(p-1) per unit of b_i. Each product with a_i goes through n_sv + 16 additions and roundings at most. The
+// coefficients themselves are off by coef_error, relatively.
+inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
+                               const ProductPath& path, double norm, double row_error) {
+    const DecisionNumbers& numbers = model.decisions[decision];
+    const double p = kernel.degree, n_sv = static_cast<double>(model.n_sv);
+    const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + path.underflow);
+    const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
+    const double relative = 1.02 * unit64 * (p * (path.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
+    // A sum without support vectors has no moduli, and 0 times infinity is none of its business.
+    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
+    return 1.0001 * (relative * sums.moduli + moved + numbers.value_error) + 0x1p-51 * std::fabs(numbers.intercept) +
+           0x1p-1060 * (numbers.sum_moduli + n_sv + 1.0);
+}
+
+// --- the model, prepared
+
+struct PolynomialKernel {
+    PolynomialMoments moments;
+    const FormNorms* form_norms;    // (n_decisions,), where there is a form
+    ClassKernelSum<double> engine;  // in a model of mode exact; of one decision function, one class whose
+                                    // weights are the coefficients
+    double coef0;
+    int degree;
+};
+
+// A model of one decision function is one class to the engine.
+inline std::size_t n_engine_classes(const ModelView& view) {
+    return has_classes(view) ? std::size_t{view.n_labels} : 1;
+}
+inline bool has_polynomial_engine(const ModelView& view) {
+    return is_polynomial(view) && view.mode == Mode::exact;
+}
+inline std::size_t polynomial_engine_bytes(const ModelView& view) {
+    return has_classes(view) ? class_kernel_bytes<double>(view.class_counts, view.n_labels, view.n_features)
+                             : class_kernel_bytes<double>(&view.n_sv, 1, view.n_features);
+}
+
+struct PolynomialPieces {
+    double *moments = nullptr, *vector = nullptr;
+    FormNorms* form_norms = nullptr;
+    unsigned char* engine = nullptr;
+
+    PolynomialPieces() = default;
+    PolynomialPieces(const ModelView& view, Carver& carver) {
+        const std::size_t n_moments = static_cast<std::size_t>(view.degree) + 1;
+        moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
+        vector = carver.take<double>(view.n_features);
+        form_norms = carver.take<FormNorms>(view.form ? view.n_decisions : 0);
+        engine = carver.take<unsigned char>(has_polynomial_engine(view) ? polynomial_engine_bytes(view) : 0);
+    }
+};
+
+// Calls visit(decision, a_i) for support vector i of class c and every decision function that it counts in.
+template <class Visit>
+APPROXSVM_INLINE void for_coefficients(const ModelView& view, std::size_t c, std::size_t i, const Visit& visit) {
+    if (!has_classes(view)) return visit(0, view.dual_coef[i]);
+    const std::size_t n = view.n_labels;
+    for (std::size_t other = 0; other < n; ++other) {
+        if (other == c) continue;
+        const std::size_t pair = c < other ? pair_position(n, c, other) : pair_position(n, other, c);
+        visit(pair, view.dual_coef[(other < c ? other : other - 1) * view.n_sv + i]);
+    }
+}
+
+// Calls visit(class, i) for all support vectors in order.
+template <class Visit>
+APPROXSVM_INLINE void for_support_vectors(const ModelView& view, const Visit& visit) {
+    std::size_t c = 0, end = has_classes(view) ? view.class_counts[0] : view.n_sv;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        while (i == end) end += view.class_counts[++c];
+        visit(c, i);
+    }
+}
+
+inline double binomial(int n, int k) {
+    double result = 1.0;
+    for (int i = 1; i <= k; ++i) result = result * (n - k + i) / i;
+    return result;
+}
+
+inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
+    const std::size_t d = view.n_features, n_moments = static_cast<std::size_t>(view.degree) + 1;
+    double* x = pieces.vector;
+    const auto next_norm = [&](SupportVectorReader& reader) {  // of gamma x_i
+        reader.next(x);
+        const double norm = std::fabs(view.gamma) * norm_above(x, d) * (1.0 + 0x1p-50);
+        return norm + (norm > 0.0 ? 0x1p-1070 : 0.0);
+    };
+    double reach = 0.0;
+    SupportVectorReader first_pass(view), second_pass(view);
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        const double norm = next_norm(first_pass);
+        if (norm > reach) reach = norm;
+    }
+    for (std::size_t m = 0; m < n_moments * view.n_decisions; ++m) pieces.moments[m] = 0.0;
+    for_support_vectors(view, [&](std::size_t c, std::size_t i) {
+        const double norm = next_norm(second_pass), share = norm > 0.0 ? norm / reach : 0.0;
+        for_coefficients(view, c, i, [&](std::size_t decision, double a) {
+            double term = std::fabs(a);
+            for (std::size_t k = 0; k < n_moments; ++k, term *= share) pieces.moments[decision * n_moments + k] += term;
+        });
+    });
+    const double n_sv = static_cast<double>(view.n_sv), widen = 1.0 + 2.0 * (n_sv + 32.0) * unit64;
+    for (std::size_t decision = 0; decision < view.n_decisions; ++decision) {
+        double* moments = pieces.moments + decision * n_moments;
+        const double underflown = 0x1p-1060 * (view.decisions[decision].sum_moduli + n_sv);
+        for (int k = 0; k <= view.degree; ++k) {
+            moments[k] = binomial(view.degree, k) * (moments[k] * widen + underflown);
+        }
+    }
+    return {view.degree, std::fabs(view.coef0), reach, pieces.moments};
+}
+
+// The support vectors times gamma.
+inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
+    constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
+    double* x = pieces.vector;
+    SupportVectorReader reader(view);
+    const auto next = [&] {
+        reader.next(x);
+        for (std::size_t j = 0; j < view.n_features; ++j) x[j] *= view.gamma;
+    };
+    if (!has_classes(view)) {
+        ClassKernelExpansionWriter<double, std::size_t> writer(pieces.engine, &view.n_sv, 1, view.n_features, one);
+        for (std::size_t i = 0; i < view.n_sv; ++i) {
+            next();
+            writer.add_support_vector(x, nullptr, 0, view.dual_coef[i]);
+        }
+        return writer.expansion();
+    }
+    ClassKernelExpansionWriter<double, std::uint32_t> writer(pieces.engine, view.class_counts, view.n_labels,
+                                                             view.n_features, one);
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        next();
+        writer.add_support_vector(x, view.dual_coef + i, stride, 0.0);
+    }
+    return writer.expansion();
+}
+
+inline PolynomialKernel lay_out_polynomial(const ModelView& view, const PolynomialPieces& pieces) {
+    PolynomialKernel kernel{};
+    kernel.coef0 = view.coef0;
+    kernel.degree = view.degree;
+    if (has_engines(view)) kernel.moments = find_moments(view, pieces);
+    if (has_polynomial_engine(view)) kernel.engine = lay_out_engine(view, pieces);
+    for (std::size_t k = 0; view.form && k < view.n_decisions; ++k) {
+        pieces.form_norms[k] = norms_of_form(form_of(view, k), view.n_features);
+    }
+    kernel.form_norms = pieces.form_norms;
+    return kernel;
+}
+
+// --- a row by its form
+
+// sum_j a_j z_j, a lane for every so many features.
+APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::size_t n) {
+    constexpr std::size_t width = lanes64, step = 4 * width;
+    f64v sum[4] = {zero64(), zero64(), zero64(), zero64()};
+    std::size_t j = 0;
+    for (; j + step <= n; j += step) {
+        APPROXSVM_UNROLL for (std::size_t i = 0; i < 4; ++i) {
+            sum[i] = fmadd(load(a + j + i * width), load(z + j + i * width), sum[i]);
+        }
+    }
+    double total = sum_of_lanes(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+    for (; j < n; ++j) total += a[j] * z[j];
+    return total;
+}
+
+// sum_{i <= j} triangle_ij z_i z_j, a lane for every matrix row of a panel; as quadratic_row, in float64.
+inline double quadratic_row(const double* triangle, std::size_t n, const double* z) {
+    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
+    alignas(64) static constexpr double mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
+    constexpr std::size_t width = lanes64, n_registers = panel_rows / width;
+    f64v total[n_registers];
+    APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) total[r] = zero64();
+    const double* panel = triangle;
+    std::size_t first = 0;
+    for (; first + panel_rows <= n; first += panel_rows) {
+        f64v sum[4][n_registers];
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+            APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) sum[k][r] = zero64();
+        }
+        const auto add_column = [&](std::size_t k, const double* column, f64v x, const double* kept) {
+            APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) {
+                const f64v factor = kept ? mul(x, load(kept + r * width)) : x;
+                sum[k][r] = fmadd(load(column + r * width), factor, sum[k][r]);
+            }
+        };
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < panel_rows; ++k) {
+            add_column(k % 4, panel + k * (k + 1) / 2, set1(z[first + k]), mask + 7 - k);
+        }
+        panel += panel_triangle;
+        std::size_t j = first + panel_rows;
+        for (; j + 4 <= n; j += 4, panel += 4 * panel_rows) {
+            APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+                add_column(k, panel + k * panel_rows, set1(z[j + k]), nullptr);
+            }
+        }
+        for (; j < n; ++j, panel += panel_rows) add_column(0, panel, set1(z[j]), nullptr);
+        APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) {
+            const f64v all = add(add(sum[0][r], sum[1][r]), add(sum[2][r], sum[3][r]));
+            total[r] = fmadd(load(z + first + r * width), all, total[r]);
+        }
+    }
+    double result = 0.0;
+    APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) result += sum_of_lanes(total[r]);
+    for (std::size_t i = first; i < n; ++i) {  // the last, short panel
+        double sum = 0.0;
+        for (std::size_t j = i; j < n; ++j) {
+            const std::size_t k = j - first;
+            sum += panel[k * (k + 1) / 2 + (i - first)] * z[j];
+        }
+        result += z[i] * sum;
+    }
+    return result;
+}
+
+// linear.z + sum triangle_ij z_i z_j of a row.
+inline double form_row(const PolynomialForm& form, std::size_t n_features, const double* z) {
+    const double linear = inner_product(form.linear, z, n_features);
+    return form.triangle ? linear + quadratic_row(form.triangle, n_features, z) : linear;
+}
+
+// The same by a row's non-zeros.
+inline double form_sparse(const PolynomialForm& form, std::size_t n_features, const double* values,
+                          const std::int32_t* columns, std::size_t n_nonzero) {
+    double total = 0.0;
+    for (std::size_t k = 0; k < n_nonzero; ++k) total += form.linear[static_cast<std::size_t>(columns[k])] * values[k];
+    if (form.triangle) total += quadratic_sparse(form.triangle, n_features, values, columns, n_nonzero);
+    return total;
+}
+
+// --- the engine
+
+// From inner products to kernel values, in place.
+template <int N>
+APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
+    const f64v coef0 = set1(kernel.coef0);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+        x[i] = add(x[i], coef0);
+    }
+    switch (kernel.degree) {
+        case 1:
+            return;
+        case 2:
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = mul(x[i], x[i]);
+            return;
+        case 3:
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = mul(mul(x[i], x[i]), x[i]);
+            return;
+        case 4:
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+                const f64v square = mul(x[i], x[i]);
+                x[i] = mul(square, square);
+            }
+            return;
+        case 5:
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+                const f64v square = mul(x[i], x[i]);
+                x[i] = mul(mul(square, square), x[i]);
+            }
+            return;
+        default:
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+                const f64v square = mul(x[i], x[i]);
+                x[i] = mul(mul(square, square), square);
+            }
+    }
+}
+
+// The sums of each class, as in rbf_classes.hpp but without weights: sums[(c n_classes + r) n_lanes + lane] for the
+// rows of a block.
+template <int Registers>
+inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* block, double* sums) {
+    constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes64);
+    constexpr std::size_t width = panel_width<double>, tiles = width / tile_rows;
+    const ClassKernelSum<double>& engine = kernel.engine;
+    const std::size_t n_classes = engine.n_classes;
+    for (std::size_t i = 0; i < n_classes * n_classes * n_lanes; ++i) sums[i] = 0.0;
+    for (std::size_t panel = 0; panel < engine.kernels.n_panels; panel += block_panels) {
+        const std::size_t left = engine.kernels.n_panels - panel,
+                          n_tiles = (left < block_panels ? left : block_panels) * tiles;
+        f64v inner[block_panels * tiles][tile_rows][Registers];
+        inner_products<Registers>(engine.kernels, panel, n_tiles, block, inner);
+        for (std::size_t t = 0; t < n_tiles; ++t) {
+            const std::size_t here = panel + t / tiles, lane = t % tiles * tile_rows;
+            const double* coef = engine.coef + here * n_classes * width + lane;
+            double* of_class = sums + engine.class_of_panel[here] * n_classes * n_lanes;
+            for (int v = 0; v < Registers; ++v, of_class += lanes64) {
+                f64v values[tile_rows], kernels[tile_rows][1];
+                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) values[i] = inner[t][i][v];
+                raise(kernel, values);
+                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) kernels[i][0] = values[i];
+                for_sums<sums_together<double>>(0, n_classes, [&](auto n, std::size_t first) {
+                    add_tile_sums<n.value>(kernels, coef + first * width, width, of_class + first * n_lanes, n_lanes);
+                });
+            }
+        }
+    }
+}
+
+// Kernel values of a row with the support vectors of n_panels panels; terms as in panel_products. Never inlined, as in
+// rbf_classes.hpp.
+template <class FeatureOf>
+APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,
+                                            std::size_t n_panels, const double* values, std::size_t n_terms,
+                                            FeatureOf feature_of, double* kernels) {
+    const auto add_panels = [&](auto n, std::size_t panel) {
+        f64v total[n.value * panel_registers];
+        panel_products<n.value>(kernel.engine.kernels, panel, values, n_terms, feature_of, total);
+        raise(kernel, total);
+        double* const out = kernels + (panel - first_panel) * panel_width<double>;
+        APPROXSVM_UNROLL for (int i = 0; i < n.value * panel_registers; ++i) store(out + i * lanes64, total[i]);
+    };
+    const std::size_t end = first_panel + n_panels;
+    std::size_t panel = first_panel;
+    for (; panel + group_panels <= end; panel += group_panels) add_panels(Number<group_panels>{}, panel);
+    for (; panel < end; ++panel) add_panels(Number<1>{}, panel);
+}
+
+// The same for n_rows rows, (n_rows, n_classes, n_classes): row r has the entries values[k], start_of(r) <= k <
+// start_of(r + 1), at the features feature_of(k).
+template <int Rows, class StartOf, class FeatureOf>
+APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, const double* values, StartOf start_of,
+                                           FeatureOf feature_of, std::size_t n_rows, double* sums) {
+    const ClassKernelSum<double>& engine = kernel.engine;
+    const std::size_t n_sums = engine.n_classes * engine.n_classes, chunk = chunk_panels(engine.kernels.n_features);
+    for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
+    alignas(cache_line_bytes) double kernels[Rows * chunk_lanes<double>];
+    for (std::size_t panel = 0; panel < engine.kernels.n_panels; panel += chunk) {
+        const std::size_t left = engine.kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
+        const auto add_rows = [&](auto n, std::size_t first) {
+            for (std::size_t r = 0; r < n.value; ++r) {
+                const std::size_t start = start_of(first + r), n_terms = start_of(first + r + 1) - start;
+                fill_kernels(
+                    kernel, panel, n_panels, values + start, n_terms,
+                    [=](std::size_t k) { return feature_of(start + k); }, kernels + r * chunk_lanes<double>);
+            }
+            add_chunk_sums<n.value>(engine, panel, n_panels, kernels, sums + first * n_sums);
+        };
+        std::size_t r = 0;
+        if constexpr (Rows > 1) {
+            for (; r + Rows <= n_rows; r += Rows) add_rows(Number<Rows>{}, r);
+        }
+        for (; r < n_rows; ++r) add_rows(Number<1>{}, r);
+    }
+}
+
+// What engine_stage.hpp asks of an engine.
+struct PolynomialSums {
+    static constexpr bool by_row = true, counts_unseen = false;
+
+    const PolynomialKernel& kernel;
+    const KernelSum<double>& kernels = kernel.engine.kernels;
+    std::size_t n_sums() const { return kernel.engine.n_classes * kernel.engine.n_classes; }
+
+    template <int Registers>
+    void block(const double* u, const double*, double* sums) const {
+        polynomial_sums_block<Registers>(kernel, u, sums);
+    }
+    void row(const double* u, double, double* sums) const {
+        const std::size_t d = kernels.n_features;
+        polynomial_sums_rows<1>(
+            kernel, u, [=](std::size_t r) { return r * d; }, [](std::size_t k) { return k; }, 1, sums);
+    }
+    void sparse(const double* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
+                const double*, double* sums) const {
+        polynomial_sums_rows<rows_together>(
+            kernel, values, [=](std::size_t r) { return starts[r]; },
+            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); }, n, sums);
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

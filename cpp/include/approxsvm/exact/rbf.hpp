@@ -1,0 +1,484 @@
+// The exact engine: f(z) = sum_i a_i exp(-gamma ||x_i - z||^2) over all support vectors, for a block of rows, one row
+// or sparse rows. Kernel values live in registers only; no matrix of rows by support vectors is ever stored.
+//
+// With u = input_scale (z - center), xh_i = input_scale (x_i - center) and theta = 2 gamma / input_scale^2
+//
+//     K(x_i, z) = exp(theta xh_i.u - half_theta ||xh_i||^2 - half_theta ||u||^2),
+//
+// computed in Real = float or double; the sums of a_i K and |a_i| K are float64. Rows have passed the test for
+// non-finite values before they come here.
+//
+// Storage order ("panels"): support vectors are taken panel_width<Real> at a time, so that one feature of a panel is
+// one cache line; a panel is (n_features, panel_width<Real>). The last panel is filled up with zeros whose
+// coefficient is zero.
+#pragma once
+
+#include "../simd/exp.hpp"
+#include "../simd/norms.hpp"
+#include "../simd/simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr std::size_t cache_line_bytes = 64;
+
+// Support vectors per panel.
+template <class Real>
+constexpr std::size_t panel_width = cache_line_bytes / sizeof(Real);
+
+// Registers that one feature of a panel takes, for float and double alike.
+constexpr int panel_registers = static_cast<int>(cache_line_bytes / sizeof(float)) / lanes;
+
+// --- the support vectors, prepared
+
+template <class Real>
+struct KernelSum {
+    std::size_t n_sv, n_features, n_panels;
+    Real theta;                 // 2 gamma / input_scale^2
+    Real half_theta;            // half of it
+    Real max_half_sq_norm;      // the largest of half_sq_norms
+    const Real* panels;         // (n_panels, n_features, panel_width)
+    const Real* half_sq_norms;  // (n_panels * panel_width,): half_theta ||xh_i||^2
+    const double* coef;         // (n_panels * panel_width,): a_i
+    const double* coef_moduli;  // (n_panels * panel_width,): |a_i|, or any weight to add up beside a_i
+};
+
+template <class Real>
+constexpr std::size_t kernel_expansion_panels(std::size_t n_sv) {
+    return (n_sv + panel_width<Real> - 1) / panel_width<Real>;
+}
+
+// Bytes of memory that a KernelSum points into.
+template <class Real>
+constexpr std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_features) {
+    const std::size_t n_lanes = kernel_expansion_panels<Real>(n_sv) * panel_width<Real>;
+    return n_lanes * ((n_features + 1) * sizeof(Real) + 2 * sizeof(double)) + cache_line_bytes;
+}
+
+// Writes support vector i, (n_features,) or null for zeros, into its lane of the panels and returns half_theta times
+// its squared norm.
+template <class Real>
+inline Real set_panel_lane(Real* panels, std::size_t i, std::size_t n_features, const double* scaled,
+                           double half_theta) {
+    constexpr std::size_t width = panel_width<Real>;
+    Real* const x = panels + i / width * width * n_features + i % width;
+    for (std::size_t j = 0; j < n_features; ++j) x[j * width] = scaled ? static_cast<Real>(scaled[j]) : Real{0};
+    return static_cast<Real>(half_theta * sq_norm(x, n_features, width));
+}
+
+// Fills a KernelSum, one support vector at a time, in memory of kernel_expansion_bytes that the caller lends.
+template <class Real>
+class KernelExpansionWriter {
+  public:
+    // half_theta = gamma / input_scale^2.
+    KernelExpansionWriter(void* memory, std::size_t n_sv, std::size_t n_features, double half_theta)
+        : n_features_(n_features), n_added_(0), half_theta_(half_theta) {
+        const std::size_t n_panels = kernel_expansion_panels<Real>(n_sv), n_lanes = n_panels * panel_width<Real>;
+        const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(memory) % cache_line_bytes;
+        char* start = static_cast<char*>(memory) + (misaligned ? cache_line_bytes - misaligned : 0);
+        panels_ = reinterpret_cast<Real*>(start);
+        coef_ = reinterpret_cast<double*>(panels_ + n_lanes * n_features);
+        coef_moduli_ = coef_ + n_lanes;
+        half_sq_norms_ = reinterpret_cast<Real*>(coef_moduli_ + n_lanes);
+        result_.n_sv = n_sv;
+        result_.n_features = n_features;
+        result_.n_panels = n_panels;
+        result_.theta = static_cast<Real>(2.0 * half_theta);
+        result_.half_theta = static_cast<Real>(half_theta);
+        result_.max_half_sq_norm = Real{0};
+        result_.panels = panels_;
+        result_.half_sq_norms = half_sq_norms_;
+        result_.coef = coef_;
+        result_.coef_moduli = coef_moduli_;
+        for (std::size_t i = n_sv; i < n_lanes; ++i) set_lane(i, nullptr, 0.0, 0.0);
+    }
+
+    // The next support vector: xh_i, (n_features,), and a_i. Called n_sv times, in the order of the support vectors.
+    void add_support_vector(const double* scaled, double coefficient) {
+        add_support_vector(scaled, coefficient, coefficient < 0.0 ? -coefficient : coefficient);
+    }
+    // The same with a weight of the caller's in place of |a_i|.
+    void add_support_vector(const double* scaled, double coefficient, double weight) {
+        set_lane(n_added_++, scaled, coefficient, weight);
+    }
+
+    // Complete after n_sv calls of add_support_vector.
+    const KernelSum<Real>& expansion() const { return result_; }
+
+  private:
+    // `scaled` may be null, for zeros.
+    void set_lane(std::size_t i, const double* scaled, double coefficient, double weight) {
+        const Real half_sq_norm = set_panel_lane(panels_, i, n_features_, scaled, half_theta_);
+        half_sq_norms_[i] = half_sq_norm;
+        if (half_sq_norm > result_.max_half_sq_norm) result_.max_half_sq_norm = half_sq_norm;
+        coef_[i] = coefficient;
+        coef_moduli_[i] = weight;
+    }
+
+    std::size_t n_features_, n_added_;
+    double half_theta_;
+    Real* panels_;
+    Real* half_sq_norms_;
+    double* coef_;
+    double* coef_moduli_;
+    KernelSum<Real> result_;
+};
+
+// --- what all three have in common
+
+// inner[i] = exp(theta inner[i] + minus_half_sq_norms[i]), where rounding must not make the argument positive. NaN,
+// which only rows of infinite norm can bring, becomes a finite number.
+template <int N, class Register>
+APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], const Register (&minus_half_sq_norms)[N],
+                                       Register nought) {
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+        inner[i] = min_or_nan(fmadd(theta, inner[i], minus_half_sq_norms[i]), nought);
+    }
+    exp_nonpositive(inner);
+}
+
+// A compile-time number that a generic lambda can take as an argument.
+template <int Value>
+struct Number {
+    static constexpr int value = Value;
+};
+
+// Lanes [half lanes64, (half + 1) lanes64) of a register of kernel values, in float64.
+template <int Half>
+APPROXSVM_INLINE f64v widened(f32v kernel) {
+    if constexpr (Half == 0) {
+        return widen_low(kernel);
+    } else {
+        return widen_high(kernel);
+    }
+}
+template <int Half>
+APPROXSVM_INLINE f64v widened(f64v kernel) {
+    return kernel;
+}
+
+// A row that is infinitely far away, or so far that Real cannot tell, has exactly no kernel sums.
+template <class Real>
+APPROXSVM_INLINE void clear_unreachable(const Real* half_sq_norm, std::size_t n_rows, double* sum, double* moduli) {
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        if (!is_finite(half_sq_norm[i])) sum[i] = moduli[i] = 0.0;
+    }
+}
+
+// --- a block of rows, one SIMD lane per row
+
+// Panels whose inner products are formed together: a chunk of the block is then read from the second-level cache once
+// for all of them.
+constexpr std::size_t block_panels = 4;
+
+// total = or += the products of n features with the tile_rows support vectors at `panel`, for all rows.
+template <int Registers, class Real>
+APPROXSVM_INLINE void add_inner_products(const Real* panel, const Real* block, std::size_t n, bool is_first,
+                                         typename RegisterOf<Real>::type (&total)[tile_rows][Registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>;
+    constexpr std::size_t stride = static_cast<std::size_t>(Registers * width);
+    Register sum[tile_rows][Registers];
+    APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = set1(Real{0});
+    }
+    for (const Real* const end = block + n * stride; block != end; block += stride, panel += panel_width<Real>) {
+        Register u[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) u[v] = load(block + v * width);
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            const Register x = set1(panel[i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = fmadd(x, u[v], sum[i][v]);
+        }
+    }
+    if (is_first) {
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[i][v] = sum[i][v];
+        }
+    } else {
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[i][v] = add(total[i][v], sum[i][v]);
+        }
+    }
+}
+
+// K of the support vectors first .. first + tile_rows and register v of the rows of a block, from their inner products.
+template <int Registers, class Real>
+APPROXSVM_INLINE void tile_kernels(const KernelSum<Real>& expansion, std::size_t first,
+                                   const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,
+                                   const Real* half_sq_norm, typename RegisterOf<Real>::type (&kernel)[tile_rows]) {
+    using Register = typename RegisterOf<Real>::type;
+    const Register theta = set1(expansion.theta), nought = set1(Real{0});
+    const Real* const half_sq = expansion.half_sq_norms + first;
+    const Register minus_half_sq_norm = sub(nought, load(half_sq_norm + v * lanes_of<Real>));
+    Register minus_half_sq_norms[tile_rows];
+    APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+        kernel[i] = inner[i][v];
+        minus_half_sq_norms[i] = sub(minus_half_sq_norm, set1(half_sq[i]));
+    }
+    to_kernel_values(theta, kernel, minus_half_sq_norms, nought);
+}
+
+// The part of the support vectors first .. first + tile_rows in the sums of a block, from their inner products.
+template <int Registers, class Real>
+APPROXSVM_INLINE void add_kernels(const KernelSum<Real>& expansion, std::size_t first,
+                                  const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
+                                  const Real* half_sq_norm, double* sum, double* moduli) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, halves = width / lanes64;
+    const double* const coef = expansion.coef + first;
+    const double* const coef_moduli = expansion.coef_moduli + first;
+    for (int v = 0; v < Registers; ++v) {
+        Register kernel[tile_rows];
+        tile_kernels(expansion, first, inner, v, half_sq_norm, kernel);
+        f64v s[halves], m[halves];
+        APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) {
+            s[h] = load(sum + v * width + h * lanes64);
+            m[h] = load(moduli + v * width + h * lanes64);
+        }
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            const f64v k[2] = {widened<0>(kernel[i]), widened<1>(kernel[i])};
+            APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) {
+                s[h] = fmadd(set1(coef[i]), k[h], s[h]);
+                m[h] = fmadd(set1(coef_moduli[i]), k[h], m[h]);
+            }
+        }
+        APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) {
+            store(sum + v * width + h * lanes64, s[h]);
+            store(moduli + v * width + h * lanes64, m[h]);
+        }
+    }
+}
+
+// Inner products of one block with n_tiles * tile_rows support vectors from panel `first_panel` on.
+template <int Registers, class Real>
+APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_tiles,
+                                     const Real* block,
+                                     typename RegisterOf<Real>::type (*total)[tile_rows][Registers]) {
+    constexpr std::size_t width = panel_width<Real>, tiles = width / tile_rows;
+    const std::size_t n_features = expansion.n_features;
+    const Real* const panels = expansion.panels + first_panel * n_features * width;
+    const std::size_t chunk = chunk_features(n_features);
+    std::size_t feature = 0;
+    do {
+        const std::size_t rest = n_features - feature, n = rest < chunk ? rest : chunk;
+        for (std::size_t t = 0; t < n_tiles; ++t) {
+            const Real* const panel = panels + (t / tiles * n_features + feature) * width + t % tiles * tile_rows;
+            add_inner_products(panel, block, n, feature == 0, total[t]);
+        }
+        feature += n;
+        block += n * static_cast<std::size_t>(Registers * lanes_of<Real>);
+    } while (feature < n_features);
+}
+
+// For each row of n_blocks blocks of Registers * lanes_of<Real> rows: sum = sum_i a_i K(x_i, z) and
+// moduli = sum_i |a_i| K(x_i, z). A block is (n_features, Registers * lanes_of<Real>), the rows u transposed into
+// lanes; half_sq_norm[r] = half_theta ||u_r||^2. Blocks follow each other, and so do their rows in the other arrays.
+//
+// The support vectors are read once for all blocks: several blocks at a time pay where the panels do not fit the
+// caches and the blocks do.
+template <int Registers, class Real>
+inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* blocks, const Real* half_sq_norm,
+                              double* sum, double* moduli, std::size_t n_blocks = 1) {
+    constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    constexpr std::size_t tiles = panel_width<Real> / tile_rows;
+    for (std::size_t r = 0; r < n_blocks * n_lanes; ++r) sum[r] = moduli[r] = 0.0;
+    for (std::size_t panel = 0; panel < expansion.n_panels; panel += block_panels) {
+        const std::size_t left = expansion.n_panels - panel;
+        const std::size_t n_tiles = (left < block_panels ? left : block_panels) * tiles;
+        for (std::size_t b = 0; b < n_blocks; ++b) {
+            typename RegisterOf<Real>::type inner[block_panels * tiles][tile_rows][Registers];
+            inner_products<Registers>(expansion, panel, n_tiles, blocks + b * expansion.n_features * n_lanes, inner);
+            const std::size_t row = b * n_lanes;
+            for (std::size_t t = 0; t < n_tiles; ++t) {
+                add_kernels(expansion, panel * panel_width<Real> + t * tile_rows, inner[t], half_sq_norm + row,
+                            sum + row, moduli + row);
+            }
+        }
+    }
+    clear_unreachable(half_sq_norm, n_blocks * n_lanes, sum, moduli);
+}
+
+// half_theta ||u||^2 of the same rows, as kernel_sums_block wants them.
+template <int Registers, class Real>
+inline void half_sq_norms_block(const KernelSum<Real>& expansion, const Real* block, Real* half_sq_norm) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>;
+    constexpr std::size_t stride = static_cast<std::size_t>(Registers * width);
+    Register total[Registers];
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = set1(Real{0});
+    const std::size_t chunk = chunk_features(expansion.n_features);
+    for (std::size_t first = 0; first < expansion.n_features; first += chunk) {
+        const std::size_t left = expansion.n_features - first, n = left < chunk ? left : chunk;
+        Register sum[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[v] = set1(Real{0});
+        for (const Real* end = block + n * stride; block != end; block += stride) {
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+                const Register u = load(block + v * width);
+                sum[v] = fmadd(u, u, sum[v]);
+            }
+        }
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = add(total[v], sum[v]);
+    }
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+        store(half_sq_norm + v * width, mul(total[v], set1(expansion.half_theta)));
+    }
+}
+
+// --- one row, dense or sparse: one SIMD lane per support vector
+
+// Panels that are evaluated side by side, eight registers: enough independent sums to keep the multiply-add units busy,
+// few enough to stay in registers.
+constexpr int group_panels = 8 / panel_registers;
+
+// The inner products of a row with the support vectors of Panels panels from `first_panel` on. The row u has n_terms
+// entries values[k] at the features feature_of(k), and zeros elsewhere.
+template <int Panels, class Real, class FeatureOf>
+APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size_t first_panel, const Real* values,
+                                     std::size_t n_terms, FeatureOf feature_of,
+                                     typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int n_registers = Panels * panel_registers;
+    const std::size_t panel_size = expansion.n_features * panel_width<Real>;
+    const Real* const panels = expansion.panels + first_panel * panel_size;
+    const std::size_t chunk = chunk_features(n_terms);
+    std::size_t k = 0;
+    do {
+        const bool is_first = k == 0;
+        const std::size_t end = n_terms - k < chunk ? n_terms : k + chunk;
+        Register sum[n_registers];
+        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) sum[i] = set1(Real{0});
+        for (; k < end; ++k) {
+            const Register u = set1(values[k]);
+            const Real* const x = panels + feature_of(k) * panel_width<Real>;
+            APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+                const Real* const panel = x + static_cast<std::size_t>(i / panel_registers) * panel_size;
+                sum[i] = fmadd(load(panel + i % panel_registers * lanes_of<Real>), u, sum[i]);
+            }
+        }
+        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) total[i] = is_first ? sum[i] : add(total[i], sum[i]);
+    } while (k < n_terms);
+}
+
+// From inner products to kernel values, in place.
+template <int Panels, class Real>
+APPROXSVM_INLINE void panel_kernels(const KernelSum<Real>& expansion, std::size_t first_panel, Real half_sq_norm,
+                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int n_registers = Panels * panel_registers;
+    const Real* const half_sq = expansion.half_sq_norms + first_panel * panel_width<Real>;
+    const Register theta = set1(expansion.theta), nought = set1(Real{0}), minus_half_sq_norm = set1(-half_sq_norm);
+    Register minus_half_sq_norms[n_registers];
+    APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+        minus_half_sq_norms[i] = sub(minus_half_sq_norm, load(half_sq + i * lanes_of<Real>));
+    }
+    to_kernel_values(theta, total, minus_half_sq_norms, nought);
+}
+
+// sum[l] += a_i K_i and moduli[l] += |a_i| K_i, where the support vectors i = l modulo lanes64 of the same panels are
+// added to each other first. `total` is used up.
+template <int Panels, class Real>
+APPROXSVM_INLINE void add_panel_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
+                                        typename RegisterOf<Real>::type (&total)[Panels * panel_registers],
+                                        Real half_sq_norm, f64v& sum, f64v& moduli) {
+    constexpr int halves = lanes_of<Real> / lanes64, n_registers = Panels * panel_registers;
+    const std::size_t first = first_panel * panel_width<Real>;
+    const double* coef = expansion.coef + first;
+    const double* coef_moduli = expansion.coef_moduli + first;
+    panel_kernels<Panels>(expansion, first_panel, half_sq_norm, total);
+    f64v s[2] = {zero64(), zero64()}, m[2] = {zero64(), zero64()};
+    APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+        const f64v k[2] = {widened<0>(total[i]), widened<1>(total[i])};
+        APPROXSVM_UNROLL for (int h = 0; h < halves; ++h, coef += lanes64, coef_moduli += lanes64) {
+            s[h] = fmadd(load(coef), k[h], s[h]);
+            m[h] = fmadd(load(coef_moduli), k[h], m[h]);
+        }
+    }
+    sum = add(sum, halves == 2 ? add(s[0], s[1]) : s[0]);
+    moduli = add(moduli, halves == 2 ? add(m[0], m[1]) : m[0]);
+}
+
+APPROXSVM_INLINE double sum_of_lanes(f64v x) {
+    double lane[lanes64];
+    store(lane, x);
+    double sum = lane[0];
+    for (int i = 1; i < lanes64; ++i) sum += lane[i];
+    return sum;
+}
+
+// half_theta ||u||^2 of one row, from its n_terms entries that are not zero (or from all).
+template <class Real>
+inline Real half_sq_norm_row(const KernelSum<Real>& expansion, const Real* values, std::size_t n_terms) {
+    return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));
+}
+
+// The two sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
+template <class Real>
+inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
+                            double& moduli) {
+    f64v s = zero64(), m = zero64();
+    const auto add_panels = [&](auto n, std::size_t panel) {
+        typename RegisterOf<Real>::type total[n.value * panel_registers];
+        panel_products<n.value>(expansion, panel, u, expansion.n_features, [](std::size_t k) { return k; }, total);
+        add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm, s, m);
+    };
+    std::size_t panel = 0;
+    for (; panel + group_panels <= expansion.n_panels; panel += group_panels) add_panels(Number<group_panels>{}, panel);
+    for (; panel < expansion.n_panels; ++panel) add_panels(Number<1>{}, panel);
+    sum = sum_of_lanes(s);
+    moduli = sum_of_lanes(m);
+    clear_unreachable(&half_sq_norm, 1, &sum, &moduli);
+}
+
+// --- sparse rows
+
+// Sparse rows that pass over a group of panels before the next group comes into the cache.
+constexpr std::size_t sparse_block_rows = 256;
+
+// The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows.
+template <class Real>
+inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
+                                     const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm,
+                                     double* sum, double* moduli) {
+    alignas(cache_line_bytes) double partial[sparse_block_rows][2][lanes64];  // sums and moduli of each row, by lanes
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        store(partial[r][0], zero64());
+        store(partial[r][1], zero64());
+    }
+    const auto add_panels = [&](auto n, std::size_t panel) {
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            const std::size_t start = row_starts[r], n_nonzero = row_starts[r + 1] - start;
+            const auto feature_of = [=](std::size_t k) { return static_cast<std::size_t>(columns[start + k]); };
+            typename RegisterOf<Real>::type total[n.value * panel_registers];
+            panel_products<n.value>(expansion, panel, values + start, n_nonzero, feature_of, total);
+            f64v s = load(partial[r][0]), m = load(partial[r][1]);
+            add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm[r], s, m);
+            store(partial[r][0], s);
+            store(partial[r][1], m);
+        }
+    };
+    std::size_t panel = 0;
+    for (; panel + group_panels <= expansion.n_panels; panel += group_panels) add_panels(Number<group_panels>{}, panel);
+    for (; panel < expansion.n_panels; ++panel) add_panels(Number<1>{}, panel);
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        sum[r] = sum_of_lanes(load(partial[r][0]));
+        moduli[r] = sum_of_lanes(load(partial[r][1]));
+    }
+    clear_unreachable(half_sq_norm, n_rows, sum, moduli);
+}
+
+// The two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the center is 0)
+// in the columns columns[k] in [0, n_features), row_starts[r] <= k < row_starts[r + 1]; half_sq_norm[r] = half_theta
+// ||u_r||^2. The work follows the non-zeros.
+template <class Real>
+inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
+                               const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sum,
+                               double* moduli) {
+    for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
+        const std::size_t left = n_rows - first, n = left < sparse_block_rows ? left : sparse_block_rows;
+        kernel_sums_sparse_block(expansion, values, columns, row_starts + first, n, half_sq_norm + first, sum + first,
+                                 moduli + first);
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,407 @@
+// The exact engine for all one-vs-one decision functions of a model at once: they share the support vectors, and so
+// every kernel value is computed once (rbf.hpp) and counts in as many sums as there are classes.
+//
+// LIBSVM keeps n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
+// vectors of class i use number j - 1 and those of class j number i. With
+//
+//     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
+//
+// the pair's value is P[i][j - 1] + P[j][i] + intercept. For error bounds, M[c] = sum of weight[s] K(x_s, z), where the
+// weight is the largest |coef[r][s]| or any other number of the caller's that belongs to a support vector in every
+// pair.
+//
+// Sums of one class are its P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 for a row. They
+// are float64, each support vector's product rounded at most once and added to its class by a path of no more additions
+// than the class has support vectors.
+//
+// Storage order: panels as in rbf.hpp, every class starting with a new one, so that a panel belongs to one class.
+// Panels are filled up with zeros whose coefficients and weight are zero; kernel values are finite whatever the row.
+#pragma once
+
+#include "rbf.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- the support vectors, prepared
+
+template <class Real>
+struct ClassKernelSum {
+    KernelSum<Real> kernels;  // of all classes one after the other; without coefficients
+    std::size_t n_classes;
+    const std::uint32_t* class_of_panel;  // (n_panels,), ascending
+    const double* coef;                   // (n_panels, n_classes, panel_width): rows 0 .. n_classes - 2, then weights
+};
+
+// Panels of a model with n_sv_of_class[c] support vectors of class c.
+template <class Real, class Count>
+constexpr std::size_t class_kernel_panels(const Count* n_sv_of_class, std::size_t n_classes) {
+    std::size_t n_panels = 0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        n_panels += kernel_expansion_panels<Real>(static_cast<std::size_t>(n_sv_of_class[c]));
+    }
+    return n_panels;
+}
+
+// Bytes of memory that a ClassKernelSum points into.
+template <class Real, class Count>
+constexpr std::size_t class_kernel_bytes(const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features) {
+    const std::size_t per_lane = (n_features + 1) * sizeof(Real) + n_classes * sizeof(double);
+    return class_kernel_panels<Real>(n_sv_of_class, n_classes) *
+               (panel_width<Real> * per_lane + sizeof(std::uint32_t)) +
+           cache_line_bytes;
+}
+
+// Fills a ClassKernelSum, one support vector at a time, in memory of class_kernel_bytes that the caller lends.
+template <class Real, class Count>
+class ClassKernelExpansionWriter {
+  public:
+    // half_theta = gamma / input_scale^2. The counts must outlive the writer.
+    ClassKernelExpansionWriter(void* memory, const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
+                               double half_theta)
+        : n_sv_of_class_(n_sv_of_class), half_theta_(half_theta) {
+        const std::size_t n_panels = class_kernel_panels<Real>(n_sv_of_class, n_classes), n_lanes = n_panels * width;
+        const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(memory) % cache_line_bytes;
+        char* const start = static_cast<char*>(memory) + (misaligned ? cache_line_bytes - misaligned : 0);
+        panels_ = reinterpret_cast<Real*>(start);
+        coef_ = reinterpret_cast<double*>(panels_ + n_lanes * n_features);
+        half_sq_norms_ = reinterpret_cast<Real*>(coef_ + n_lanes * n_classes);
+        std::uint32_t* const class_of_panel = reinterpret_cast<std::uint32_t*>(half_sq_norms_ + n_lanes);
+        result_.kernels = {0,
+                           n_features,
+                           n_panels,
+                           static_cast<Real>(2.0 * half_theta),
+                           static_cast<Real>(half_theta),
+                           Real{0},
+                           panels_,
+                           half_sq_norms_,
+                           nullptr,
+                           nullptr};
+        result_.n_classes = n_classes;
+        result_.class_of_panel = class_of_panel;
+        result_.coef = coef_;
+        std::size_t panel = 0;
+        for (std::size_t c = 0; c < n_classes; ++c) {
+            const std::size_t n = static_cast<std::size_t>(n_sv_of_class[c]), first = panel * width;
+            result_.kernels.n_sv += n;
+            for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
+                class_of_panel[panel] = static_cast<std::uint32_t>(c);
+            }
+            for (std::size_t i = first + n; i < panel * width; ++i) set_lane(i, nullptr, nullptr, 0, 0.0);
+        }
+    }
+
+    // The next support vector: xh_i, (n_features,), its n_classes - 1 coefficients, each `stride` after the one before,
+    // and its weight. Called once per support vector, class after class.
+    void add_support_vector(const double* scaled, const double* coefficients, std::ptrdiff_t stride, double weight) {
+        while (n_added_ == static_cast<std::size_t>(n_sv_of_class_[class_])) {
+            next_lane_ = (next_lane_ + width - 1) / width * width;
+            n_added_ = 0;
+            ++class_;
+        }
+        ++n_added_;
+        set_lane(next_lane_++, scaled, coefficients, stride, weight);
+    }
+
+    // Complete after all calls of add_support_vector.
+    const ClassKernelSum<Real>& expansion() const { return result_; }
+
+  private:
+    static constexpr std::size_t width = panel_width<Real>;
+
+    // `scaled` and `coefficients` may be null, for zeros.
+    void set_lane(std::size_t i, const double* scaled, const double* coefficients, std::ptrdiff_t stride,
+                  double weight) {
+        KernelSum<Real>& kernels = result_.kernels;
+        const Real half_sq_norm = set_panel_lane(panels_, i, kernels.n_features, scaled, half_theta_);
+        half_sq_norms_[i] = half_sq_norm;
+        if (half_sq_norm > kernels.max_half_sq_norm) kernels.max_half_sq_norm = half_sq_norm;
+        double* const coef = coef_ + i / width * result_.n_classes * width + i % width;
+        const std::size_t n_coefficients = result_.n_classes - 1;
+        for (std::size_t r = 0; r < n_coefficients; ++r) {
+            coef[r * width] = coefficients ? coefficients[static_cast<std::ptrdiff_t>(r) * stride] : 0.0;
+        }
+        coef[n_coefficients * width] = weight;
+    }
+
+    const Count* n_sv_of_class_;
+    double half_theta_;
+    std::size_t class_ = 0, n_added_ = 0, next_lane_ = 0;
+    Real* panels_;
+    Real* half_sq_norms_;
+    double* coef_;
+    ClassKernelSum<Real> result_;
+};
+
+// max_r |coef[r]|, the weight that a support vector needs to count in full in every pair.
+inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
+    double largest = 0.0;
+    for (std::size_t r = 0; r < n; ++r) {
+        const double a = coefficients[static_cast<std::ptrdiff_t>(r) * stride], modulus = a < 0.0 ? -a : a;
+        if (modulus > largest) largest = modulus;
+    }
+    return largest;
+}
+
+// --- the sums of a pair
+
+// f - intercept of the pair (i, j), i < j, and the sum of weights of its support vectors, from the sums of a row;
+// `stride` is 1, or the lanes of a block.
+APPROXSVM_INLINE double pair_sum(const double* sums, std::size_t n_classes, std::size_t stride, std::size_t i,
+                                 std::size_t j) {
+    return sums[(i * n_classes + j - 1) * stride] + sums[(j * n_classes + i) * stride];
+}
+APPROXSVM_INLINE double pair_moduli(const double* sums, std::size_t n_classes, std::size_t stride, std::size_t i,
+                                    std::size_t j) {
+    return sums[(i * n_classes + n_classes - 1) * stride] + sums[(j * n_classes + n_classes - 1) * stride];
+}
+
+// --- a block of rows, one SIMD lane per row
+
+// Sums that advance together: their accumulators and the kernel values of a tile share the registers.
+template <class Real>
+constexpr int sums_together = sizeof(Real) == 4 ? (tile_rows == 8 ? 5 : 3) : 5;
+
+// sums[f * stride ..] += the products of `kernel` with the coefficients of Sums functions.
+template <int Sums, int Halves>
+APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], const double* coef,
+                                    std::size_t coef_stride, double* sums, std::size_t stride) {
+    f64v sum[Sums][Halves];
+    APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) {
+        APPROXSVM_UNROLL for (int h = 0; h < Halves; ++h) {
+            sum[f][h] = load(sums + static_cast<std::size_t>(f) * stride + h * lanes64);
+        }
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+        APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) {
+            const f64v a = set1(coef[static_cast<std::size_t>(f) * coef_stride + static_cast<std::size_t>(i)]);
+            APPROXSVM_UNROLL for (int h = 0; h < Halves; ++h) sum[f][h] = fmadd(a, kernel[i][h], sum[f][h]);
+        }
+    }
+    APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) {
+        APPROXSVM_UNROLL for (int h = 0; h < Halves; ++h) {
+            store(sums + static_cast<std::size_t>(f) * stride + h * lanes64, sum[f][h]);
+        }
+    }
+}
+
+// Calls add(Number<Sums>, first) for n sums, Sums at a time and the rest at once.
+template <int Sums, class Add>
+APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add) {
+    constexpr std::size_t step = static_cast<std::size_t>(Sums);
+    for (; first + step <= n; first += step) add(Number<Sums>{}, first);
+    if constexpr (Sums > 1) for_sums<Sums - 1>(first, n, add);
+}
+
+// The part of the tile_rows support vectors at `lane` of a panel in its class's sums, from their inner products.
+template <int Registers, class Real>
+APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, std::size_t panel, std::size_t lane,
+                                        const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
+                                        const Real* half_sq_norm, double* sums) {
+    constexpr int halves = lanes_of<Real> / lanes64;
+    constexpr std::size_t width = panel_width<Real>, n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    const std::size_t n_classes = expansion.n_classes;
+    const double* const coef = expansion.coef + panel * n_classes * width + lane;
+    sums += expansion.class_of_panel[panel] * n_classes * n_lanes;
+    for (int v = 0; v < Registers; ++v, sums += lanes_of<Real>) {
+        typename RegisterOf<Real>::type narrow[tile_rows];
+        tile_kernels(expansion.kernels, panel * width + lane, inner, v, half_sq_norm, narrow);
+        f64v kernel[tile_rows][halves];
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            kernel[i][0] = widened<0>(narrow[i]);
+            if constexpr (halves == 2) kernel[i][1] = widened<1>(narrow[i]);
+        }
+        for_sums<sums_together<Real>>(0, n_classes, [&](auto n, std::size_t first) {
+            add_tile_sums<n.value>(kernel, coef + first * width, width, sums + first * n_lanes, n_lanes);
+        });
+    }
+}
+
+// A row that is infinitely far away has exactly no kernel sums.
+template <class Real>
+APPROXSVM_INLINE void clear_unreachable_sums(const Real* half_sq_norm, std::size_t n_lanes, std::size_t n_sums,
+                                             double* sums) {
+    for (std::size_t r = 0; r < n_lanes; ++r) {
+        if (is_finite(half_sq_norm[r])) continue;
+        for (std::size_t f = 0; f < n_sums; ++f) sums[f * n_lanes + r] = 0.0;
+    }
+}
+
+// The sums of n_blocks blocks of rows as kernel_sums_block takes them, to sums[((b n_classes + c) n_classes + r)
+// n_lanes
+// + lane], n_lanes = Registers * lanes_of<Real>.
+template <int Registers, class Real>
+inline void class_sums_block(const ClassKernelSum<Real>& expansion, const Real* blocks, const Real* half_sq_norm,
+                             double* sums, std::size_t n_blocks = 1) {
+    constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    constexpr std::size_t tiles = panel_width<Real> / tile_rows;
+    const KernelSum<Real>& kernels = expansion.kernels;
+    const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    for (std::size_t i = 0; i < n_blocks * n_sums * n_lanes; ++i) sums[i] = 0.0;
+    for (std::size_t panel = 0; panel < kernels.n_panels; panel += block_panels) {
+        const std::size_t left = kernels.n_panels - panel,
+                          n_tiles = (left < block_panels ? left : block_panels) * tiles;
+        for (std::size_t b = 0; b < n_blocks; ++b) {
+            typename RegisterOf<Real>::type inner[block_panels * tiles][tile_rows][Registers];
+            inner_products<Registers>(kernels, panel, n_tiles, blocks + b * kernels.n_features * n_lanes, inner);
+            for (std::size_t t = 0; t < n_tiles; ++t) {
+                add_class_kernels(expansion, panel + t / tiles, t % tiles * tile_rows, inner[t],
+                                  half_sq_norm + b * n_lanes, sums + b * n_sums * n_lanes);
+            }
+        }
+    }
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+        clear_unreachable_sums(half_sq_norm + b * n_lanes, n_lanes, n_sums, sums + b * n_sums * n_lanes);
+    }
+}
+
+// --- one row, dense or sparse: one SIMD lane per support vector
+
+constexpr std::size_t max_chunk_panels = 32;
+
+// Panels whose kernel values are kept, in float64, until they are added up: many, for then classes are split rarely,
+// but no more than stay in the second-level cache while sparse rows pass over them.
+constexpr std::size_t chunk_panels(std::size_t n_features) {
+    constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
+    const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
+    return n < group ? group : n > max_chunk_panels ? max_chunk_panels : n;
+}
+
+// Kernel values of a chunk.
+template <class Real>
+constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
+
+// Sparse rows that share the coefficients while these are in registers, and sums that advance together for each.
+constexpr int rows_together = tile_rows == 8 ? 4 : 2;
+constexpr int row_sums_together = 5;
+
+// Kernel values of a row with the support vectors of n_panels panels, in float64; terms as in panel_products. Never
+// inlined: among the loops around it, compilers run out of registers for the addresses of its innermost one (12 % at
+// 784 features).
+template <class Real, class FeatureOf>
+APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
+                                             std::size_t n_panels, const Real* values, std::size_t n_terms,
+                                             FeatureOf feature_of, Real half_sq_norm, double* kernel) {
+    constexpr int halves = lanes_of<Real> / lanes64;
+    const auto add_panels = [&](auto n, std::size_t panel) {
+        constexpr int n_registers = n.value * panel_registers;
+        typename RegisterOf<Real>::type total[n_registers];
+        panel_products<n.value>(expansion, panel, values, n_terms, feature_of, total);
+        panel_kernels<n.value>(expansion, panel, half_sq_norm, total);
+        double* const out = kernel + (panel - first_panel) * panel_width<Real>;
+        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+            store(out + i * lanes_of<Real>, widened<0>(total[i]));
+            if constexpr (halves == 2) store(out + i * lanes_of<Real> + lanes64, widened<1>(total[i]));
+        }
+    };
+    const std::size_t end = first_panel + n_panels;
+    std::size_t panel = first_panel;
+    for (; panel + group_panels <= end; panel += group_panels) add_panels(Number<group_panels>{}, panel);
+    for (; panel < end; ++panel) add_panels(Number<1>{}, panel);
+}
+
+// Adds the products of n_panels panels of kernel values with the coefficients of Sums functions to the sums of Rows
+// rows. Row r has its kernel values at kernel + r chunk_lanes and its sums at sums + r n_sums.
+template <int Sums, int Rows, class Real>
+APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
+                                     std::size_t coef_stride, double* sums, std::size_t n_sums) {
+    constexpr std::size_t width = panel_width<Real>;
+    f64v sum[Rows][Sums];
+    APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+        APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) sum[r][f] = zero64();
+    }
+    for (const double* const end = kernel + n_panels * width; kernel != end; kernel += width, coef += coef_stride) {
+        for (std::size_t i = 0; i < width; i += lanes64) {
+            f64v k[Rows];
+            APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+                k[r] = load(kernel + static_cast<std::size_t>(r) * chunk_lanes<Real> + i);
+            }
+            APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) {
+                const f64v a = load(coef + static_cast<std::size_t>(f) * width + i);
+                APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) sum[r][f] = fmadd(a, k[r], sum[r][f]);
+            }
+        }
+    }
+    APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+        double* const of_row = sums + static_cast<std::size_t>(r) * n_sums;
+        APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) of_row[f] += sum_of_lanes(sum[r][f]);
+    }
+}
+
+// The part of a chunk's support vectors in the sums of Rows rows, (Rows, n_classes, n_classes), from kernel values,
+// (Rows, chunk_lanes).
+template <int Rows, class Real>
+APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std::size_t first_panel,
+                                     std::size_t n_panels, const double* kernel, double* sums) {
+    constexpr std::size_t width = panel_width<Real>;
+    const std::size_t n_classes = expansion.n_classes, end = first_panel + n_panels;
+    for (std::size_t panel = first_panel; panel < end;) {
+        const std::uint32_t c = expansion.class_of_panel[panel];
+        std::size_t after = panel + 1;
+        while (after < end && expansion.class_of_panel[after] == c) ++after;
+        const double* const coef = expansion.coef + panel * n_classes * width;
+        const double* const of_class = kernel + (panel - first_panel) * width;
+        for_sums<row_sums_together>(0, n_classes, [&](auto n, std::size_t first) {
+            add_panel_sums<n.value, Rows, Real>(of_class, after - panel, coef + first * width, n_classes * width,
+                                                sums + c * n_classes + first, n_classes * n_classes);
+        });
+        panel = after;
+    }
+}
+
+// The sums of n_rows rows, (n_rows, n_classes, n_classes): row r has the entries values[k], start_of(r) <= k <
+// start_of(r + 1), at the features feature_of(k).
+template <int Rows, class Real, class StartOf, class FeatureOf>
+APPROXSVM_INLINE void class_sums_rows(const ClassKernelSum<Real>& expansion, const Real* values, StartOf start_of,
+                                      FeatureOf feature_of, std::size_t n_rows, const Real* half_sq_norm,
+                                      double* sums) {
+    const KernelSum<Real>& kernels = expansion.kernels;
+    const std::size_t n_sums = expansion.n_classes * expansion.n_classes, chunk = chunk_panels(kernels.n_features);
+    for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
+    alignas(cache_line_bytes) double kernel[Rows * chunk_lanes<Real>];
+    for (std::size_t panel = 0; panel < kernels.n_panels; panel += chunk) {
+        const std::size_t left = kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
+        const auto add_rows = [&](auto n, std::size_t first) {
+            for (std::size_t r = 0; r < n.value; ++r) {
+                const std::size_t start = start_of(first + r), n_terms = start_of(first + r + 1) - start;
+                const auto feature = [=](std::size_t k) { return feature_of(start + k); };
+                chunk_kernels(kernels, panel, n_panels, values + start, n_terms, feature, half_sq_norm[first + r],
+                              kernel + r * chunk_lanes<Real>);
+            }
+            add_chunk_sums<n.value>(expansion, panel, n_panels, kernel, sums + first * n_sums);
+        };
+        std::size_t r = 0;
+        if constexpr (Rows > 1) {
+            for (; r + Rows <= n_rows; r += Rows) add_rows(Number<Rows>{}, r);
+        }
+        for (; r < n_rows; ++r) add_rows(Number<1>{}, r);
+    }
+    for (std::size_t r = 0; r < n_rows; ++r) clear_unreachable_sums(half_sq_norm + r, 1, n_sums, sums + r * n_sums);
+}
+
+// The sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2, to sums[c n_classes + r].
+template <class Real>
+inline void class_sums_row(const ClassKernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double* sums) {
+    const std::size_t n_features = expansion.kernels.n_features;
+    class_sums_rows<1>(
+        expansion, u, [=](std::size_t r) { return r * n_features; }, [](std::size_t k) { return k; }, 1, &half_sq_norm,
+        sums);
+}
+
+// The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_classes + r].
+template <class Real>
+inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
+                              const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm,
+                              double* sums) {
+    const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
+        const std::size_t left = n_rows - first;
+        class_sums_rows<rows_together>(
+            expansion, values, [=](std::size_t r) { return row_starts[first + r]; },
+            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); },
+            left < sparse_block_rows ? left : sparse_block_rows, half_sq_norm + first, sums + first * n_sums);
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,85 @@
+// The sum of a polynomial kernel of degree 1 or 2 as a form,
+//
+//     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
+//
+// in float64: nothing is cut off, so that its values are exact but for rounding, and the artifact says by how much.
+#pragma once
+
+#include <cmath>
+
+#include "../model_view.hpp"
+#include "../simd/norms.hpp"
+#include "../simd/simd.hpp"
+#include "quadratic.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr int max_kernel_degree = 6, max_form_degree = 2;
+
+inline bool is_polynomial(const ModelView& model) {
+    return model.kernel == KernelKind::polynomial;
+}
+// Numbers of one decision function: constant, how far rounding may have moved the constant, the linear term (norm) and
+// the triangle (Frobenius norm of the symmetric matrix), then the linear term and the triangle, in panels as
+// quadratic.hpp wants them, entries off the diagonal doubled.
+namespace form_part {
+constexpr std::size_t constant = 0, constant_error = 1, linear_error = 2, quadratic_error = 3, linear = 4;
+}
+constexpr std::size_t form_size(std::size_t n_features, int degree) {
+    return form_part::linear + n_features + (degree == 2 ? triangle_size(n_features) : 0);
+}
+
+struct PolynomialForm {
+    const double* numbers;
+    const double* linear;
+    const double* triangle;  // null for degree 1
+};
+inline PolynomialForm form_of(const ModelView& model, std::size_t decision) {
+    const double* numbers = model.form + decision * form_size(model.n_features, model.degree);
+    const double* linear = numbers + form_part::linear;
+    return {numbers, linear, model.degree == 2 ? linear + model.n_features : nullptr};
+}
+
+struct FormNorms {
+    double linear, quadratic;  // not below ||linear|| and the Frobenius norm of the symmetric matrix
+};
+inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_features) {
+    FormNorms norms{norm_above(form.linear, n_features), 0.0};
+    if (!form.triangle) return norms;
+    // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, for entries off the diagonal count twice in one and are doubled
+    // in the other; as shares of the triangle's norm, so that no square leaves float64.
+    const double whole = norm_above(form.triangle, triangle_size(n_features));
+    double diagonal_sq = 0.0;
+    for (std::size_t j = 0; j < n_features && whole > 0.0; ++j) {
+        const std::size_t k = j % panel_rows;
+        const double* panel = form.triangle + panel_offset(j / panel_rows, n_features);
+        const double share = panel[k * (k + 1) / 2 + k] / whole;
+        diagonal_sq += share * share;
+    }
+    norms.quadratic =
+        whole * std::sqrt(0.5 * (1.0 + diagonal_sq)) * (1.0 + (static_cast<double>(n_features) + 8.0) * unit64);
+    return norms;
+}
+
+// What the form's value at a row may be off by, its intercept's value_error left out; `norm` is not below the row's,
+// nor below that of the row which is meant, `row_error` away.
+//
+// A product of the form goes through at most 2 n_features + 8 roundings, whatever the order of summation, and the
+// moduli of all products add up to no more than |constant| + ||linear|| norm + ||Q|| norm^2. What underflows makes less
+// than 2^-1050 of a sum of products, once more times a coordinate.
+inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
+                         double row_error) {
+    const double path = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
+    const double* numbers = form.numbers;
+    // One norm after the other: the square of a small one is zero.
+    const double moduli = std::fabs(numbers[form_part::constant]) + norms.linear * norm + norms.quadratic * norm * norm;
+    const double terms = numbers[form_part::constant_error] + numbers[form_part::linear_error] * norm +
+                         numbers[form_part::quadratic_error] * norm * norm;
+    const double moved =
+        row_error != 0.0 ? row_error * (norms.linear + norms.quadratic * (2.0 * norm + row_error)) : 0.0;
+    return (path * moduli + terms + moved) * (1.0 + 1e-9) + 0x1p-1000 * (1.0 + norm);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

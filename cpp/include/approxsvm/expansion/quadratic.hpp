@@ -1,0 +1,194 @@
+// The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for
+// one row and for a sparse row.
+//
+// Storage order of the packed triangle ("panels"): matrix rows are taken eight at a time. A panel of t <= 8
+// rows starting at row p holds its own t x t triangle by columns (column p + k: rows p .. p + k), then, for
+// every later column in ascending order, the eight entries of that column. Only the last panel has t < 8, and
+// it has no later columns, so a panel entry is always eight numbers from its right-hand neighbour and the
+// whole takes d (d + 1) / 2 numbers.
+#pragma once
+
+#include "../simd/simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr std::size_t panel_rows = 8;
+constexpr std::size_t panel_triangle = panel_rows * (panel_rows + 1) / 2;
+
+constexpr std::size_t triangle_size(std::size_t n_features) {
+    return n_features * (n_features + 1) / 2;
+}
+
+// Where panel number `panel` starts, in numbers.
+constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
+    return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
+}
+
+// --- a block of rows, one SIMD lane per row
+
+// The matrix rows first_row .. first_row + tile_rows of one full panel, against all columns from their own
+// diagonal on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
+template <int FirstRow, int Registers, class Real>
+APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
+                               const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
+                               typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    Register sum[tile_rows][Registers];
+    APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+        const Register start = set1(linear[FirstRow + i]);
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = start;
+    }
+    const Real* u = block + first_column * stride;
+    APPROXSVM_UNROLL for (int k = FirstRow; k < static_cast<int>(panel_rows); ++k) {
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            if (FirstRow + i > k) continue;
+            const Register q = set1(panel[k * (k + 1) / 2 + FirstRow + i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+                sum[i][v] = fmadd(q, load(u + k * stride + v * width), sum[i][v]);
+            }
+        }
+    }
+    const Real* q = panel + panel_triangle + FirstRow;
+    const Real* end = block + n_features * stride;
+    for (const Real* column = u + panel_rows * stride; column != end; column += stride, q += panel_rows) {
+        Register x[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) x[v] = load(column + v * width);
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            const Register q_i = set1(q[i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = fmadd(q_i, x[v], sum[i][v]);
+        }
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+            const Register x = load(u + (FirstRow + i) * stride + v * width);
+            total[v] = fmadd(x, sum[i][v], total[v]);
+            sq_norm[v] = fmadd(x, x, sq_norm[v]);
+        }
+    }
+}
+
+// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and sq_norm =
+// ||u||^2.
+template <int Registers, class Real>
+inline void quadratic_block(const Real* quadratic, const Real* linear, std::size_t n_features, const Real* block,
+                            Real* form, Real* sq_norm) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    Register total[Registers], sq[Registers];
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = sq[v] = set1(Real{0});
+    const Real* panel = quadratic;
+    std::size_t first = 0;
+    for (; first + panel_rows <= n_features; first += panel_rows) {
+        add_tile<0, Registers>(panel, linear + first, first, n_features, block, total, sq);
+        if constexpr (tile_rows < static_cast<int>(panel_rows)) {
+            add_tile<tile_rows, Registers>(panel, linear + first, first, n_features, block, total, sq);
+        }
+        panel += panel_triangle + panel_rows * (n_features - first - panel_rows);
+    }
+    for (std::size_t i = first; i < n_features; ++i) {  // the last, short panel: at most 28 entries
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+            const Real* u = block + v * width;
+            Register sum = set1(linear[i]);
+            for (std::size_t j = i; j < n_features; ++j) {
+                const std::size_t k = j - first;
+                sum = fmadd(set1(panel[k * (k + 1) / 2 + (i - first)]), load(u + j * stride), sum);
+            }
+            const Register x = load(u + i * stride);
+            total[v] = fmadd(x, sum, total[v]);
+            sq[v] = fmadd(x, x, sq[v]);
+        }
+    }
+    APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+        store(form + v * width, total[v]);
+        store(sq_norm + v * width, sq[v]);
+    }
+}
+
+// --- one row, one SIMD lane per matrix row
+
+// The same two numbers for a single row u of n_features floats.
+inline void quadratic_row(const float* quadratic, const float* linear, std::size_t n_features, const float* u,
+                          float& form, float& sq_norm) {
+    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next
+    // one.
+    alignas(32) static constexpr float mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
+    f32x8 total = set1x8(0.0f), sq = total;
+    const float* panel = quadratic;
+    std::size_t first = 0;
+    for (; first + panel_rows <= n_features; first += panel_rows) {
+        f32x8 sum[4] = {load8(linear + first), set1x8(0.0f), set1x8(0.0f), set1x8(0.0f)};
+        APPROXSVM_UNROLL for (int k = 0; k < static_cast<int>(panel_rows); ++k) {
+            const f32x8 x = mul8(set1x8(u[first + static_cast<std::size_t>(k)]), load8(mask + 7 - k));
+            sum[k % 4] = fmadd8(load8(panel + k * (k + 1) / 2), x, sum[k % 4]);
+        }
+        panel += panel_triangle;
+        std::size_t j = first + panel_rows;
+        for (; j + 4 <= n_features; j += 4, panel += 4 * panel_rows) {
+            APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+                sum[k] = fmadd8(load8(panel + k * panel_rows), set1x8(u[j + k]), sum[k]);
+            }
+        }
+        for (; j < n_features; ++j, panel += panel_rows) sum[0] = fmadd8(load8(panel), set1x8(u[j]), sum[0]);
+        const f32x8 x = load8(u + first), one = set1x8(1.0f);
+        total = fmadd8(x, fmadd8(sum[0], one, sum[1]), total);
+        total = fmadd8(x, fmadd8(sum[2], one, sum[3]), total);
+        sq = fmadd8(x, x, sq);
+    }
+    float parts[2 * panel_rows];
+    store8(parts, total);
+    store8(parts + panel_rows, sq);
+    form = sq_norm = 0.0f;
+    for (std::size_t i = 0; i < panel_rows; ++i) {
+        form += parts[i];
+        sq_norm += parts[panel_rows + i];
+    }
+    for (std::size_t i = first; i < n_features; ++i) {
+        float sum = linear[i];
+        for (std::size_t j = i; j < n_features; ++j) {
+            const std::size_t k = j - first;
+            sum += panel[k * (k + 1) / 2 + (i - first)] * u[j];
+        }
+        form += u[i] * sum;
+        sq_norm += u[i] * u[i];
+    }
+}
+
+// --- a sparse row
+
+// sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and count
+// from first_column: all lie in [first_column, first_column + n_features). Costs n_nonzero^2 / 2 multiply-adds.
+template <class Coefficient, class Real, class Index>
+inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_features, const Real* values,
+                               const Index* columns, std::size_t n_nonzero, std::size_t first_column = 0) {
+    double total = 0.0;
+    for (std::size_t a = 0; a < n_nonzero; ++a) {
+        const std::size_t i = static_cast<std::size_t>(columns[a]) - first_column;
+        const std::size_t within = i % panel_rows, panel_column = first_column + i - within;
+        const Coefficient* triangle = quadratic + panel_offset(i / panel_rows, n_features) + within;
+        double sum[2] = {0.0, 0.0};
+        std::size_t b = a;
+        for (; b < n_nonzero; ++b) {  // columns of the panel's own triangle
+            const std::size_t k = static_cast<std::size_t>(columns[b]) - panel_column;
+            if (k >= panel_rows) break;
+            sum[0] += static_cast<double>(triangle[k * (k + 1) / 2]) * static_cast<double>(values[b]);
+        }
+        const Coefficient* rectangle = triangle + panel_triangle;
+        const std::size_t rectangle_first = panel_column + panel_rows;
+        const auto term = [&](std::size_t c) {
+            const std::size_t k = static_cast<std::size_t>(columns[c]) - rectangle_first;
+            return static_cast<double>(rectangle[k * panel_rows]) * static_cast<double>(values[c]);
+        };
+        for (; b + 2 <= n_nonzero; b += 2) {
+            sum[0] += term(b);
+            sum[1] += term(b + 1);
+        }
+        if (b < n_nonzero) sum[0] += term(b);
+        total += static_cast<double>(values[a]) * (sum[0] + sum[1]);
+    }
+    return total;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,136 @@
+// Finds a center near a row in two steps: the nearest of about sqrt(n_centers) groups, then the nearest of its members.
+// Any center gives a right answer with a right bound, a near one a small bound: nothing here needs to be exact.
+//
+// A panel holds router_width points, one lane each: half of ||x||^2 of all, then their negated coordinates, feature by
+// feature, x = input_scale (point - model.center). The nearest point of y has the least ||x||^2 / 2 - x.y.
+#pragma once
+
+#include "../model_view.hpp"
+#include "../simd/simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr std::size_t router_width = 16;
+constexpr std::size_t max_group_panels = 256;  // a panel's number is kept in eight bits
+
+constexpr std::size_t router_panel_floats(std::size_t n_features) {
+    return router_width * (n_features + 1);
+}
+constexpr std::size_t router_panels(std::size_t n_points) {
+    return (n_points + router_width - 1) / router_width;
+}
+
+// Rows that are routed together, and panels that they are compared with at a time: eight independent sums, so that
+// the multiply-add units are busy, and every number that is loaded is used more than once.
+constexpr int routed_rows = lanes == 16 ? 4 : 2;
+constexpr int routed_panels = lanes >= 8 ? 2 : 1;
+constexpr int router_registers = static_cast<int>(router_width) / lanes;
+
+// The best scores so far of each lane, with the panel that they came from in their lowest eight bits.
+struct BestScores {
+    f32v score[routed_rows][router_registers];
+};
+
+template <int Panels>
+APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
+                                          const float* y, std::size_t stride, BestScores& best) {
+    constexpr int chains = Panels < routed_panels ? 2 : 1;  // of few sums each is two, for the latency of fmadd
+    const std::size_t panel_floats = router_panel_floats(n_features);
+    const float* x = panels + first * panel_floats;
+    f32v sum[Panels][routed_rows][router_registers], other[Panels][routed_rows][router_registers];
+    APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
+        APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
+            const f32v half_sq_norm = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
+            APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+                sum[p][r][v] = half_sq_norm;
+                other[p][r][v] = zero();
+            }
+        }
+    }
+    const auto add = [&](std::size_t j, f32v(&to)[Panels][routed_rows][router_registers]) {
+        x += router_width;
+        f32v yj[routed_rows];
+        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) yj[r] =
+            set1(y[static_cast<std::size_t>(r) * stride + j]);
+        APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
+            APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
+                const f32v xj = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
+                APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) to[p][r][v] = fmadd(xj, yj[r], to[p][r][v]);
+            }
+        }
+    };
+    std::size_t j = 0;
+    for (; chains == 2 && j + 2 <= n_features; j += 2) {
+        add(j, sum);
+        add(j + 1, other);
+    }
+    for (; j < n_features; ++j) add(j, sum);
+    APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
+        const std::uint32_t number = static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(p);
+        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+            APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
+                const f32v score = chains == 2 ? fmadd(set1(1.0f), other[p][r][v], sum[p][r][v]) : sum[p][r][v];
+                best.score[r][v] = min_or_nan(best.score[r][v], with_low_byte(score, number));
+            }
+        }
+    }
+}
+
+// The slot, router_width * panel + lane, of the best score, without a branch; any slot where some are NaN.
+APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std::size_t n_panels) {
+    float score[router_width];
+    APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) store(score + v * lanes, best[v]);
+    float least = score[0];
+    for (std::size_t i = 1; i < router_width; ++i) least = least < score[i] ? least : score[i];
+    std::uint32_t lane = 0;
+    for (std::uint32_t i = router_width; i-- > 0;) lane = score[i] == least ? i : lane;
+    std::uint32_t bits;
+    std::memcpy(&bits, score + lane, sizeof bits);
+    const std::size_t panel = bits & 0xFF;
+    return panel < n_panels ? panel * router_width + lane : 0;
+}
+
+// For each of the first n of routed_rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
+inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
+                          std::size_t stride, std::size_t n, std::size_t* slots) {
+    BestScores best;
+    APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+        APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) best.score[r][v] = set1(largest_float);
+    }
+    std::size_t p = 0;
+    for (; p + routed_panels <= n_panels; p += routed_panels) {
+        compare_with_panels<routed_panels>(panels, p, n_features, y, stride, best);
+    }
+    for (; p < n_panels; ++p) compare_with_panels<1>(panels, p, n_features, y, stride, best);
+    for (std::size_t r = 0; r < n; ++r) slots[r] = best_slot(best.score[r], n_panels);
+}
+
+// The groups of the first n of routed_rows rows whose coordinates are y = input_scale (z - model.center).
+inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
+                            std::size_t* groups) {
+    const RouterView& router = model.router;
+    nearest_slots(router.groups, router_panels(router.n_groups), model.n_features, y, stride, n, groups);
+    for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
+}
+
+// The centers of the first n_rows of routed_rows rows of one group.
+inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
+                           std::size_t n_rows, std::size_t* centers) {
+    const RouterView& router = model.router;
+    const std::size_t first = router.starts[group], n = router.starts[group + 1] - first;
+    const float* panels = router.panels + first * router_panel_floats(model.n_features);
+    nearest_slots(panels, n, model.n_features, y, stride, n_rows, centers);
+    for (std::size_t r = 0; r < n_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
+}
+
+// The center of one row.
+inline std::size_t route(const ModelView& model, const float* y) {
+    std::size_t found[routed_rows];
+    route_to_groups(model, y, 0, 1, found);  // a stride of 0 repeats the row
+    route_in_group(model, found[0], y, 0, 1, found);
+    return found[0];
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,404 @@
+// What the decision values of a row become: scores, probabilities and the class that the source predicts, and what is
+// certain of each although values are only known within bounds.
+//
+// Values are those of all pairs of n_classes >= 2 classes, in order (votes.hpp). A one-class model has two classes,
+// normal and outlier, and its one value. A bound says how far its value may be from the exact one; one that is
+// infinite, NaN or negative says nothing, nor does a value that is no finite number. What is claimed of exact values
+// holds for what these functions make of them and for the same functions of real numbers: their own rounding is part of
+// every interval.
+//
+// No heap: `room` is the caller's, of outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
+#pragma once
+
+#include <cmath>
+
+#include "../artifact/outputs_section.hpp"
+#include "../model_view.hpp"
+#include "../simd/simd.hpp"
+#include "libsvm_probabilities.hpp"
+#include "votes.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Coupling takes a matrix; besides, three arrays of results and as much as an interval of scores needs.
+constexpr std::size_t outputs_doubles(std::size_t n_classes) {
+    return coupling_doubles(n_classes) + 8 * n_classes;
+}
+
+// --- scores: scikit-learn's one-vs-rest scores of one-vs-one values, votes + s / (3 (|s| + 1)), s the sum of the
+// values in favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.hpp.
+
+inline void one_vs_rest_scores(std::size_t n_classes, const double* values, double* scores, double* room) {
+    double* sums = room;
+    for (std::size_t c = 0; c < n_classes; ++c) scores[c] = sums[c] = 0.0;
+    for_each_pair(n_classes, [=](std::size_t pair, std::size_t i, std::size_t j) {
+        sums[i] += values[pair];
+        sums[j] -= values[pair];
+        scores[values[pair] < 0.0 ? j : i] += 1.0;
+    });
+    for (std::size_t c = 0; c < n_classes; ++c) scores[c] += sums[c] / (3.0 * (std::fabs(sums[c]) + 1.0));
+}
+
+// Where s / (3 (|s| + 1)) lies at one end of an interval; sums for which the formula overflows are anywhere.
+APPROXSVM_INLINE double confidence_at(double sum, double limit) {
+    return std::fabs(sum) <= 1e300 ? sum / (3.0 * (std::fabs(sum) + 1.0)) : limit;
+}
+
+// Where the scores of the exact values lie. Pairs of open outcome may vote either way, so that a class with one has an
+// interval about 1 wide; with all its pairs certain it is at most 2/3 of the sum of their bounds wide, as the slope of
+// s / (3 (|s| + 1)) is at most 1/3.
+inline void one_vs_rest_interval(std::size_t n_classes, const double* values, const double* bounds, double* lowest,
+                                 double* highest, double* room) {
+    double *sums = room, *spread = sums + n_classes, *moduli = spread + n_classes;
+    for (std::size_t c = 0; c < n_classes; ++c) lowest[c] = highest[c] = sums[c] = spread[c] = moduli[c] = 0.0;
+    for_each_pair(n_classes, [=](std::size_t pair, std::size_t i, std::size_t j) {
+        const double value = values[pair], bound = bounds[pair] >= 0.0 ? bounds[pair] : HUGE_VAL;
+        const bool first = value > bound, second = value < -bound;
+        sums[i] += value;
+        sums[j] -= value;
+        spread[i] += bound;
+        spread[j] += bound;
+        moduli[i] += std::fabs(value);
+        moduli[j] += std::fabs(value);
+        lowest[i] += first;
+        lowest[j] += second;
+        highest[i] += !second;
+        highest[j] += !first;
+    });
+    constexpr double u = 0x1p-53;
+    // Sums err by at most n_classes roundings of the moduli, scores by a few roundings of numbers up to n_classes.
+    const double n = static_cast<double>(n_classes), slack = 8.0 * n * u;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        if (!(moduli[c] <= 1e300)) {
+            lowest[c] = -HUGE_VAL;
+            highest[c] = HUGE_VAL;
+            continue;
+        }
+        const double reach = spread[c] * (1.0 + 4.0 * n * u) + 4.0 * n * u * moduli[c];
+        lowest[c] += confidence_at(sums[c] - reach, -1.0 / 3.0) - slack;
+        highest[c] += confidence_at(sums[c] + reach, 1.0 / 3.0) + slack;
+    }
+}
+
+// --- calibrators
+
+// numpy.interp's formula: constant outside the knots, a height at its knot, and between them from the left.
+inline double interpolate(std::size_t n, const double* knots, const double* heights, double x) {
+    if (!(x >= knots[0])) return x == x ? heights[0] : x;
+    std::size_t left = 0, right = n;  // knots[left] <= x < knots[right]
+    while (right - left > 1) {
+        const std::size_t middle = left + (right - left) / 2;
+        (x >= knots[middle] ? left : right) = middle;
+    }
+    // Equal heights may be so far apart that their distance overflows.
+    if (left + 1 == n || knots[left] == x || heights[left + 1] == heights[left]) return heights[left];
+    const double slope = (heights[left + 1] - heights[left]) / (knots[left + 1] - knots[left]);
+    return slope * (x - knots[left]) + heights[left];
+}
+
+inline double calibrated(const Calibrator& calibrator, double value) {
+    const double* numbers = calibrator.numbers;
+    const std::size_t n = calibrator.n_knots;
+    return n == 0 ? sigmoid_probability(value, numbers[0], numbers[1]) : interpolate(n, numbers, numbers + n, value);
+}
+
+// --- probabilities
+
+// scikit-learn's guard: shares may exceed 1 by rounding.
+APPROXSVM_INLINE double without_excess(double share) {
+    return share > 1.0 && share <= 1.0 + max_excess ? 1.0 : share;
+}
+
+// The value that a calibrator of two classes takes, from the model's own.
+APPROXSVM_INLINE double oriented(const OutputsView& outputs, double value) {
+    return outputs.positive == 0 ? value : -value;
+}
+
+inline void calibrated_probabilities(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                                     double* probabilities, double* room) {
+    Calibrator calibrator;
+    const unsigned char* next = outputs.calibrators;
+    if (n_classes == 2) {
+        read_calibrator(next, calibrator);
+        const double share = without_excess(calibrated(calibrator, oriented(outputs, values[0])));
+        probabilities[outputs.positive] = share;
+        probabilities[1 - outputs.positive] = 1.0 - share;
+        return;
+    }
+    const double* inputs = values;
+    if (outputs.calibration_shape == DecisionShape::ovr) {
+        one_vs_rest_scores(n_classes, values, room, room + n_classes);
+        inputs = room;
+    }
+    double total = 0.0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        next = read_calibrator(next, calibrator);
+        total += probabilities[c] = calibrated(calibrator, inputs[c]);
+    }
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        probabilities[c] =
+            total == 0.0 ? 1.0 / static_cast<double>(n_classes) : without_excess(probabilities[c] / total);
+    }
+}
+
+// softmax(inverse_temperature * scores).
+inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                                  double* probabilities, double* room) {
+    if (n_classes == 2) {  // in either orientation
+        probabilities[0] = values[0];
+        probabilities[1] = -values[0];
+    } else {
+        one_vs_rest_scores(n_classes, values, probabilities, room);
+    }
+    for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] *= *outputs.inverse_temperature;
+    const double largest = probabilities[first_largest(n_classes, probabilities)];
+    double total = 0.0;
+    for (std::size_t c = 0; c < n_classes; ++c) total += probabilities[c] = std::exp(probabilities[c] - largest);
+    for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] /= total;
+}
+
+// Whether there are probabilities of classes, normal and outlier among them.
+constexpr bool has_probabilities(const OutputsView& outputs) {
+    return outputs.probability != ProbabilityKind::none && outputs.probability != ProbabilityKind::laplace_noise;
+}
+
+// Probabilities of all classes. Only where has_probabilities().
+inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                             double* probabilities, double* room) {
+    switch (outputs.probability) {
+        case ProbabilityKind::pairwise_sigmoid:
+            class_probabilities(n_classes, values, outputs.prob_a, outputs.prob_b, probabilities, room,
+                                outputs.couple_two_classes);
+            return;
+        case ProbabilityKind::one_vs_rest_calibration:
+            calibrated_probabilities(outputs, n_classes, values, probabilities, room);
+            return;
+        case ProbabilityKind::temperature_calibration:
+            softmax_probabilities(outputs, n_classes, values, probabilities, room);
+            return;
+        case ProbabilityKind::density_marks:
+            probabilities[0] = inlier_probability(values[0], outputs.marks);
+            probabilities[1] = 1.0 - probabilities[0];
+            return;
+        case ProbabilityKind::none:
+        case ProbabilityKind::laplace_noise:
+            return;
+    }
+}
+
+// --- intervals of probabilities: every function here is monotone in each value or score, so that the ends of an
+// interval of those give the ends of one of these
+
+struct Interval {
+    double lowest, highest;
+};
+
+// Where the exact value lies.
+inline Interval around(double value, double bound) {
+    if (!(bound >= 0.0 && is_finite(value))) return {-HUGE_VAL, HUGE_VAL};
+    const double reach = bound * (1.0 + 0x1p-52);  // at least the bound itself; then each end is rounded once more
+    return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
+}
+
+// Of 1 / (1 + exp(slope f + intercept)). Both terms may be large and cancel: then their rounding is felt, and it is not
+// the same where the compiler fuses them.
+inline Interval sigmoid_interval(const Interval& f, double slope, double intercept) {
+    const auto exponent = [=](double end, double direction) {
+        const double term = slope * end, x = term + intercept;
+        return is_finite(x) ? x + direction * 0x1p-51 * (std::fabs(term) + std::fabs(intercept)) : x;
+    };
+    const double ends[] = {f.lowest, f.highest}, least = exponent(ends[slope < 0.0], -1.0),
+                 most = exponent(ends[!(slope < 0.0)], 1.0);
+    if (!(least <= most)) return {0.0, 1.0};  // infinity times 0
+    return {sigmoid(most), sigmoid(least)};
+}
+
+inline Interval calibrated_interval(const Calibrator& calibrator, const Interval& f) {
+    const double* numbers = calibrator.numbers;
+    const std::size_t n = calibrator.n_knots;
+    if (n == 0) return sigmoid_interval(f, numbers[0], numbers[1]);
+    return {interpolate(n, numbers, numbers + n, f.lowest), interpolate(n, numbers, numbers + n, f.highest)};
+}
+
+// The steps rise with the value, but for a 0 at exactly the last mark.
+inline Interval inlier_interval(const Interval& f, const double* marks) {
+    const double last = marks[n_density_marks - 1];
+    const Interval steps{inlier_probability(f.lowest, marks), inlier_probability(f.highest, marks)};
+    if (!(f.lowest <= last && last <= f.highest)) return steps;
+    return {0.0, steps.highest > 0.9 ? steps.highest : 0.9};
+}
+
+// Of P(f) = 1 / (1 + exp(-2 beta f)), the first class's share.
+inline Interval softmax_interval(const Interval& f, double beta) {
+    return sigmoid_interval(f, -2.0 * beta, 0.0);
+}
+
+// Shares x_c / sum(x) of all x between lo and hi, which are at least 0; where the sum may be 0, that is 0 to 1. `lo`
+// and `hi` are widened: what they hold is rounded relatively, and absolutely where it underflows. No `hi` is 0 then.
+inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest, double* highest) {
+    constexpr double wider = 0x1p-50, tiny = 0x1p-1070;
+    for (std::size_t c = 0; c < n; ++c) {
+        const double low = lo[c] * (1.0 - wider) - tiny;
+        lo[c] = low > 0.0 ? low : 0.0;
+        hi[c] = hi[c] * (1.0 + wider) + tiny;
+    }
+    for (std::size_t c = 0; c < n; ++c) {
+        double others_lo = 0.0, others_hi = 0.0;  // not a difference of sums: what is left may be tiny
+        for (std::size_t k = 0; k < n; ++k) {
+            if (k == c) continue;
+            others_lo += lo[k];
+            others_hi += hi[k];
+        }
+        lowest[c] = lo[c] / (lo[c] + others_hi);
+        highest[c] = hi[c] / (hi[c] + others_lo);
+    }
+}
+
+// Of several classes; room is for 5 n_classes numbers.
+inline void calibrated_intervals(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                                 const double* bounds, double* lowest, double* highest, double* room) {
+    double *lo = room, *hi = lo + n_classes;
+    const bool by_scores = outputs.calibration_shape == DecisionShape::ovr;
+    if (by_scores) one_vs_rest_interval(n_classes, values, bounds, lo, hi, hi + n_classes);
+    const unsigned char* next = outputs.calibrators;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        Calibrator calibrator;
+        next = read_calibrator(next, calibrator);
+        const Interval share =
+            calibrated_interval(calibrator, by_scores ? Interval{lo[c], hi[c]} : around(values[c], bounds[c]));
+        lo[c] = share.lowest;
+        hi[c] = share.highest;
+    }
+    share_interval(n_classes, lo, hi, lowest, highest);
+}
+
+inline void softmax_intervals(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                              const double* bounds, double* lowest, double* highest, double* room) {
+    double *lo = room, *hi = lo + n_classes;
+    one_vs_rest_interval(n_classes, values, bounds, lo, hi, hi + n_classes);
+    double top = -HUGE_VAL, scale = 0.0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        lo[c] *= *outputs.inverse_temperature;
+        hi[c] *= *outputs.inverse_temperature;
+        top = hi[c] > top ? hi[c] : top;
+        scale = std::fmax(scale, std::fmax(std::fabs(lo[c]), std::fabs(hi[c])));
+    }
+    if (!is_finite(scale)) {
+        for (std::size_t c = 0; c < n_classes; ++c) {
+            lowest[c] = 0.0;
+            highest[c] = 1.0;
+        }
+        return;
+    }
+    // Products and differences err by a few roundings of the largest, here and where probabilities are computed.
+    const double slack = 0x1p-50 * scale;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        lo[c] = std::exp(lo[c] - top - slack);
+        hi[c] = std::exp(hi[c] - top + slack);
+    }
+    share_interval(n_classes, lo, hi, lowest, highest);
+}
+
+// Where the probabilities of the exact values lie. Only where has_probabilities(). The coupling of three and more
+// classes stops after a number of sweeps that the least change can change: nothing better than [0, 1] is claimed. Two
+// classes, coupled, stop within 0.005 of the sigmoid.
+inline void probability_interval(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                                 const double* bounds, double* lowest, double* highest, double* room) {
+    const Interval f = around(values[0], bounds[0]);
+    Interval share{0.0, 1.0};
+    std::size_t of_class = 0;
+    switch (outputs.probability) {
+        case ProbabilityKind::pairwise_sigmoid:
+            if (n_classes > 2) break;
+            share = sigmoid_interval(f, outputs.prob_a[0], outputs.prob_b[0]);
+            share = {clipped_probability(share.lowest), clipped_probability(share.highest)};
+            break;
+        case ProbabilityKind::density_marks:
+            share = inlier_interval(f, outputs.marks);
+            break;
+        case ProbabilityKind::one_vs_rest_calibration:
+            if (n_classes > 2) {
+                calibrated_intervals(outputs, n_classes, values, bounds, lowest, highest, room);
+            } else {
+                Calibrator calibrator;
+                read_calibrator(outputs.calibrators, calibrator);
+                share = calibrated_interval(calibrator, outputs.positive == 0 ? f : Interval{-f.highest, -f.lowest});
+                of_class = outputs.positive;
+            }
+            break;
+        case ProbabilityKind::temperature_calibration:
+            if (n_classes > 2) {
+                softmax_intervals(outputs, n_classes, values, bounds, lowest, highest, room);
+            } else {
+                share = softmax_interval(f, *outputs.inverse_temperature);
+            }
+            break;
+        case ProbabilityKind::none:
+        case ProbabilityKind::laplace_noise:
+            return;
+    }
+    if (n_classes == 2) {
+        lowest[of_class] = share.lowest;
+        highest[of_class] = share.highest;
+        lowest[1 - of_class] = 1.0 - share.highest;
+        highest[1 - of_class] = 1.0 - share.lowest;
+    }
+    const bool coupled = outputs.probability == ProbabilityKind::pairwise_sigmoid;
+    // The ends are as rounded as the probabilities: a few units in the last place of numbers of at most 1.
+    const double slack =
+        (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 + (coupled && outputs.couple_two_classes ? 0.005 : 0.0);
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        if (coupled && n_classes > 2) lowest[c] = 0.0, highest[c] = 1.0;
+        lowest[c] = lowest[c] > slack ? lowest[c] - slack : 0.0;
+        highest[c] = highest[c] < 1.0 - slack ? highest[c] + slack : 1.0;
+    }
+}
+
+// --- labels
+
+// The class that the source predicts, by its rule, the first of several.
+inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                                   double* room) {
+    double* rest = room + n_classes;
+    switch (outputs.label_rule) {
+        case LabelRule::votes:
+            return vote_winner(n_classes, values, room);
+        case LabelRule::scores:
+            one_vs_rest_scores(n_classes, values, room, rest);
+            break;
+        case LabelRule::probability:
+            probabilities_of(outputs, n_classes, values, room, rest);
+            break;
+    }
+    return first_largest(n_classes, room);
+}
+
+// Whether the exact values have the class that these have, which is put into `winner` in any case.
+inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                            const double* bounds, std::size_t& winner, double* room) {
+    winner = predicted_class(outputs, n_classes, values, room);
+    double *lowest = room, *highest = lowest + n_classes, *rest = highest + n_classes;
+    switch (outputs.label_rule) {
+        case LabelRule::votes:
+            tally_votes(n_classes, PairKnowledge{values, bounds, nullptr}, lowest, highest);
+            return certain_winner(n_classes, lowest, highest, winner);
+        case LabelRule::scores:
+            one_vs_rest_interval(n_classes, values, bounds, lowest, highest, rest);
+            for (std::size_t c = 0; c < n_classes; ++c) {
+                if (c != winner && !precedes(winner, lowest[winner], c, highest[c])) return false;
+            }
+            return true;
+        case LabelRule::probability:
+            probability_interval(outputs, n_classes, values, bounds, lowest, highest, rest);
+            // Equal up to rounding is not certain: no rule for ties.
+            for (std::size_t c = 0; c < n_classes; ++c) {
+                if (c != winner && !(lowest[winner] > highest[c])) return false;
+            }
+            return true;
+    }
+    return false;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

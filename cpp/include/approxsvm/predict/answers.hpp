@@ -1,0 +1,495 @@
+// Answers of any model: labels by votes, scores or probabilities, values, probabilities and what bounds them, of raw
+// rows.
+//
+// Where a label is not by votes, it is proven by the bounds of the values, or else made of exact values. An ensemble
+// averages the probabilities of its members, or gives their values side by side.
+#pragma once
+
+#include "../outputs/outputs.hpp"
+#include "mapped_rows.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Rows that are answered at a time where their values are kept: they stay in a cache, and fill an engine's blocks.
+inline std::size_t answer_piece_rows(const ModelView& model) {
+    const std::size_t per_row = model.n_decisions + 3 * std::size_t{model.n_labels} + 1;
+    const std::size_t rows = (std::size_t{1} << (model.n_centers > 1 ? 18 : 16)) / per_row;
+    return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
+}
+
+// Whether answers take more than evaluate_raw() gives.
+inline bool has_own_label_rule(const ModelView& model) {
+    return model.task == Task::classification && model.outputs.label_rule != LabelRule::votes;
+}
+inline bool keeps_values(const ModelView& model) {
+    return has_own_label_rule(model) || n_probabilities(model) > 0 || model.mode == Mode::approximate;
+}
+
+// Of one model: the values of a piece of rows, one row's probabilities and their ends, and what the rows need on their
+// way.
+struct AnswerMemory {
+    double *values, *bounds, *shares, *lowest, *highest, *room;
+    std::uint8_t *stages, *open_stages;
+    std::size_t* open;
+    MappingMemory mapping;
+
+    AnswerMemory(const ModelView& model, Carver& carver) : AnswerMemory(model, answer_piece_rows(model), carver) {}
+
+  private:
+    AnswerMemory(const ModelView& model, std::size_t n_rows, Carver& carver)
+        : values(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+          bounds(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+          shares(carver.take<double>(n_answers(model))),
+          lowest(carver.take<double>(n_answers(model))),
+          highest(carver.take<double>(n_answers(model))),
+          room(carver.take<double>(outputs_doubles(n_answers(model)))),
+          stages(carver.take<std::uint8_t>(n_rows)),
+          open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
+          open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)),
+          mapping(model, carver) {}
+    static std::size_t n_answers(const ModelView& model) {
+        return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
+    }
+};
+
+// Of an ensemble: sums over the members, of a piece of rows, and what any member needs.
+struct EnsembleMemory {
+    double *values, *bounds, *sums, *lowest, *highest, *shares, *low, *high, *room;
+    std::uint8_t* stages;
+    std::size_t* open;
+    void* member;
+
+    EnsembleMemory(const PreparedModel& prepared, Carver& carver) {
+        const ModelView& model = *prepared.view;
+        const std::size_t n_rows = answer_piece_rows(model), n_labels = model.n_labels;
+        std::size_t n_decisions = 1, member_bytes = 0;
+        for (std::size_t k = 0; k < model.n_members; ++k) {
+            const ModelView& view = *prepared.members[k]->view;
+            Carver counter(nullptr);
+            MappingMemory memory(view, counter);
+            n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
+            member_bytes = counter.used(nullptr) > member_bytes ? counter.used(nullptr) : member_bytes;
+        }
+        values = carver.take<double>(n_rows * n_decisions);
+        bounds = carver.take<double>(n_rows * n_decisions);
+        sums = carver.take<double>(n_rows * n_labels);
+        lowest = carver.take<double>(n_rows * n_labels);
+        highest = carver.take<double>(n_rows * n_labels);
+        shares = carver.take<double>(n_labels);
+        low = carver.take<double>(n_labels);
+        high = carver.take<double>(n_labels);
+        room = carver.take<double>(outputs_doubles(n_labels));
+        stages = carver.take<std::uint8_t>(n_rows);
+        open = carver.take<std::size_t>(n_rows);
+        member = carver.take<unsigned char>(member_bytes + 64);
+    }
+};
+
+// Bytes of scratch memory for answer(), one for each thread.
+inline std::size_t workspace_bytes(const PreparedModel& prepared) {
+    Carver counter(nullptr);
+    if (prepared.view->n_members > 0) {
+        EnsembleMemory memory(prepared, counter);
+    } else {
+        AnswerMemory memory(*prepared.view, counter);
+    }
+    return counter.used(nullptr) + 64;
+}
+
+// --- what is asked for
+
+template <class T>
+inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t per_row) {
+    return !span || (per_row > 0 && span.size / per_row >= n_rows);
+}
+
+// Whether a model has what is asked of it, and the caller room for that.
+inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
+    if (out.labels && model.task == Task::regression) return Status::no_labels;
+    if (wants_values(out) && model.n_decisions == 0) return Status::no_values;
+    if ((out.probabilities || out.probability_bounds) && n_probabilities(model) == 0) return Status::no_probabilities;
+    if (request.values == Values::exact && model.mode == Mode::approximate && !is_polynomial(model))
+        return Status::no_exact_values;
+    const std::size_t n_shares = n_probabilities(model);
+    const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
+                        is_large_enough(out.bounds, n_rows, model.n_decisions) &&
+                        is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, 1) &&
+                        is_large_enough(out.certified, n_rows, 1) &&
+                        is_large_enough(out.probabilities, n_rows, n_shares) &&
+                        is_large_enough(out.probability_bounds, n_rows, n_shares);
+    return enough ? Status::ok : Status::buffer_too_small;
+}
+
+// Calls answer(piece of the rows, how they are to be evaluated, what is wanted of them) until one fails.
+template <class Answer>
+inline Status for_pieces(const ModelView& model, const RowSource& rows, const Request& request, const Evaluation& out,
+                         const Answer& answer) {
+    const std::size_t step = answer_piece_rows(model);
+    for (std::size_t first = 0; first < rows.n_rows(); first += step) {
+        const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
+        const SelectedRows piece(rows, first, n);
+        Request own = request;
+        if (own.row_errors) own.row_errors += first;
+        const Status status = answer(piece, own, part_of(model, out, first, n));
+        if (status == Status::ok) continue;
+        if (request.fault) request.fault->row += first;
+        return status;
+    }
+    return Status::ok;
+}
+
+// Whether the stage is the one that rows come to first.
+inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
+    if (model.mode != Mode::exact) return stage <= by_higher_degree;
+    return stage == (is_polynomial(model) ? by_float64 : by_float32);
+}
+
+// How far a share is from the farther end of its interval.
+APPROXSVM_INLINE double farther_end(double share, double lowest, double highest) {
+    const double above = highest - share, below = share - lowest;
+    return above > below ? above : below;
+}
+
+// --- one model
+
+class SingleAnswers {
+  public:
+    SingleAnswers(const PreparedModel& prepared, std::uint64_t* counts, const AnswerMemory& memory)
+        : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory) {}
+
+    Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
+        const bool by_rule = (out.labels || out.certified) && has_own_label_rule(view_);
+        const bool shares = out.probabilities || out.probability_bounds;
+        if (!by_rule && !shares && !out.certified)
+            return evaluate_raw(prepared_, rows, request, out, counts_, memory_.mapping);
+        return for_pieces(view_, rows, request, out,
+                          [&](const RowSource& piece, const Request& own, const Evaluation& part) {
+                              return answer_piece(piece, own, part, by_rule, shares);
+                          });
+    }
+
+  private:
+    Status answer_piece(const RowSource& rows, Request request, const Evaluation& out, bool by_rule,
+                        bool shares) const {
+        Evaluation wanted = out;
+        wanted.probabilities = wanted.probability_bounds = nullptr;
+        wanted.certified = nullptr;
+        if (by_rule) wanted.labels = nullptr;
+        const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
+        request.keeps_promise = wants_values(out) || shares;  // what labels are made of is nobody's value
+        if (by_rule || shares || proves_by_values) {
+            const std::size_t n = rows.n_rows() * view_.n_decisions;
+            // Labels need no more of values than what settles them.
+            if (!wants_values(out) && !shares) request.values = Values::settled;
+            if (!wanted.values) wanted.values = {memory_.values, n};
+            if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};
+        }
+        if (out.certified && !wanted.stages) wanted.stages = {memory_.stages, rows.n_rows()};
+        Status status = evaluate_raw(prepared_, rows, request, wanted, counts_, memory_.mapping);
+        if (status != Status::ok) return status;
+        if (out.certified) certify(wanted, out.certified);
+        if (shares) {
+            for (std::size_t i = 0; i < rows.n_rows(); ++i) find_probabilities(wanted, i, out);
+        }
+        return by_rule && out.labels ? label(rows, request, wanted, out.labels) : Status::ok;
+    }
+
+    // With engines behind it the first stage answers only what it proves by votes; other labels are proven by values.
+    void certify(const Evaluation& found, const Span<std::uint8_t>& certified) const {
+        const bool by_stage = has_engines(view_), by_values = !by_stage || has_own_label_rule(view_);
+        for (std::size_t i = 0; i < certified.size; ++i) {
+            certified[i] = (!by_stage || is_first_stage(view_, found.stages[i])) && (!by_values || proves(found, i));
+        }
+    }
+
+    bool proves(const Evaluation& found, std::size_t i) const {
+        const std::size_t n_decisions = view_.n_decisions;
+        const double *values = found.values.data + i * n_decisions, *bounds = found.bounds.data + i * n_decisions;
+        if (view_.task == Task::regression) return is_finite(bounds[0]);
+        if (view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
+        std::size_t winner;
+        return certified_class(view_.outputs, view_.n_labels, values, bounds, winner, memory_.room);
+    }
+
+    void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
+        const std::size_t n = n_probabilities(view_), n_decisions = view_.n_decisions;
+        const double* values = found.values.data + i * n_decisions;
+        probabilities_of(view_.outputs, n, values, memory_.shares, memory_.room);
+        for (std::size_t c = 0; out.probabilities && c < n; ++c) out.probabilities[i * n + c] = memory_.shares[c];
+        if (!out.probability_bounds) return;
+        probability_interval(view_.outputs, n, values, found.bounds.data + i * n_decisions, memory_.lowest,
+                             memory_.highest, memory_.room);
+        for (std::size_t c = 0; c < n; ++c) {
+            out.probability_bounds[i * n + c] = farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]);
+        }
+    }
+
+    // Labels by scores or probabilities; rows whose bounds leave theirs open are evaluated exactly.
+    Status label(const RowSource& rows, Request request, const Evaluation& found,
+                 const Span<std::uint32_t>& labels) const {
+        const std::size_t n_decisions = view_.n_decisions;
+        std::size_t n_open = 0;
+        for (std::size_t i = 0; i < rows.n_rows(); ++i) {
+            const double* values = found.values.data + i * n_decisions;
+            std::size_t winner = 0;
+            const bool certain = certified_class(view_.outputs, view_.n_labels, values,
+                                                 found.bounds.data + i * n_decisions, winner, memory_.room);
+            labels[i] = static_cast<std::uint32_t>(winner);
+            if (!certain && has_engines(view_) && request.values != Values::exact) memory_.open[n_open++] = i;
+        }
+        if (n_open == 0) return Status::ok;
+        // These values are not the caller's, who may have asked for others.
+        request.values = Values::exact;
+        const SelectedRows open(rows, memory_.open, n_open);
+        Evaluation exact;
+        exact.values = {memory_.values, n_open * n_decisions};
+        if (found.stages) exact.stages = {memory_.open_stages, n_open};
+        request.keeps_promise = false;
+        const Status status = evaluate_raw(prepared_, open, request, exact, counts_, memory_.mapping);
+        if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
+        for (std::size_t k = 0; status == Status::ok && k < n_open; ++k) {
+            if (found.stages) found.stages[memory_.open[k]] = memory_.open_stages[k];
+            labels[memory_.open[k]] = static_cast<std::uint32_t>(
+                predicted_class(view_.outputs, view_.n_labels, memory_.values + k * n_decisions, memory_.room));
+        }
+        return status;
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    std::uint64_t* const counts_;
+    const AnswerMemory& memory_;
+};
+
+// --- an ensemble
+
+class EnsembleAnswers {
+  public:
+    EnsembleAnswers(const PreparedModel& prepared, std::uint64_t* counts, const EnsembleMemory& memory)
+        : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory), n_classes_(view_.n_labels) {}
+
+    Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
+        return for_pieces(
+            view_, rows, request, out, [&](const RowSource& piece, const Request& own, const Evaluation& part) {
+                return view_.task == Task::regression ? side_by_side(piece, own, part) : average(piece, own, part);
+            });
+    }
+
+  private:
+    // --- means of probabilities
+
+    Status average(const RowSource& rows, Request request, const Evaluation& out) const {
+        const std::size_t n = rows.n_rows();
+        request.keeps_promise = out.probabilities || out.probability_bounds;
+        if (!request.keeps_promise) request.values = Values::settled;
+        Status status = add_up(rows, request, out.stages);
+        if (status != Status::ok) return status;
+        std::size_t n_open = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double *sums = memory_.sums + i * n_classes_, *lowest = memory_.lowest + i * n_classes_,
+                         *highest = memory_.highest + i * n_classes_;
+            const std::size_t winner = first_largest(n_classes_, sums);
+            const bool certain = is_certain(winner, lowest, highest);
+            for (std::size_t c = 0; c < n_classes_; ++c) {
+                if (out.probabilities) out.probabilities[i * n_classes_ + c] = sums[c];
+                if (out.probability_bounds)
+                    out.probability_bounds[i * n_classes_ + c] = farther_end(sums[c], lowest[c], highest[c]);
+            }
+            if (out.certified) out.certified[i] = certain;
+            if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
+            if (out.labels && !certain && request.values != Values::exact) memory_.open[n_open++] = i;
+        }
+        return n_open > 0 ? label_exactly(rows, n_open, request, out.labels) : Status::ok;
+    }
+
+    // Rows whose bounds leave their label open; members without an exact model have nothing better to say.
+    Status label_exactly(const RowSource& rows, std::size_t n_open, Request request,
+                         const Span<std::uint32_t>& labels) const {
+        for (std::size_t k = 0; k < view_.n_members; ++k) {
+            if (!has_engines(*prepared_.members[k]->view)) return Status::ok;
+        }
+        request.keeps_promise = false;
+        request.values = Values::exact;
+        const SelectedRows open(rows, memory_.open, n_open);
+        const Status status = add_up(open, request, nullptr);
+        if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
+        for (std::size_t i = 0; status == Status::ok && i < n_open; ++i) {
+            labels[memory_.open[i]] =
+                static_cast<std::uint32_t>(first_largest(n_classes_, memory_.sums + i * n_classes_));
+        }
+        return status;
+    }
+
+    bool is_certain(std::size_t winner, const double* lowest, const double* highest) const {
+        for (std::size_t c = 0; c < n_classes_; ++c) {
+            if (c != winner && !(lowest[winner] > highest[c])) return false;
+        }
+        return true;
+    }
+
+    // Means of the members' probabilities, summed in their order, and of what they lie between.
+    Status add_up(const RowSource& rows, const Request& request, const Span<std::uint8_t>& stages) const {
+        const std::size_t n = rows.n_rows(), n_sums = n * n_classes_;
+        for (std::size_t i = 0; i < n_sums; ++i) memory_.sums[i] = memory_.lowest[i] = memory_.highest[i] = 0.0;
+        for (std::size_t k = 0; k < view_.n_members; ++k) {
+            const ModelView& member = *prepared_.members[k]->view;
+            const Status status = evaluate_member(k, rows, request, stages);
+            if (status != Status::ok) return status;
+            for (std::size_t i = 0; i < n; ++i) {
+                const double* values = memory_.values + i * member.n_decisions;
+                probabilities_of(member.outputs, n_classes_, values, memory_.shares, memory_.room);
+                probability_interval(member.outputs, n_classes_, values, memory_.bounds + i * member.n_decisions,
+                                     memory_.low, memory_.high, memory_.room);
+                for (std::size_t c = 0; c < n_classes_; ++c) {
+                    memory_.sums[i * n_classes_ + c] += memory_.shares[c];
+                    memory_.lowest[i * n_classes_ + c] += memory_.low[c];
+                    memory_.highest[i * n_classes_ + c] += memory_.high[c];
+                }
+            }
+        }
+        const double n_members = static_cast<double>(view_.n_members), slack = (n_members + 2.0) * unit64;
+        for (std::size_t i = 0; i < n_sums; ++i) {
+            memory_.sums[i] /= n_members;
+            memory_.lowest[i] = memory_.lowest[i] / n_members - slack;
+            memory_.highest[i] = memory_.highest[i] / n_members + slack;
+        }
+        return Status::ok;
+    }
+
+    // Values, bounds and stages of one member; `stages` keeps the last stage of any.
+    Status evaluate_member(std::size_t k, const RowSource& rows, Request request,
+                           const Span<std::uint8_t>& stages) const {
+        const PreparedModel& member = *prepared_.members[k];
+        const std::size_t n = rows.n_rows(), n_values = n * member.view->n_decisions;
+        if (!has_engines(*member.view) && request.values == Values::exact) request.values = Values::promised;
+        Evaluation wanted;
+        wanted.values = {memory_.values, n_values};
+        wanted.bounds = {memory_.bounds, n_values};
+        wanted.stages = {memory_.stages, n};
+        Carver carver(memory_.member);
+        const MappingMemory memory(*member.view, carver);
+        const Status status = evaluate_raw(member, rows, request, wanted, counts_, memory);
+        for (std::size_t i = 0; stages && status == Status::ok && i < n; ++i) {
+            if (k == 0 || stages[i] < memory_.stages[i]) stages[i] = memory_.stages[i];
+        }
+        return status;
+    }
+
+    // --- values side by side
+
+    Status side_by_side(const RowSource& rows, const Request& request, const Evaluation& out) const {
+        const std::size_t n = rows.n_rows(), n_members = view_.n_members;
+        for (std::size_t k = 0; k < n_members; ++k) {
+            const ModelView& member = *prepared_.members[k]->view;
+            const Status status = evaluate_member(k, rows, request, out.stages);
+            if (status != Status::ok) return status;
+            for (std::size_t i = 0; i < n; ++i) {
+                if (out.values) out.values[i * n_members + k] = memory_.values[i];
+                if (out.bounds) out.bounds[i * n_members + k] = memory_.bounds[i];
+                const bool proven =
+                    has_engines(member) ? is_first_stage(member, memory_.stages[i]) : is_finite(memory_.bounds[i]);
+                if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && proven;
+            }
+        }
+        return Status::ok;
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    std::uint64_t* const counts_;
+    const EnsembleMemory& memory_;
+    const std::size_t n_classes_;
+};
+
+// --- any model
+
+// Answers for all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once for each
+// member of an ensemble and for each time that a row is looked at. The workspace is of workspace_bytes().
+inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
+                     const Evaluation& out, std::uint64_t* counts, void* workspace) {
+    const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
+    if (status != Status::ok) return status;
+    Carver carver(workspace);
+    if (prepared.view->n_members > 0) {
+        return EnsembleAnswers(prepared, counts, EnsembleMemory(prepared, carver)).answer(rows, request, out);
+    }
+    return SingleAnswers(prepared, counts, AnswerMemory(*prepared.view, carver)).answer(rows, request, out);
+}
+
+// --- rows as callers have them
+
+// Sparse rows that lie within their arrays.
+template <class Real, class Index>
+inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
+    const std::size_t n_starts = rows.row_starts.size;
+    const std::size_t end = rows.values.size < rows.columns.size ? rows.values.size : rows.columns.size;
+    std::int64_t last = 0;
+    for (std::size_t k = 0; k < n_starts; ++k) {
+        const std::int64_t start = static_cast<std::int64_t>(rows.row_starts[k]);
+        if (start < last) return Status::bad_row_starts;
+        last = start;
+    }
+    if (n_starts == 0 || static_cast<std::uint64_t>(last) > end) return Status::bad_row_starts;
+    checked = {rows.values.data, rows.columns.data, rows.row_starts.data, n_starts - 1};
+    return Status::ok;
+}
+
+// with_source(rows, model, call): what call(RowSource) returns.
+template <class Real, class Call>
+inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
+    return call(DenseSource<Real>(rows, model.n_raw_features));
+}
+template <class Real, class Index, class Call>
+inline Status with_source(const CsrRows<Real, Index>& rows, const ModelView& model, const Call& call) {
+    return call(CsrSource<Real, Index>(rows, model.n_raw_features));
+}
+template <class Real, class Index, class Call>
+inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& model, const Call& call) {
+    CsrRows<Real, Index> checked;
+    const Status status = check_row_starts(rows, checked);
+    return status == Status::ok ? with_source(checked, model, call) : status;
+}
+template <class Real, class Call>
+inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
+    DenseRows<Real> rows;
+    const Status status = whole_rows(model, numbers, rows);
+    return status == Status::ok ? with_source(rows, model, call) : status;
+}
+template <class Call>
+inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {
+    return with_whole_rows(numbers, model, call);
+}
+template <class Call>
+inline Status with_source(Span<const double> numbers, const ModelView& model, const Call& call) {
+    return with_whole_rows(numbers, model, call);
+}
+
+// Blocks say that something is wrong with one of their rows, not with which.
+inline std::size_t first_bad_row(const RowSource& rows) {
+    std::size_t i = 0;
+    while (i + 1 < rows.n_rows() && rows.check(i) == Status::ok) ++i;
+    return i;
+}
+
+// Raw rows of any kind that with_source() knows; a fault names the row.
+template <class Rows>
+inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
+                       Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {
+    return with_source(rows, *prepared.view, [&](const RowSource& source) {
+        if (fault) *fault = Fault{};
+        Request request{source.n_rows(), values};
+        request.fault = fault;
+        const Status allowed = check_request(*prepared.view, source.n_rows(), request, out);
+        if (allowed != Status::ok) return allowed;
+        if (workspace.size < workspace_bytes(prepared)) return Status::buffer_too_small;
+        std::uint64_t counts[n_stages] = {};
+        const Status status = answer(prepared, source, request, out, counts, workspace.data);
+        const bool has_no_row = status == Status::not_finite || status == Status::unsorted_indices;
+        if (fault && has_no_row) fault->row = first_bad_row(source);
+        return status;
+    });
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,482 @@
+// Values with a proof: each row is answered by the cheapest stage whose error bound suffices.
+//
+//     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by
+//     one
+//     -> exact engine in float32 -> in float64 -> the definition, term after term in LIBSVM's order
+//
+// A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
+// A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
+// tolerance, if values are wanted. Who wants exact ones gets them from the engine in float64. Rows that a stage leaves
+// open are collected and go on to the next one together, a full block at a time; each lane computes what it would
+// compute alone, so results do not depend on who shares a block.
+#pragma once
+
+#include "../artifact/reader.hpp"
+#include "../outputs/votes.hpp"
+#include "engine_stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- bounds of the later stages
+
+// certificate.md, 3 (iv): float64 sums of direct differences.
+inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
+    const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
+    const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
+    const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
+    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
+           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
+}
+
+// What the parts of degree 3 up to the remainder's are together, at most: exp(-s/2) sqrt(v'G v) times the square root
+// of sum_k 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
+inline double direction_bound(const ModelView& model, const ExpansionNumbers& numbers, float form, float half_s) {
+    const double widen = s_error(model.n_features);
+    const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);
+    const double theta = 2.0 * static_cast<double>(model.half_theta) * (1.0 + 0x1p-20);
+    const double computed = form > 0.0f ? theta * numbers.direction_scale * static_cast<double>(form) : 0.0;
+    const double rounding =
+        1.01 * unit32 * (form_path(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
+    const double gaussian = std::exp(-static_cast<double>(half_s) * (1.0 - widen));
+    double sum = 1.0;
+    for (int k = model.first_remainder_degree - 1; k > 3; --k) sum = 1.0 + sum * 2.0 * s / k;
+    return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) * sum / 6.0);
+}
+
+// What float64 rounding adds for a sparse row (certificate.md, 3 (ii)); infinite where s itself is too uncertain.
+inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& folded, const SparseValue& row,
+                                    std::size_t n_nonzero) {
+    const double n = static_cast<double>(n_nonzero), scaled_norm = model.input_scale * row.row_norm;
+    const double center_norm = std::sqrt(folded.center_sq_norm) / model.input_scale, reach = row.row_norm + center_norm;
+    const double s_uncertainty = 4.0 * model.gamma * (n + 5.0) * unit64 * reach * reach;
+    const double s = 2.0 * row.half_s;
+    if (!(s_uncertainty <= 0x1p-12 * (s > 0x1p-20 ? s : 0x1p-20))) return infinity;
+    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the bare intercept: the table knows all
+    const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
+                          folded.quadratic_norm * scaled_norm * scaled_norm;
+    double kept = 0.0;
+    for (int k = 0; k <= model.degree; ++k) kept += model.expansions[0].norms[k];
+    return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
+}
+
+// Calls visit(k, K(x_k, row), moved) for every support vector in turn, differences first; `moved` bounds what a row
+// that is off by row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far
+// away. `memory` has room for two rows of doubles.
+template <class Source, class Visit>
+inline void for_kernels_by_definition(const PreparedModel& prepared, const Source& source, std::size_t i,
+                                      double row_error, float* memory, const Visit& visit) {
+    const ModelView& model = *prepared.view;
+    const std::size_t d = model.n_features;
+    double* z = reinterpret_cast<double*>(memory);
+    double* x = z + d;
+    const double unseen = source.load(i, prepared.zeros, 1.0, z, 1);
+    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(d) + 8.0) * unit64;
+    SupportVectorReader reader(model);
+    for (std::size_t k = 0; k < model.n_sv; ++k) {
+        reader.next(x);
+        double sq_distance = 0.0;
+        for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
+        sq_distance += unseen;
+        double moved = 0.0;
+        if (row_error != 0.0) {  // or NaN
+            const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
+            const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
+            // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.
+            const double gaussian = std::exp(-model.gamma * near * near);
+            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * far * gaussian * (1.0 + 1e-12) : 0.0;
+            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
+            if (!(moved < 1.0)) moved = 1.0;
+        }
+        visit(k, std::exp(-model.gamma * sq_distance), moved);
+    }
+}
+
+// --- what is wanted
+
+inline bool wants_values(const Evaluation& out) {
+    return out.values || out.bounds;
+}
+
+// Whether rows go straight to the engine in float64.
+inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
+    if (is_polynomial(model)) return false;  // all of its values are exact
+    if (request.values != Values::promised) return request.values == Values::exact;
+    return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
+}
+
+// An exact value errs by less than this share of the sum of the coefficients' moduli: where the bound of float64 is
+// larger, among support vectors hundreds of kernel widths away, the definition takes over.
+constexpr double exact_share = 1e-10;
+
+// --- the cascade
+
+// What rows are beside the coordinates u: squared norms of the features unknown to the model, and of their scaled
+// distances to the slice.
+struct Beside {
+    const double* unseen;
+    const float* off_sq;
+};
+
+// The factor that features unknown to the model add to the Gaussian.
+inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
+    if (unseen_sq_norm == 0.0) return;
+    value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);
+    value.gaussian = value.half_s <= -exp_min_argument
+                         ? expansion.numbers->output_scale * std::exp(-static_cast<double>(value.half_s))
+                         : 0.0;
+}
+
+// Rows are routed to their centers this many at a time.
+constexpr std::size_t route_rows = 16384;
+
+// Scratch memory of one thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse
+// rows for either engine and its sums, the centers of routed rows, and the values of all pairs of classes for a block
+// of rows.
+struct EvaluationMemory {
+    float *first_block, *later_block, *nonzeros32, *nonzeros64;
+    double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
+    std::uint32_t *routing, *tally;
+
+    EvaluationMemory(const ModelView& model, Carver& carver) {
+        const std::size_t block = workspace_bytes(model.n_features) / sizeof(float);
+        const bool classes = has_classes(model);
+        const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
+        const std::size_t n_sums = classes ? n_labels * n_labels : 2;
+        first_block = carver.take<float>(block);
+        later_block = carver.take<float>(block);
+        nonzeros32 = carver.take<float>(has_engines(model) ? block : 0);
+        nonzeros64 = carver.take<float>(has_engines(model) ? block : 0);
+        sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
+        sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
+        routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
+        const std::size_t n_pairs_here = classes || is_polynomial(model) ? model.n_decisions : 0;
+        pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
+        pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
+        pair_moved = carver.take<double>(n_pairs_here);
+        tally = carver.take<std::uint32_t>(2 * n_labels);
+    }
+};
+
+inline std::size_t evaluation_workspace_bytes(const ModelView& model) {
+    Carver counter(nullptr);
+    EvaluationMemory memory(model, counter);
+    return counter.used(nullptr) + 64;
+}
+
+template <class Source>
+class Cascade {
+  public:
+    Cascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
+            const Request& request, const Batch& batch, const EvaluationMemory& memory)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          source_(source),
+          out_(out),
+          counts_(counts),
+          block_(memory.later_block),
+          batch_(batch),
+          request_(request),
+          slope_(kernel_slope(view_.gamma)),
+          tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
+          engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
+                                                                    : infinity),
+          by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
+          engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
+          engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
+
+    // What follows comes from the expansion about this center.
+    void begin_center(std::size_t center) {
+        settle_open();
+        expansion_ = expansion_of(view_, center);
+        weights_ = prepared_.weights + center * n_bound_terms;
+    }
+    const float* center() const { return expansion_.center; }
+
+    // n rows of that center, in the lanes of `block`.
+    template <int Registers>
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const Beside& beside,
+                      float* scratch) {
+        Value values[block_rows];
+        const bool finite = evaluate_block<Registers>(view_, expansion_, block, scratch, n, values);
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!finite) {  // an overflow is legitimate, NaN and infinity are not
+                const Status status = source_.check(rows[r]);
+                if (status != Status::ok) return status;
+            }
+            add_unseen(view_, expansion_, beside.unseen[r], values[r]);
+            offer_expansion(rows[r], values[r], slice_slack(view_, view_.decisions[0], beside.off_sq[r]));
+        }
+        return Status::ok;
+    }
+
+    // One row of that center.
+    Status take_row(std::size_t i, const float* u, const Beside& beside) {
+        Value value = evaluate_row(view_, expansion_, u);
+        if (!(value.half_s <= largest_float)) {
+            const Status status = source_.check(i);
+            if (status != Status::ok) return status;
+        }
+        add_unseen(view_, expansion_, *beside.unseen, value);
+        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], *beside.off_sq));
+        return Status::ok;
+    }
+
+    // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
+    void offer_expansion(std::size_t i, const Value& value, double extra) {
+        extra += slack_of(i);
+        const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
+        if (view_.mode == Mode::approximate && view_.degree <= 2 && !out_.bounds)
+            return settle(i, decision_value(expansion_, value), 0.0, by_expansion);
+        if (view_.mode != Mode::approximate || !(view_.degree > 2 && refinable)) {
+            const double decision = decision_value(expansion_, value), bound = table_bound(0, value.half_s) + extra;
+            if (suffices(decision, bound)) return settle(i, decision, bound, by_expansion);
+            if (!refinable || !is_promising(decision, value.half_s, extra))
+                return give_up(i, decision, value.half_s, bound, extra, by_expansion);
+        }
+        open_[n_open_++] = {i, value, extra};
+        if (n_open_ == block_rows) settle_open();
+    }
+
+    // Takes a row that needs the exact engine.
+    void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
+    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
+
+    // Answers every row that is still open.
+    void finish() {
+        settle_open();
+        engine32_.finish(offer32());
+        engine64_.finish(offer64());
+    }
+
+  private:
+    struct Open {
+        std::size_t row;
+        Value value;
+        double extra;
+    };
+
+    bool suffices(double value, double bound) const {
+        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= tolerance_;
+    }
+
+    void settle(std::size_t i, double value, double bound, Stage stage) {
+        if (out_.values) out_.values[i] = value;
+        if (out_.bounds) out_.bounds[i] = bound;
+        if (out_.stages) out_.stages[i] = stage;
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label_position(value));
+        ++counts_[stage];
+    }
+
+    double slack_of(std::size_t i) const { return row_slack(view_.decisions[0], slope_, row_error_of(request_, i)); }
+
+    // --- refining what the first bound leaves open
+
+    double table_bound(std::size_t basis, float half_s) const {
+        const std::size_t cell = basis * n_cells + cell_of(half_s);
+        return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
+    }
+
+    // Whether all degrees together may certify a row: values change little by them, bounds do. Without them nothing is
+    // lost but time.
+    bool is_promising(double decision, float half_s, double extra) const {
+        if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
+        const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
+        return bound <= tolerance_ && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
+    }
+
+    // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
+    void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
+        const double far = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
+        if (far < bound) bound = far;
+        if (view_.mode == Mode::approximate || suffices(decision, bound)) return settle(i, decision, bound, stage);
+        send_to_engine(i, bound);
+    }
+
+    void settle_open() {
+        const std::size_t n = n_open_;
+        n_open_ = 0;
+        if (n == 0) return;
+        if (batch_.rows_alone || by_nonzeros_) {
+            for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);
+        } else if (n > 2 * static_cast<std::size_t>(lanes)) {
+            refine_block<3>(n);
+        } else if (n > static_cast<std::size_t>(lanes)) {
+            refine_block<2>(n);
+        } else {
+            refine_block<1>(n);
+        }
+    }
+
+    template <int Registers>
+    void refine_block(std::size_t n) {
+        std::size_t rows[block_rows];
+        double unseen[block_rows];
+        for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
+        float off_sq[block_rows];
+        source_.template load_block<Registers>(rows, n, expansion_.center, view_.input_scale, block_, unseen);
+        keep_varying_block<Registers>(view_, block_, off_sq);
+        refine(open_, n, Number<Registers>{});
+    }
+
+    void refine_row(Open& row) {
+        const std::size_t limit = by_nonzeros_ ? view_.n_features / 3 : 0;
+        nonzeros_.values = block_;
+        nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
+        double unseen;
+        if (by_nonzeros_) {
+            nonzeros_.n =
+                source_.load_nonzeros(row.row, view_.input_scale, limit, nonzeros_.values, nonzeros_.columns, unseen);
+            if (nonzeros_.n <= limit) return refine(&row, 1, Number<-1>{});
+        }
+        source_.load_one(row.row, expansion_.center, view_.input_scale, block_);
+        keep_varying_row(view_, block_);
+        refine(&row, 1, Number<0>{});
+    }
+
+    // Rows whose coordinates are in block_: a block of so many registers, for 0 a single row, for -1 the non-zeros of
+    // one.
+    template <class Registers>
+    void refine(Open* rows, std::size_t n, Registers registers) {
+        bool open[block_rows];
+        for (std::size_t r = 0; r < n; ++r) open[r] = true;
+        if (has_direction(view_)) {
+            try_direction(rows, n, open, registers);
+        } else {
+            for (int k = 3; k <= view_.degree; ++k) {
+                if (try_degree(k, rows, n, open, registers)) return;
+            }
+        }
+        const std::size_t basis = n_bases(view_) - 1;
+        const Stage stage = view_.degree > 2 ? by_higher_degree : by_direction;
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!open[r]) continue;
+            const float half_s = rows[r].value.half_s;
+            give_up(rows[r].row, decision_value(expansion_, rows[r].value), half_s,
+                    table_bound(basis, half_s) + rows[r].extra, rows[r].extra, stage);
+        }
+    }
+
+    void forms(const float* coefficients, int k, float* form, Number<-1>) {
+        *form = static_cast<float>(
+            part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values, nonzeros_.columns, nonzeros_.n));
+    }
+    void forms(const float* coefficients, int k, float* form, Number<0>) {
+        *form = part_row(coefficients, k, prepared_.zeros, view_.n_varying, block_);
+    }
+    template <int Registers>
+    void forms(const float* coefficients, int k, float* form, Number<Registers>) {
+        part_block<Registers>(coefficients, k, prepared_.zeros, view_.n_varying, block_, form);
+    }
+
+    // The same values, the parts of the next degrees bounded by the direction of the row.
+    template <class Registers>
+    void try_direction(const Open* rows, std::size_t n, bool* open, Registers registers) {
+        float form[block_rows], rest[n_bound_terms];
+        for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {
+            rest[t] = t >= term::norms + 3 && t < term::norms + view_.first_remainder_degree ? 0.0f : weights_[t];
+        }
+        forms(expansion_.direction, 2, form, registers);
+        for (std::size_t r = 0; r < n; ++r) {
+            const float half_s = rows[r].value.half_s;
+            const double decision = decision_value(expansion_, rows[r].value);
+            const double bound = bound_of(prepared_.basis + cell_of(half_s) * n_bound_terms, rest) +
+                                 direction_bound(view_, *expansion_.numbers, form[r], half_s) + rows[r].extra;
+            open[r] = !suffices(decision, bound);
+            if (!open[r]) settle(rows[r].row, decision, bound, by_direction);
+        }
+    }
+
+    // Adds the part of degree k; true when no row is open any more.
+    template <class Registers>
+    bool try_degree(int k, Open* rows, std::size_t n, bool* open, Registers registers) {
+        float part[block_rows];
+        forms(part_of_degree(expansion_, view_.n_varying, k), k, part, registers);
+        bool all = true;
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!open[r]) continue;
+            rows[r].value.inner += static_cast<double>(part[r]);
+            all = false;
+            if (view_.mode == Mode::approximate) continue;  // all of the expansion, and its bound
+            const double decision = decision_value(expansion_, rows[r].value);
+            const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
+            open[r] = !suffices(decision, bound);
+            if (!open[r]) settle(rows[r].row, decision, bound, by_higher_degree);
+        }
+        return all;
+    }
+
+    // --- the exact engine
+
+    // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
+    // before: it pays where that is more than half of them.
+    void send_to_engine(std::size_t i, double bound) {
+        if (bound > 2.0 * prepared_.typical_float32_bound) return engine32_.send(i, offer32());
+        engine64_.send(i, offer64());
+    }
+
+    auto offer32() {
+        return [this](std::size_t i, const RowSums<float>& sums) {
+            if (!settle_by_sums(i, prepared_.exact32, sums, by_float32)) engine64_.send(i, offer64());
+        };
+    }
+    auto offer64() {
+        return [this](std::size_t i, const RowSums<double>& sums) {
+            if (!settle_by_sums(i, prepared_.exact64, sums, by_float64)) settle_by_definition(i);
+        };
+    }
+
+    template <class Real>
+    bool settle_by_sums(std::size_t i, const ExactEngine<Real>& engine, const RowSums<Real>& row, Stage stage) {
+        const double value = row.sums[0] + view_.decisions[0].intercept;
+        const EngineSums sums{row.sums[row.stride], engine.typical_half_sq_norm, engine.narrowing_error};
+        const double bound = engine_bound(engine.expansion, sums, view_.decisions[0],
+                                          static_cast<double>(row.half_sq_norm), row.n_terms);
+        const double slack = slack_of(i);
+        if (!(bound <= engine_tolerance_ && suffices(value, bound + slack))) return false;
+        settle(i, value, bound + slack, stage);
+        return true;
+    }
+
+    // --- the definition
+
+    void settle_by_definition(std::size_t i) {
+        const DecisionNumbers& decision = view_.decisions[0];
+        double sum = 0.0, moduli = 0.0, all_moved = 0.0;
+        for_kernels_by_definition(prepared_, source_, i, row_error_of(request_, i), block_,
+                                  [&](std::size_t k, double kernel, double moved) {
+                                      sum += view_.dual_coef[k] * kernel;
+                                      moduli += std::fabs(view_.dual_coef[k]) * kernel;
+                                      all_moved += std::fabs(view_.dual_coef[k]) * moved;
+                                  });
+        const double bound = definition_bound(view_, decision, moduli) + decision.value_error + all_moved;
+        settle(i, sum + decision.intercept, 1.0001 * bound, by_definition);
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const Source& source_;
+    const Evaluation out_;
+    std::uint64_t* counts_;
+    float* block_;  // (n_features, block_rows) floats, or half as many doubles
+    const Batch batch_;
+    const Request request_;
+    const double slope_;             // of the kernel, at most
+    const double tolerance_;         // of values, where they are wanted
+    const double engine_tolerance_;  // of what the engines themselves may err by
+    const bool by_nonzeros_;         // higher degrees about the origin: of rows with few non-zeros by those alone
+    struct {
+        float* values;
+        std::int32_t* columns;
+        std::size_t n;
+    } nonzeros_{};
+    Expansion expansion_{};
+    const float* weights_ = nullptr;
+    std::size_t n_open_ = 0;
+    Open open_[block_rows];
+    EngineStage<float, SingleSums<float>, Source> engine32_;
+    EngineStage<double, SingleSums<double>, Source> engine64_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,384 @@
+// The cascade of models with several classes, one decision function for each pair of them (votes.hpp).
+//
+// When labels alone are wanted, a row is settled as soon as its winner is certain. Most rows around a center belong to
+// one class, its majority class, and a class that wins all its n - 1 pairs for certain needs no other pair; rows for
+// which that fails get the pairs of a class that beats it, and then the exact engines. When decision values are wanted,
+// a row is settled once the sign of every pair is certain and every bound within the model's tolerance; exact values
+// come from the engine in float64.
+#pragma once
+
+#include "../outputs/votes.hpp"
+#include "cascade.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+template <class Source>
+class ClassCascade {
+  public:
+    ClassCascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
+                 const Request& request, const Batch& batch, const EvaluationMemory& memory)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          source_(source),
+          out_(out),
+          counts_(counts),
+          request_(request),
+          slope_(kernel_slope(view_.gamma)),
+          n_classes_(view_.n_labels),
+          n_decisions_(view_.n_decisions),
+          labels_only_(!wants_values(out) && view_.mode != Mode::approximate),
+          exact_(wants_exact_values(view_, request, out)),
+          block_values_(memory.pair_values),
+          block_bounds_(memory.pair_bounds),
+          value_(block_values_ + block_rows * view_.n_decisions),
+          bound_(block_bounds_ + block_rows * view_.n_decisions),
+          moved_(memory.pair_moved),
+          tally_(memory.tally),
+          block_(memory.later_block),
+          engine32_(prepared, source, batch, {prepared.class32.expansion}, block_, memory.nonzeros32, memory.sums32),
+          engine64_(prepared, source, batch, {prepared.class64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
+
+    void begin_center(std::size_t center) { center_ = center; }
+    const float* center() const { return view_.centers + center_ * view_.n_features; }
+
+    // n rows near the center, in the lanes of `block`.
+    template <int Registers>
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const Beside& beside,
+                      float* scratch) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        BlockOfRows<stride> common;
+        std::uint32_t wins[stride] = {};
+        bool is_prepared = false;
+        const auto evaluate_pair = [&](std::size_t pair) {
+            float* sq_norm = scratch + block_rows;
+            double inner[stride];
+            const Expansion expansion = expansion_of(view_, center_, pair);
+            evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
+            if (!is_prepared) prepare_rows(sq_norm, beside, rows, n, common);
+            is_prepared = true;
+            note_values(expansion, pair, inner, common);
+        };
+        if (labels_only_) {
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t) {
+                evaluate_pair(pair);
+                const double *values = values_of(pair), *bounds = bounds_of(pair);
+                for (std::size_t r = 0; r < stride; ++r) wins[r] += outcome_of(values[r], bounds[r]) == won;
+            });
+        } else {
+            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair);
+        }
+        if (!common.finite) {
+            const Status status = check(rows, n);
+            if (status != Status::ok) return status;
+        }
+        for (std::size_t r = 0; r < n; ++r) {
+            if (labels_only_ && wins[r] == n_classes_ - 1) {
+                settle_label(rows[r], majority_class(), by_expansion);
+                continue;
+            }
+            for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
+                value_[pair] = values_of(pair)[r];
+                bound_[pair] = bounds_of(pair)[r];
+            }
+            judge_expansions(rows[r]);
+        }
+        return Status::ok;
+    }
+
+    // One row near the center.
+    Status take_row(std::size_t i, const float* u, const Beside& beside) {
+        bool finite = true;
+        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(i, pair, u, beside); };
+        if (labels_only_) {
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome, std::size_t) { evaluate_pair(pair); });
+        } else {
+            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair);
+        }
+        if (!finite) {
+            const Status status = check(&i, 1);
+            if (status != Status::ok) return status;
+        }
+        judge_expansions(i);
+        return Status::ok;
+    }
+
+    void send_to_float32(std::size_t i) { send_to_engine(i); }
+    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
+
+    void finish() {
+        engine32_.finish(offer32());
+        engine64_.finish(offer64());
+    }
+
+  private:
+    std::size_t majority_class() const { return view_.majority_classes[center_]; }
+    // Of the rows of a block, (n_decisions, block_rows).
+    double* values_of(std::size_t pair) { return block_values_ + pair * block_rows; }
+    double* bounds_of(std::size_t pair) { return block_bounds_ + pair * block_rows; }
+
+    // Calls visit(pair, outcome that is a win of w, other class) for the pairs of class w.
+    template <class Visit>
+    void for_pairs_of(std::size_t w, const Visit& visit) const {
+        for (std::size_t c = 0; c < n_classes_; ++c) {
+            if (c < w) visit(pair_position(n_classes_, c, w), Outcome::second, c);
+            if (c > w) visit(pair_position(n_classes_, w, c), Outcome::first, c);
+        }
+    }
+
+    Status check(const std::size_t* rows, std::size_t n) const {
+        for (std::size_t r = 0; r < n; ++r) {
+            const Status status = source_.check(rows[r]);
+            if (status != Status::ok) return status;
+        }
+        return Status::ok;
+    }
+
+    double slack_of(std::size_t i, std::size_t pair) const {
+        return row_slack(view_.decisions[pair], slope_, row_error_of(request_, i));
+    }
+
+    // --- expansions
+
+    // What the rows of a block have in common for all pairs: Gaussian factors, 0 where float32 cannot hold them, and
+    // the rows of the table of bounds, transposed.
+    template <std::size_t Stride>
+    struct BlockOfRows {
+        double gaussian[Stride];
+        float basis[n_bound_terms][Stride];
+        float off_sq[Stride];
+        double row_error[Stride];
+        bool finite = true;
+    };
+
+    // Constant and forms of all degrees, which the table of bounds is for.
+    template <int Registers>
+    void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        if (expansion.quadratic) {
+            quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_varying, block, form, sq_norm);
+        } else {
+            linear_block<Registers>(expansion.linear, view_.n_varying, block, form, sq_norm);
+        }
+        for (std::size_t r = 0; r < stride; ++r) inner[r] = expansion.numbers->constant + static_cast<double>(form[r]);
+        for (int k = 3; k <= view_.degree; ++k) {
+            part_block<Registers>(part_of_degree(expansion, view_.n_varying, k), k, prepared_.zeros, view_.n_varying,
+                                  block, form);
+            for (std::size_t r = 0; r < stride; ++r) inner[r] += static_cast<double>(form[r]);
+        }
+    }
+
+    const float* basis_row(float half_s) const {
+        return prepared_.basis + ((n_bases(view_) - 1) * n_cells + cell_of(half_s)) * n_bound_terms;
+    }
+
+    template <std::size_t Stride>
+    void prepare_rows(const float* sq_norm, const Beside& beside, const std::size_t* rows, std::size_t n,
+                      BlockOfRows<Stride>& common) {
+        float half_s[Stride], factor[Stride];
+        for (std::size_t r = 0; r < Stride; ++r) {
+            half_s[r] = view_.half_theta * sq_norm[r];
+            if (r < n) common.finite &= half_s[r] <= largest_float;
+            if (r < n && beside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * beside.unseen[r]);
+            common.off_sq[r] = r < n ? beside.off_sq[r] : 0.0f;
+            common.row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
+        }
+        for (std::size_t r = 0; r < Stride; r += lanes) {
+            store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
+        }
+        for (std::size_t r = 0; r < Stride; ++r) {
+            common.gaussian[r] = half_s[r] <= -exp_min_argument ? static_cast<double>(factor[r]) : 0.0;
+            const float* row = basis_row(half_s[r]);
+            for (std::size_t t = 0; t < n_bound_terms; ++t) common.basis[t][r] = row[t];
+        }
+    }
+
+    // The same numbers as decision_value and bound_of give, row by row side by side.
+    template <std::size_t Stride>
+    void note_values(const Expansion& expansion, std::size_t pair, const double* inner,
+                     const BlockOfRows<Stride>& common) {
+        const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
+        float sum[Stride] = {};
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {
+            for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
+        }
+        double *values = values_of(pair), *bounds = bounds_of(pair);
+        const double scale = expansion.numbers->output_scale;
+        const DecisionNumbers& decision = view_.decisions[pair];
+        for (std::size_t r = 0; r < Stride; ++r) {
+            const double gaussian = scale * common.gaussian[r];
+            values[r] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner[r] : 0.0);
+            bounds[r] = finished_bound(sum[r]) + row_slack(decision, slope_, common.row_error[r]) +
+                        slice_slack(view_, decision, common.off_sq[r]);
+        }
+    }
+
+    // False when the row's norm is not finite.
+    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, const float* u, const Beside& beside) {
+        const Expansion expansion = expansion_of(view_, center_, pair);
+        Value value = evaluate_row(view_, expansion, u);
+        for (int k = 3; k <= view_.degree; ++k) {
+            const float* part = part_of_degree(expansion, view_.n_varying, k);
+            value.inner += static_cast<double>(part_row(part, k, prepared_.zeros, view_.n_varying, u));
+        }
+        const bool finite = value.half_s <= largest_float;
+        add_unseen(view_, expansion, *beside.unseen, value);
+        const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
+        value_[pair] = decision_value(expansion, value);
+        const DecisionNumbers& decision = view_.decisions[pair];
+        bound_[pair] = bound_of(basis_row(value.half_s), weights) + slack_of(i, pair) +
+                       slice_slack(view_, decision, *beside.off_sq);
+        return finite;
+    }
+
+    void judge_expansions(std::size_t i) {
+        if (labels_only_) return refine_label(i);
+        judge(i, by_expansion, [this](std::size_t row) { send_to_engine(row); });
+    }
+
+    // The majority class's pairs are known, and it does not win all of them. Where it is certain to lose to a class,
+    // that one is likely to win its pairs, and they are evaluated; where it may still win, no other pair would tell.
+    void refine_label(std::size_t i) {
+        std::size_t challenger = n_classes_;
+        std::uint32_t wins = 0;
+        for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
+            const Outcome outcome = outcome_of(value_[pair], bound_[pair]);
+            wins += outcome == won;
+            if (outcome != won && outcome != Outcome::unknown) challenger = c;
+        });
+        if (wins == n_classes_ - 1) return settle_label(i, majority_class(), by_expansion);
+        if (challenger == n_classes_) return send_to_engine(i);
+        const double unseen = source_.load_one(i, center(), view_.input_scale, block_);
+        const float off_sq = keep_varying_row(view_, block_);
+        bool wins_all = true;
+        for_pairs_of(challenger, [&](std::size_t pair, Outcome won, std::size_t c) {
+            if (!wins_all) return;
+            if (c != majority_class()) evaluate_pair_of_row(i, pair, block_, {&unseen, &off_sq});
+            wins_all = outcome_of(value_[pair], bound_[pair]) == won;
+        });
+        if (wins_all) return settle_label(i, challenger, by_expansion);
+        send_to_engine(i);
+    }
+
+    // --- the exact engines
+
+    void send_to_engine(std::size_t i) { engine32_.send(i, offer32()); }
+
+    auto offer32() {
+        return [this](std::size_t i, const RowSums<float>& sums) {
+            note_sums(i, prepared_.class32, sums);
+            judge(i, by_float32, [this](std::size_t row) { engine64_.send(row, offer64()); });
+        };
+    }
+    auto offer64() {
+        return [this](std::size_t i, const RowSums<double>& sums) {
+            note_sums(i, prepared_.class64, sums);
+            if (exact_ && !accurate_) return settle_by_definition(i);
+            judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
+        };
+    }
+
+    template <class Real>
+    void note_sums(std::size_t row_number, const ClassEngine<Real>& engine, const RowSums<Real>& row) {
+        accurate_ = true;
+        for_each_pair(n_classes_, [&](std::size_t pair, std::size_t i, std::size_t j) {
+            const DecisionNumbers& decision = view_.decisions[pair];
+            const EngineSums sums{pair_moduli(row.sums, n_classes_, row.stride, i, j), engine.typical_half_sq_norm,
+                                  engine.narrowing_errors[i] + engine.narrowing_errors[j]};
+            value_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
+            const double bound = engine_bound(engine.expansion.kernels, sums, decision,
+                                              static_cast<double>(row.half_sq_norm), row.n_terms);
+            accurate_ &= bound <= exact_share * decision.sum_moduli;
+            bound_[pair] = bound + slack_of(row_number, pair);
+        });
+    }
+
+    void settle_by_definition(std::size_t i) {
+        for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = moved_[pair] = 0.0;
+        std::size_t c = 0, end = view_.class_counts[0];  // of the class that support vector k is of
+        for_kernels_by_definition(prepared_, source_, i, row_error_of(request_, i), block_,
+                                  [&](std::size_t k, double kernel, double moved) {
+                                      while (k == end) end += view_.class_counts[++c];
+                                      add_kernel(c, k, kernel, moved);
+                                  });
+        for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
+            const DecisionNumbers& decision = view_.decisions[pair];
+            bound_[pair] =
+                1.0001 * (definition_bound(view_, decision, bound_[pair]) + decision.value_error + moved_[pair]);
+            value_[pair] += view_.decisions[pair].intercept;
+        }
+        settle(i, by_definition);
+    }
+
+    // Adds support vector k, of class c, to the values of its pairs and the moduli to their bounds.
+    void add_kernel(std::size_t c, std::size_t k, double kernel, double moved) {
+        for (std::size_t other = 0; other < n_classes_; ++other) {
+            if (other == c) continue;
+            const std::size_t pair =
+                c < other ? pair_position(n_classes_, c, other) : pair_position(n_classes_, other, c);
+            const double a = view_.dual_coef[(other < c ? other : other - 1) * view_.n_sv + k];
+            value_[pair] += a * kernel;
+            bound_[pair] += std::fabs(a) * kernel;
+            moved_[pair] += std::fabs(a) * moved;
+        }
+    }
+
+    // --- answers
+
+    // Settles row i by the values of all pairs, if they suffice, else passes it on.
+    template <class PassOn>
+    void judge(std::size_t i, Stage stage, const PassOn& pass_on) {
+        if (view_.mode == Mode::approximate || (labels_only_ ? label_is_certain() : values_suffice()))
+            return settle(i, stage);
+        pass_on(i);
+    }
+
+    bool label_is_certain() {
+        std::size_t winner;
+        tally_votes(n_classes_, {value_, bound_, nullptr}, tally_, tally_ + n_classes_);
+        return certain_winner(n_classes_, tally_, tally_ + n_classes_, winner);
+    }
+
+    bool values_suffice() {
+        for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
+            if (!(bound_[pair] <= view_.tolerance) || outcome_of(value_[pair], bound_[pair]) == Outcome::unknown)
+                return false;
+        }
+        return true;
+    }
+
+    void settle(std::size_t i, Stage stage) {
+        for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
+            if (out_.values) out_.values[i * n_decisions_ + pair] = value_[pair];
+            if (out_.bounds) out_.bounds[i * n_decisions_ + pair] = bound_[pair];
+        }
+        settle_label(i, vote_winner(n_classes_, value_, tally_), stage);
+    }
+
+    void settle_label(std::size_t i, std::size_t winner, Stage stage) {
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(winner);
+        if (out_.stages) out_.stages[i] = stage;
+        ++counts_[stage];
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const Source& source_;
+    const Evaluation out_;
+    std::uint64_t* const counts_;
+    const Request request_;
+    const double slope_;  // of the kernel, at most
+    const std::size_t n_classes_, n_decisions_;
+    const bool labels_only_, exact_;
+    bool accurate_ = true;  // the engine's sums of a row, as exact values have to be
+    double *const block_values_, *const block_bounds_;
+    double *const value_, *const bound_, *const moved_;  // of one row, (n_decisions,)
+    std::uint32_t* const tally_;
+    float* const block_;
+    std::size_t center_ = 0;
+    EngineStage<float, ClassSums<float>, Source> engine32_;
+    EngineStage<double, ClassSums<double>, Source> engine64_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,233 @@
+// Rows on their way through an exact engine: dense ones until a block is full and, where the engine's center is the
+// origin, rows with few non-zeros until their buffer is, for there the work follows the non-zeros. The sums of each row
+// are offered to whoever judges them.
+#pragma once
+
+#include "prepared.hpp"
+#include "row_source.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// How rows are taken, decided for a whole call: one by one means lower latency and sums in another order.
+struct Batch {
+    bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
+    bool engines_alone;  // in the exact engines
+};
+// What every bound of a row holds beside rounding: what the source's function and this one differ by, and what a row
+// `slope` is kernel_slope(gamma); kernels are between 0 and 1, so it is A1 at most.
+APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
+    if (row_error == 0.0) return decision.value_error;  // and not where it is NaN
+    const double moved = slope * row_error;
+    return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
+}
+inline double row_error_of(const Request& request, std::size_t row) {
+    return request.row_errors ? request.row_errors[row] : 0.0;
+}
+
+inline Batch batch_of(const ModelView& model, std::size_t n_rows) {
+    const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
+    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows};
+}
+
+// --- what engines add up
+
+// The sum and the weighted moduli of one decision function.
+template <class Real>
+struct SingleSums {
+    static constexpr bool by_row = false;  // of sparse rows: sums of a kind lie side by side
+    static constexpr bool counts_unseen = true;
+
+    const KernelSum<Real>& kernels;
+    static std::size_t n_sums() { return 2; }
+
+    template <int Registers>
+    void block(const Real* u, const Real* half_sq_norm, double* sums) const {
+        constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
+        kernel_sums_block<Registers>(kernels, u, half_sq_norm, sums, sums + n_lanes);
+    }
+    void row(const Real* u, Real half_sq_norm, double* sums) const {
+        kernel_sums_row(kernels, u, half_sq_norm, sums[0], sums[1]);
+    }
+    void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
+                const Real* half_sq_norm, double* sums) const {
+        kernel_sums_sparse(kernels, values, columns, starts, n, half_sq_norm, sums, sums + n);
+    }
+};
+
+// Those of all pairs of classes.
+template <class Real>
+struct ClassSums {
+    static constexpr bool by_row = true, counts_unseen = true;
+
+    const ClassKernelSum<Real>& expansion;
+    const KernelSum<Real>& kernels = expansion.kernels;
+    std::size_t n_sums() const { return expansion.n_classes * expansion.n_classes; }
+
+    template <int Registers>
+    void block(const Real* u, const Real* half_sq_norm, double* sums) const {
+        class_sums_block<Registers>(expansion, u, half_sq_norm, sums);
+    }
+    void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, u, half_sq_norm, sums); }
+    void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
+                const Real* half_sq_norm, double* sums) const {
+        class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums);
+    }
+};
+
+// Room for the sums of the rows that are taken together; fewer sparse rows where there are many sums.
+constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
+    return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
+}
+constexpr std::size_t sums_room(std::size_t n_sums) {
+    return n_sums * (sparse_rows_together(n_sums) > block_rows ? sparse_rows_together(n_sums) : block_rows);
+}
+
+// --- one engine
+
+// What an engine found out about a row: sum f is sums[f * stride].
+template <class Real>
+struct RowSums {
+    const double* sums;
+    std::size_t stride;
+    Real half_sq_norm;
+    std::size_t n_terms;  // coordinates that may not be zero
+};
+
+template <class Real, class Sums, class Source>
+class EngineStage {
+  public:
+    // `block` is room for a block of rows and may be shared, `nonzeros` as much again and `room` for sums_room() are
+    // not.
+    EngineStage(const PreparedModel& prepared, const Source& source, const Batch& batch, const Sums& sums, float* block,
+                float* nonzeros, double* room)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          source_(source),
+          sums_(sums),
+          one_by_one_(batch.engines_alone),
+          at_origin_(Sums::counts_unseen ? engine_at_origin(view_) : source.is_sparse()),
+          sparse_rows_(sparse_rows_together(sums.n_sums())),
+          block_(reinterpret_cast<Real*>(block)),
+          room_(room),
+          capacity_((workspace_bytes(view_.n_features) - 64) / (sizeof(Real) + sizeof(std::int32_t))),
+          values_(reinterpret_cast<Real*>(nonzeros)),
+          columns_(reinterpret_cast<std::int32_t*>(values_ + capacity_)) {}
+
+    // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up.
+    template <class Offer>
+    void send(std::size_t i, const Offer& offer) {
+        if (at_origin_ && add_sparse(i, offer)) return;
+        dense_[n_dense_++] = i;
+        if (n_dense_ == dense_capacity) settle_dense(offer);
+    }
+
+    template <class Offer>
+    void finish(const Offer& offer) {
+        settle_dense(offer);
+        settle_sparse(offer);
+    }
+
+  private:
+    static constexpr std::size_t width = static_cast<std::size_t>(lanes_of<Real>);
+    static constexpr std::size_t dense_capacity = max_registers * width;
+
+    // What features that the model has never seen add to half_sq_norm: nothing where kernels are of inner products.
+    Real weight_of(double unseen) const {
+        return Sums::counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
+    }
+
+    // False for a row that is cheaper as a dense one: with more non-zeros than a third of its features.
+    template <class Offer>
+    bool add_sparse(std::size_t i, const Offer& offer) {
+        const std::size_t limit = view_.n_features / 3;
+        if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
+        const std::size_t r = n_sparse_, start = starts_[r];
+        double unseen;
+        const std::size_t n =
+            source_.load_nonzeros(i, view_.input_scale, limit, values_ + start, columns_ + start, unseen);
+        if (n > limit) return false;
+        const Real seen = half_sq_norm_row(sums_.kernels, values_ + start, n);
+        half_sq_norm_[r] = seen + weight_of(unseen);
+        sparse_[r] = i;
+        starts_[++n_sparse_] = start + n;
+        return true;
+    }
+
+    template <class Offer>
+    void settle_sparse(const Offer& offer) {
+        const std::size_t n = n_sparse_;
+        n_sparse_ = 0;
+        if (n == 0) return;
+        sums_.sparse(values_, columns_, starts_, n, half_sq_norm_, room_);
+        for (std::size_t r = 0; r < n; ++r) {
+            const double* sums = Sums::by_row ? room_ + r * sums_.n_sums() : room_ + r;
+            offer(sparse_[r], RowSums<Real>{sums, Sums::by_row ? 1 : n, half_sq_norm_[r], starts_[r + 1] - starts_[r]});
+        }
+    }
+
+    template <class Offer>
+    void settle_dense(const Offer& offer) {
+        const std::size_t n = n_dense_;
+        n_dense_ = 0;
+        if (n == 0) return;
+        if (one_by_one_) {
+            for (std::size_t r = 0; r < n; ++r) settle_row(dense_[r], offer);
+        } else if (n > 2 * width) {
+            settle_block<3>(n, offer);
+        } else if (n > width) {
+            settle_block<2>(n, offer);
+        } else {
+            settle_block<1>(n, offer);
+        }
+    }
+
+    // n rows, one SIMD lane each, zeros in the lanes left over.
+    template <int Registers, class Offer>
+    void settle_block(std::size_t n, const Offer& offer) {
+        constexpr std::size_t stride = Registers * width;
+        Real half_sq_norm[stride];
+        double unseen[stride] = {};
+        for (std::size_t r = 0; r < n; ++r) {
+            unseen[r] = source_.load(dense_[r], prepared_.engine_center, view_.input_scale, block_ + r, stride);
+        }
+        for (std::size_t j = 0; j < view_.n_features; ++j) {
+            for (std::size_t r = n; r < stride; ++r) block_[j * stride + r] = Real{0};
+        }
+        half_sq_norms_block<Registers>(sums_.kernels, block_, half_sq_norm);
+        for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
+        sums_.template block<Registers>(block_, half_sq_norm, room_);
+        for (std::size_t r = 0; r < n; ++r) {
+            offer(dense_[r], RowSums<Real>{room_ + r, stride, half_sq_norm[r], view_.n_features});
+        }
+    }
+
+    template <class Offer>
+    void settle_row(std::size_t i, const Offer& offer) {
+        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
+        const Real seen = half_sq_norm_row(sums_.kernels, block_, view_.n_features);
+        const Real half_sq_norm = seen + weight_of(unseen);
+        sums_.row(block_, half_sq_norm, room_);
+        offer(i, RowSums<Real>{room_, 1, half_sq_norm, view_.n_features});
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const Source& source_;
+    const Sums sums_;
+    const bool one_by_one_, at_origin_;
+    const std::size_t sparse_rows_;
+    Real* const block_;
+    double* const room_;
+
+    std::size_t n_dense_ = 0, n_sparse_ = 0;
+    std::size_t dense_[dense_capacity];
+    std::size_t sparse_[sparse_block_rows], starts_[sparse_block_rows + 1] = {0};
+    Real half_sq_norm_[sparse_block_rows];
+    const std::size_t capacity_;  // non-zeros
+    Real* const values_;
+    std::int32_t* const columns_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

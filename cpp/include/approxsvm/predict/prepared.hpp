@@ -1,0 +1,351 @@
+// What a model needs besides its artifact before rows can be evaluated: bound tables, the folded center and, where rows
+// may need the exact model, the support vectors laid out for the exact engine. All of it lives in memory that the
+// caller lends.
+#pragma once
+
+#include <new>
+
+#include "../artifact/reader.hpp"
+#include "../artifact/support_vectors.hpp"
+#include "../bounds/certificate.hpp"
+#include "../carver.hpp"
+#include "../exact/polynomial_kernel.hpp"
+#include "../exact/rbf.hpp"
+#include "../exact/rbf_classes.hpp"
+#include "../expansion/sparse.hpp"
+#include "../outputs/votes.hpp"
+#include "input_map.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The exact engine in one precision, and how far its support vectors are from the model's.
+template <class Real>
+struct ExactEngine {
+    KernelSum<Real> expansion;    // beside a_i K_i it adds up weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
+    double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
+    double narrowing_error;       // bound on what rounding the support vectors to Real does to f
+};
+
+// The same for a model of several classes (rbf_classes.hpp), whose weights are max_r |coef[r]| (typical + h_i).
+template <class Real>
+struct ClassEngine {
+    ClassKernelSum<Real> expansion;
+    double typical_half_sq_norm;
+    const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'
+};
+
+struct PreparedModel {
+    const ModelView* view;
+    const float* basis;          // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
+    const float* weights;        // (n_centers, n_decisions, n_bound_terms)
+    const double* bounds;        // (n_bases, n_cells): all there are about a single center; else null
+    const float* zeros;          // (n_features,) and (n_raw_features,)
+    const double* map_gains;     // fill_map_gains', of the input map
+    const float* engine_center;  // (n_features,): the center, or zeros
+    FoldedModel folded;
+    ExactEngine<float> exact32;
+    ExactEngine<double> exact64;
+    ClassEngine<float> class32;  // of several classes, in place of the two above
+    ClassEngine<double> class64;
+    double typical_float32_bound;         // of the engine in float32, for a row at the center
+    double largest_moduli;                // the largest A1 of a decision function
+    PolynomialKernel polynomial;          // of a polynomial kernel, in place of all but zeros and gains
+    const PreparedModel* const* members;  // of an ensemble, which has nothing else
+};
+
+// Sparse rows stay sparse in the exact engine when its center is the origin, and that loses no accuracy when the data
+// are about as far from the origin as from their mean.
+inline bool engine_at_origin(const ModelView& model) {
+    return model.packed.compressed && model.max_sv_norm_origin <= 2.0 * model.max_sv_norm;
+}
+
+inline bool has_direction(const ModelView& model) {
+    return model.direction != nullptr;
+}
+// Degrees that evaluation may stop behind: the first two at once, then one by one.
+inline std::size_t n_bases(const ModelView& model) {
+    return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
+}
+
+// Sparse rows are expanded by their non-zeros about a single center, of a single decision function.
+inline bool has_folded_center(const ModelView& model) {
+    return model.n_centers == 1 && !has_classes(model);
+}
+template <class Real>
+inline std::size_t engine_bytes(const ModelView& view) {
+    return has_classes(view) ? class_kernel_bytes<Real>(view.class_counts, view.n_labels, view.n_features)
+                             : kernel_expansion_bytes<Real>(view.n_sv, view.n_features);
+}
+
+inline std::size_t n_zeros(const ModelView& view) {
+    return (view.n_features > view.n_raw_features ? view.n_features : view.n_raw_features) + panel_rows;
+}
+
+struct PreparedPieces {
+    PreparedModel* model;
+    float *basis = nullptr, *weights = nullptr, *zeros;
+    double *bounds = nullptr, *folded = nullptr, *vector = nullptr, *narrowing = nullptr, *map_gains;
+    unsigned char *exact32 = nullptr, *exact64 = nullptr;
+    PolynomialPieces polynomial;
+
+    PreparedPieces(const ModelView& view, Carver& carver) {
+        const std::size_t d = view.n_features;
+        model = carver.take<PreparedModel>(1);
+        zeros = carver.take<float>(n_zeros(view));
+        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
+        if (is_polynomial(view)) {
+            polynomial = PolynomialPieces(view, carver);
+            return;
+        }
+        basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
+        weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
+        bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
+        folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
+        vector = carver.take<double>(d);
+        narrowing = carver.take<double>(2 * std::size_t{view.n_labels});
+        exact32 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
+        exact64 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
+    }
+};
+
+// Those of a model that is no ensemble.
+inline std::size_t single_prepared_bytes(const ModelView& view) {
+    Carver counter(nullptr);
+    PreparedPieces pieces(view, counter);
+    return counter.used(nullptr) + 64;
+}
+
+// An ensemble's own: its members' views and where they are laid out.
+struct PreparedMembers {
+    PreparedModel* model;
+    ModelView* views;
+    const PreparedModel** members;
+
+    PreparedMembers(const ModelView& view, Carver& carver) {
+        model = carver.take<PreparedModel>(1);
+        views = carver.take<ModelView>(view.n_members);
+        members = carver.take<const PreparedModel*>(view.n_members);
+    }
+};
+
+// Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
+inline std::size_t prepared_bytes(const ModelView& view) {
+    if (view.n_members == 0) return single_prepared_bytes(view);
+    Carver counter(nullptr);
+    PreparedMembers pieces(view, counter);
+    for_members(view, [&](const ModelView& member) {
+        counter.take<unsigned char>(single_prepared_bytes(member));
+        return Status::ok;
+    });
+    return counter.used(nullptr) + 64;
+}
+
+// --- the bound of an engine
+
+template <class Real>
+constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
+
+// What rounding does to an exact engine's sum at a row of n_terms coordinates that are not zero and with
+// h = gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in a distance may be harmful.
+//
+// The argument of exp for support vector i errs by d_i = u (path + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (path + 8) (h_i +
+// h), and while d_i <= 2^-5 the kernel value by at most 1.05 (2.125 d_i + 6.1 u) of itself. Summed over |a_i| K_i that
+// is 1.05 (2.125 * 2 u (path + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i K_i. The engine
+// adds up Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
+struct EngineSums {
+    double weighted_moduli;       // Q
+    double typical_half_sq_norm;  // t
+    double narrowing_error;
+};
+template <class Real>
+inline double engine_bound(const KernelSum<Real>& e, const EngineSums& sums, const DecisionNumbers& decision,
+                           double half_sq_norm, std::size_t n_terms) {
+    constexpr double u = unit_of<Real>;
+    const double t = sums.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
+                 a1 = decision.sum_moduli;
+    const double per_reach = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0);
+    const double reach = std::sqrt(furthest) + std::sqrt(half_sq_norm);
+    if (!(per_reach * reach * reach <= 0x1p-5)) return infinity;
+    // exp does not go below 2^-126.
+    const double weighted = 1.001 * sums.weighted_moduli + 0x1p-120 * a1 * (t + furthest);
+    const double moduli = weighted / t < a1 ? weighted / t : a1;
+    const double most = a1 * (furthest + half_sq_norm),
+                 reached = weighted * (half_sq_norm > t ? half_sq_norm / t : 1.0);
+    const double kernels = 1.05 * (4.25 * per_reach * (reached < most ? reached : most) + 6.1 * u * moduli);
+    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * moduli;
+    // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
+    const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
+    return kernels + summation + sums.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
+           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+}
+
+// --- filling
+
+// What rounding to float32 loses of a shifted and scaled support vector, as a distance.
+APPROXSVM_INLINE double lost_in_float32(const double* vector, std::size_t n_features) {
+    double sq_error = 0.0;
+    for (std::size_t j = 0; j < n_features; ++j) {
+        const double lost = vector[j] - static_cast<double>(static_cast<float>(vector[j]));
+        sq_error += lost * lost;
+    }
+    return std::sqrt(sq_error);
+}
+
+// The mean of gamma ||x_i - center||^2 over the first support vectors, at least 2^-20.
+inline double typical_half_sq_norm(const ModelView& view, const float* center, double* x) {
+    const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
+    SupportVectorReader reader(view);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n; ++i) {
+        reader.next(x);
+        for (std::size_t j = 0; j < view.n_features; ++j) {
+            const double from_center = x[j] - static_cast<double>(center[j]);
+            sum += view.gamma * from_center * from_center;
+        }
+    }
+    const double mean = n > 0 ? sum / static_cast<double>(n) : 0.0;
+    return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
+}
+
+// exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
+inline double kernel_slope(double half_theta) {
+    return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
+}
+
+// A support vector in the engines' coordinates: returns gamma ||x||^2 about their center.
+inline double to_engine_coordinates(const ModelView& view, const float* center, double half_theta, double* x) {
+    double sq_norm = 0.0;
+    for (std::size_t j = 0; j < view.n_features; ++j) {
+        x[j] = (x[j] - static_cast<double>(center[j])) * view.input_scale;
+        sq_norm += x[j] * x[j];
+    }
+    return half_theta * sq_norm;
+}
+
+// Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
+// the bound of the engine in float32 is for a row at the center.
+inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+    const std::size_t d = view.n_features;
+    const double half_theta = view.gamma / view.input_scale / view.input_scale;
+    KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta);
+    KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta);
+    double* x = pieces.vector;
+    const double t = typical_half_sq_norm(view, model.engine_center, x);
+    SupportVectorReader reader(view);
+    double error32 = 0.0, error64 = 0.0, weighted_moduli = 0.0;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        reader.next(x);
+        double sq_distance = 0.0;
+        for (std::size_t j = 0; j < d; ++j) {
+            const double from_center = x[j] - static_cast<double>(view.center[j]);
+            sq_distance += from_center * from_center;
+        }
+        const double half_sq_norm = to_engine_coordinates(view, model.engine_center, half_theta, x);
+        const double a = view.dual_coef[i], modulus = std::fabs(a), weight = modulus * (t + half_sq_norm);
+        const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
+        error32 += modulus * (lost_in_float32(x, d) + rounded);
+        error64 += modulus * rounded;
+        weighted_moduli += weight * std::exp(-view.gamma * sq_distance);
+        writer32.add_support_vector(x, a, weight);
+        writer64.add_support_vector(x, a, weight);
+    }
+    const double slope = kernel_slope(half_theta);
+    model.exact32 = {writer32.expansion(), t, slope * error32};
+    model.exact64 = {writer64.expansion(), t, slope * error64};
+    const EngineSums typical{weighted_moduli, t, model.exact32.narrowing_error};
+    model.typical_float32_bound = engine_bound(model.exact32.expansion, typical, view.decisions[0], t, d);
+}
+
+// The same for several classes.
+inline void fill_class_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+    const std::size_t d = view.n_features, n_classes = view.n_labels;
+    const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
+    ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, view.class_counts, n_classes, d,
+                                                              half_theta);
+    ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, view.class_counts, n_classes, d,
+                                                               half_theta);
+    double *x = pieces.vector, *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
+    const double t = typical_half_sq_norm(view, model.engine_center, x);
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
+    SupportVectorReader reader(view);
+    std::size_t i = 0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        errors32[c] = errors64[c] = 0.0;
+        for (std::uint32_t k = 0; k < view.class_counts[c]; ++k, ++i) {
+            reader.next(x);
+            const double half_sq_norm = to_engine_coordinates(view, model.engine_center, half_theta, x);
+            const double modulus = largest_modulus(view.dual_coef + i, n_classes - 1, stride);
+            const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
+            errors32[c] += slope * modulus * (lost_in_float32(x, d) + rounded);
+            errors64[c] += slope * modulus * rounded;
+            writer32.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
+            writer64.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
+        }
+    }
+    model.class32 = {writer32.expansion(), t, errors32};
+    model.class64 = {writer64.expansion(), t, errors64};
+}
+
+// Fills memory of single_prepared_bytes().
+inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
+    Carver carver(memory);
+    PreparedPieces pieces(view, carver);
+    PreparedModel& model = *new (pieces.model) PreparedModel{};
+    model.view = &view;
+    for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
+    if (view.has_input_map) fill_map_gains(view.input_map, pieces.map_gains);
+    model.map_gains = pieces.map_gains;
+    for (std::size_t k = 0; k < view.n_decisions; ++k) {
+        model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
+    }
+    model.zeros = model.engine_center = pieces.zeros;
+    if (is_polynomial(view)) {
+        model.polynomial = lay_out_polynomial(view, pieces.polynomial);
+        return model;
+    }
+    model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
+    // Degrees that evaluation may stop behind (n_bases).
+    if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
+    for (std::size_t e = 0; e < view.n_centers * view.n_decisions; ++e) {
+        fill_weights(view.expansions[e], view.decisions[e % view.n_decisions], pieces.weights + e * n_bound_terms);
+    }
+    for (std::size_t cell = 0; has_folded_center(view) && cell < n_bases(view) * n_cells; ++cell) {
+        pieces.bounds[cell] = bound_of(pieces.basis + cell * n_bound_terms, pieces.weights);
+    }
+    model.bounds = has_folded_center(view) ? pieces.bounds : nullptr;
+    model.basis = pieces.basis;
+    model.weights = pieces.weights;
+    if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
+    if (has_engines(view) && has_classes(view)) fill_class_engines(view, pieces, model);
+    if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
+    return model;
+}
+
+// Fills memory of prepared_bytes().
+inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
+    if (view.n_members == 0) return lay_out_single(view, memory);
+    Carver carver(memory);
+    PreparedMembers pieces(view, carver);
+    PreparedModel& model = *new (pieces.model) PreparedModel{};
+    model.view = &view;
+    model.members = pieces.members;
+    std::size_t k = 0;
+    for_members(view, [&](const ModelView& member) {
+        const ModelView& kept = *new (pieces.views + k) ModelView(member);
+        pieces.members[k++] = &lay_out_single(kept, carver.take<unsigned char>(single_prepared_bytes(kept)));
+        return Status::ok;
+    });
+    return model;
+}
+
+// Fills the memory, of prepared_bytes(view); `view` must outlive `prepared`, and is no temporary therefore.
+Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared) = delete;
+inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared) {
+    if (memory.size < prepared_bytes(view)) return Status::buffer_too_small;
+    prepared = &lay_out(view, memory.data);
+    return Status::ok;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

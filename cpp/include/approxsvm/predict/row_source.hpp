@@ -1,0 +1,283 @@
+// Rows, wherever they are: one at a time in any form that a later stage wants.
+#pragma once
+
+#include "../expansion/sparse.hpp"
+#include "../simd/block.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// What the stages ask of rows. They are compiled once for all types of rows: a call costs nothing beside the work on a
+// block, a row's non-zeros or a kernel sum.
+class RowSource {
+  public:
+    std::size_t n_rows() const { return n_rows_; }
+    bool is_sparse() const { return is_sparse_; }
+
+    // Whether the row can be read and all of it is finite.
+    virtual Status check(std::size_t i) const = 0;
+    // Whether the row can be read at all; NaN and infinity are found later, by what they evaluate to.
+    Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
+
+    // u[j * stride] = scale (z_j - center_j); returns the squared norm of features that the model has never seen.
+    virtual double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const = 0;
+    virtual double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const = 0;
+
+    // n rows into the lanes of a block, zeros into those left over; unseen[r] as load returns it.
+    template <int Registers>
+    void load_block(const std::size_t* indices, std::size_t n, const float* center, double scale, float* block,
+                    double* unseen) const {
+        load_registers(Registers, indices, n, center, scale, block, unseen);
+    }
+
+    // One row; `u` has room for whole registers.
+    virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
+
+    // scale z_j and j of up to `limit` non-zeros; returns their number, or limit + 1 when there are more.
+    virtual std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values,
+                                      std::int32_t* columns, double& unseen_sq_norm) const = 0;
+    virtual std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values,
+                                      std::int32_t* columns, double& unseen_sq_norm) const = 0;
+
+    // Checks the row, and evaluates it by its non-zeros about the only center where that is cheaper than all features;
+    // n_nonzero is none_evaluated elsewhere.
+    static constexpr std::size_t none_evaluated = ~std::size_t{0};
+    virtual Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
+                                   std::size_t& n_nonzero) const = 0;
+
+  protected:
+    friend class SelectedRows;
+    RowSource(std::size_t n_rows, bool is_sparse) : n_rows_(n_rows), is_sparse_(is_sparse) {}
+    ~RowSource() = default;
+
+  private:
+    virtual void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                                double scale, float* block, double* unseen) const = 0;
+
+    const std::size_t n_rows_;
+    const bool is_sparse_;
+};
+
+// Some rows of another source: those that `indices` names, or n of them one after the other.
+class SelectedRows final : public RowSource {
+  public:
+    SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
+        : RowSource(n, rows.is_sparse()), rows_(rows), first_(first), indices_(nullptr) {}
+    SelectedRows(const RowSource& rows, const std::size_t* indices, std::size_t n)
+        : RowSource(n, rows.is_sparse()), rows_(rows), first_(0), indices_(indices) {}
+
+    Status check(std::size_t i) const override { return rows_.check(at(i)); }
+    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+        return rows_.load(at(i), center, scale, u, stride);
+    }
+    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+        return rows_.load(at(i), center, scale, u, stride);
+    }
+    double load_one(std::size_t i, const float* center, double scale, float* u) const override {
+        return rows_.load_one(at(i), center, scale, u);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return rows_.load_nonzeros(at(i), scale, limit, values, columns, unseen_sq_norm);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return rows_.load_nonzeros(at(i), scale, limit, values, columns, unseen_sq_norm);
+    }
+    Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
+                           std::size_t& n_nonzero) const override {
+        return rows_.sparse_value_of(at(i), model, folded, value, n_nonzero);
+    }
+
+  private:
+    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                        double scale, float* block, double* unseen) const override {
+        std::size_t theirs[block_rows];
+        for (std::size_t r = 0; r < n; ++r) theirs[r] = at(indices[r]);
+        rows_.load_registers(n_registers, theirs, n, center, scale, block, unseen);
+    }
+    std::size_t at(std::size_t i) const { return indices_ ? indices_[i] : first_ + i; }
+
+    const RowSource& rows_;
+    const std::size_t first_;
+    const std::size_t* const indices_;
+};
+
+template <class Real>
+class DenseSource final : public RowSource {
+  public:
+    DenseSource(const DenseRows<Real>& rows, std::size_t n_features)
+        : RowSource(rows.n_rows, false), rows_(rows), n_features_(n_features) {}
+
+    Status check(std::size_t i) const override {
+        return all_finite(row(i), rows_.column_stride, n_features_) ? Status::ok : Status::not_finite;
+    }
+    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+        return load_into(i, center, scale, u, stride);
+    }
+    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+        return load_into(i, center, scale, u, stride);
+    }
+    double load_one(std::size_t i, const float* center, double scale, float* u) const override {
+        load_row(n_features_, center, scale, row(i), rows_.column_stride, u);
+        return 0.0;
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    }
+    Status sparse_value_of(std::size_t, const ModelView&, const FoldedModel&, SparseValue&,
+                           std::size_t& n_nonzero) const override {
+        n_nonzero = none_evaluated;
+        return Status::ok;
+    }
+
+  private:
+    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                        double scale, float* block, double* unseen) const override {
+        if (n_registers == 3) return load_block_of<3>(indices, n, center, scale, block, unseen);
+        if (n_registers == 2) return load_block_of<2>(indices, n, center, scale, block, unseen);
+        load_block_of<1>(indices, n, center, scale, block, unseen);
+    }
+
+    template <int Registers>
+    void load_block_of(const std::size_t* indices, std::size_t n, const float* center, double scale, float* block,
+                       double* unseen) const {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes), width = lanes;
+        const Real* rows[stride] = {};
+        for (std::size_t r = 0; r < n; ++r) {
+            rows[r] = row(indices[r]);
+            unseen[r] = 0.0;
+        }
+        for (std::size_t first = 0; first < stride; first += width) {
+            const std::size_t left = n > first ? n - first : 0;
+            load_lanes(n_features_, center, scale, rows + first, rows_.column_stride, left < width ? left : width,
+                       block + first, stride);
+        }
+    }
+
+    template <class Out>
+    double load_into(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
+        const Real* z = row(i);
+        if (stride == 1 && rows_.column_stride == 1) {  // a loop that vectorizes
+            for (std::size_t j = 0; j < n_features_; ++j) u[j] = rounded(z[j], center[j], scale, Out{});
+            return 0.0;
+        }
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            u[j * stride] = rounded(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride], center[j], scale, Out{});
+        }
+        return 0.0;
+    }
+    template <class Out>
+    std::size_t load_nonzeros_into(std::size_t i, double scale, std::size_t limit, Out* values, std::int32_t* columns,
+                                   double& unseen_sq_norm) const {
+        const Real* z = row(i);
+        std::size_t n = 0;
+        unseen_sq_norm = 0.0;
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            const Real value = z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride];
+            if (value == Real{0}) continue;
+            if (n == limit) return limit + 1;
+            values[n] = rounded(value, 0.0f, scale, Out{});
+            columns[n++] = static_cast<std::int32_t>(j);
+        }
+        return n;
+    }
+    const Real* row(std::size_t i) const { return rows_.values + static_cast<std::ptrdiff_t>(i) * rows_.row_stride; }
+    static float rounded(Real z, float center, double scale, float) { return shifted(z, center, scale); }
+    static double rounded(Real z, float center, double scale, double) {
+        return (static_cast<double>(z) - static_cast<double>(center)) * scale;
+    }
+
+    const DenseRows<Real> rows_;
+    const std::size_t n_features_;
+};
+
+template <class Real, class Index>
+class CsrSource final : public RowSource {
+  public:
+    CsrSource(const CsrRows<Real, Index>& rows, std::size_t n_features)
+        : RowSource(rows.n_rows, true), rows_(rows), n_features_(n_features) {}
+
+    Status check(std::size_t i) const override {
+        SparseRow<Real, Index> row;
+        return get(i, row);
+    }
+    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+        return load_into(i, center, scale, u, stride);
+    }
+    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+        return load_into(i, center, scale, u, stride);
+    }
+    double load_one(std::size_t i, const float* center, double scale, float* u) const override {
+        return load_into(i, center, scale, u, 1);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    }
+    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
+                              double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    }
+    Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
+                           std::size_t& n_nonzero) const override {
+        n_nonzero = none_evaluated;
+        SparseRow<Real, Index> row;
+        const Status status = get(i, row);
+        if (status != Status::ok) return status;
+        if (row.unseen_sq_norm == 0.0 && worth_densifying(row.n_nonzero, model.n_features)) return status;
+        value = sparse_value(model, folded, row);
+        n_nonzero = row.n_nonzero;
+        return status;
+    }
+
+  private:
+    Status get(std::size_t i, SparseRow<Real, Index>& row) const { return checked_row(rows_, i, n_features_, row); }
+
+    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                        double scale, float* block, double* unseen) const override {
+        const std::size_t stride = n_registers * static_cast<std::size_t>(lanes);
+        for (std::size_t r = 0; r < n; ++r) unseen[r] = load_into(indices[r], center, scale, block + r, stride);
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            for (std::size_t r = n; r < stride; ++r) block[j * stride + r] = 0.0f;
+        }
+    }
+
+    template <class Out>
+    double load_into(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
+        for (std::size_t j = 0; j < n_features_; ++j)
+            u[j * stride] = static_cast<Out>(-static_cast<double>(center[j]) * scale);
+        SparseRow<Real, Index> row;
+        checked_row(rows_, i, n_features_, row);
+        for (std::size_t k = 0; k < row.n_nonzero; ++k) {
+            const std::size_t j = static_cast<std::size_t>(row.columns[k]);
+            u[j * stride] =
+                static_cast<Out>((static_cast<double>(row.values[k]) - static_cast<double>(center[j])) * scale);
+        }
+        return row.unseen_sq_norm;
+    }
+    template <class Out>
+    std::size_t load_nonzeros_into(std::size_t i, double scale, std::size_t limit, Out* values, std::int32_t* columns,
+                                   double& unseen_sq_norm) const {
+        SparseRow<Real, Index> row;
+        checked_row(rows_, i, n_features_, row);
+        if (row.n_nonzero > limit) return limit + 1;
+        unseen_sq_norm = row.unseen_sq_norm;
+        for (std::size_t k = 0; k < row.n_nonzero; ++k) {
+            values[k] = static_cast<Out>(static_cast<double>(row.values[k]) * scale);
+            columns[k] = static_cast<std::int32_t>(row.columns[k]);
+        }
+        return row.n_nonzero;
+    }
+
+    const CsrRows<Real, Index> rows_;
+    const std::size_t n_features_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,94 @@
+// Brings rows into the form that the block microkernel wants: shifted by the center, scaled, one row per SIMD
+// lane.
+#pragma once
+
+#include <cmath>
+
+#include "../model_view.hpp"
+#include "simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// One coordinate: u = input_scale (z - center). float64 rows round once, float32 rows in the difference.
+APPROXSVM_INLINE float shifted(double z, float center, double scale) {
+    return static_cast<float>((z - static_cast<double>(center)) * scale);
+}
+APPROXSVM_INLINE float shifted(float z, float center, double scale) {
+    return (z - center) * static_cast<float>(scale);
+}
+
+// The first n_rows of `lanes` rows with unit column stride -> columns [first, first + lanes) of the block.
+template <class Real>
+APPROXSVM_INLINE void load_square(const float* center, double scale, const Real* const* rows, std::size_t n_rows,
+                                  std::size_t first, float* block, std::size_t block_stride) {
+    f32v r[lanes];
+    if (n_rows >= static_cast<std::size_t>(lanes)) {
+        APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
+            r[i] = load_shifted(rows[i] + first, center + first, scale);
+        }
+    } else {
+        for (int i = 0; i < lanes; ++i) {
+            r[i] = static_cast<std::size_t>(i) < n_rows ? load_shifted(rows[i] + first, center + first, scale) : zero();
+        }
+    }
+    transpose(r);
+    APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i)
+        store(block + (first + static_cast<std::size_t>(i)) * block_stride, r[i]);
+}
+
+// n_rows <= lanes rows, wherever they are, into one register column of the block; missing rows become zeros.
+template <class Real>
+APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, double scale, const Real* const* rows,
+                                 std::ptrdiff_t column_stride, std::size_t n_rows, float* block,
+                                 std::size_t block_stride) {
+    constexpr std::size_t width = lanes;
+    if (column_stride == 1 && n_features >= width) {
+        std::size_t first = 0;
+        for (; first + width <= n_features; first += width) {
+            load_square(center, scale, rows, n_rows, first, block, block_stride);
+        }
+        // The remainder overlaps columns that are there already, and writes the same numbers again.
+        if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
+        return;
+    }
+    bool adjacent = n_rows == width;
+    for (std::size_t i = 1; i < n_rows; ++i) adjacent &= rows[i] - rows[0] == static_cast<std::ptrdiff_t>(i);
+    for (std::size_t j = 0; j < n_features; ++j) {
+        const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(j) * column_stride;
+        float* u = block + j * block_stride;
+        if (adjacent) {
+            const Real* z = rows[0] + offset;
+            for (std::size_t i = 0; i < width; ++i) u[i] = shifted(z[i], center[j], scale);
+            continue;
+        }
+        std::size_t i = 0;
+        for (; i < n_rows; ++i) u[i] = shifted(rows[i][offset], center[j], scale);
+        for (; i < width; ++i) u[i] = 0.0f;
+    }
+}
+
+// One row, its coordinates one after the other. `u` has room for whole registers.
+template <class Real>
+inline void load_row(std::size_t n_features, const float* center, double scale, const Real* row,
+                     std::ptrdiff_t column_stride, float* u) {
+    constexpr std::size_t width = lanes;
+    std::size_t j = 0;
+    if (column_stride == 1) {
+        for (; j + width <= n_features; j += width) store(u + j, load_shifted(row + j, center + j, scale));
+    }
+    for (; j < n_features; ++j) {
+        u[j] = shifted(row[static_cast<std::ptrdiff_t>(j) * column_stride], center[j], scale);
+    }
+}
+
+template <class Real>
+inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_t n_features) {
+    for (std::size_t j = 0; j < n_features; ++j) {
+        if (!is_finite(row[static_cast<std::ptrdiff_t>(j) * column_stride])) return false;
+    }
+    return true;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
