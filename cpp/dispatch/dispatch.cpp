@@ -5,7 +5,9 @@
 
 namespace approxsvm::dispatch {
 
+#if defined(APPROXSVM_WITH_BASELINE)
 extern const TargetTable kernels_baseline;
+#endif
 #if defined(APPROXSVM_WITH_AVX512)
 extern const TargetTable kernels_avx512;
 #endif
@@ -30,9 +32,11 @@ bool runs_avx2() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 #endif
+#if defined(APPROXSVM_WITH_BASELINE) || defined(APPROXSVM_WITH_NEON)
 bool runs_always() {
     return true;
 }
+#endif
 
 struct Entry {
     const TargetTable* kernels;
@@ -49,7 +53,9 @@ constexpr Entry entries[] = {
 #if defined(APPROXSVM_WITH_NEON)
     {&kernels_neon, runs_always},
 #endif
+#if defined(APPROXSVM_WITH_BASELINE)
     {&kernels_baseline, runs_always},
+#endif
 };
 
 }  // namespace
@@ -80,6 +86,7 @@ const TargetTable& target_named(const std::string& name, const std::string& aske
 const TargetTable& selected_target() {
     const char* forced = std::getenv("APPROXSVM_TARGET");
     if (forced != nullptr && *forced != '\0') return target_named(forced, "the environment variable APPROXSVM_TARGET");
+    if (runnable_targets().empty()) throw std::runtime_error("this machine can run no target that was built in");
     return *runnable_targets().front();
 }
 

@@ -1,11 +1,21 @@
 #include "module.hpp"
 
+#include <stdexcept>
+
 namespace approxsvm::python {
 
 void raise(const char* name, const std::string& text) {
     const pybind11::object type = pybind11::module_::import("approxsvm.errors").attr(name);
     PyErr_SetString(type.ptr(), text.c_str());
     throw pybind11::error_already_set();
+}
+
+const dispatch::TargetTable& target_for(const std::optional<std::string>& name) {
+    try {
+        return name ? dispatch::target_named(*name, "the caller") : dispatch::selected_target();
+    } catch (const std::runtime_error& error) {
+        raise("TargetError", error.what());
+    }
 }
 
 }  // namespace approxsvm::python

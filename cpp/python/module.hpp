@@ -3,7 +3,10 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
 #include <string>
+
+#include "target_table.hpp"
 
 namespace approxsvm::python {
 
@@ -11,6 +14,10 @@ void register_predictor(pybind11::module_& module);
 void register_gram(pybind11::module_& module);
 void register_outputs(pybind11::module_& module);
 void register_text(pybind11::module_& module);
+
+// The target of that name, or else the one that APPROXSVM_TARGET names, or the fastest; TargetError where there is
+// none.
+const dispatch::TargetTable& target_for(const std::optional<std::string>& name);
 
 // Raises approxsvm.errors.<name>(text).
 [[noreturn]] void raise(const char* name, const std::string& text);

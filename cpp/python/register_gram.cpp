@@ -37,8 +37,7 @@ Numbers gram_powers(const Numbers& gram, const Numbers& left, const Numbers& rig
     }
     if (sum_of_series) check_shape(*sum_of_series);
 
-    const dispatch::TargetTable& kernels =
-        target ? dispatch::target_named(*target, "target") : dispatch::selected_target();
+    const dispatch::TargetTable& kernels = target_for(target);
     Numbers sums(series.size());
     std::vector<double> row(size(right));
     GramPowers task;

@@ -18,14 +18,6 @@ namespace {
 
 using dispatch::TargetTable;
 
-const TargetTable& kernels_for(const std::optional<std::string>& target) {
-    try {
-        return target ? dispatch::target_named(*target, "the caller") : dispatch::selected_target();
-    } catch (const std::runtime_error& error) {
-        raise("TargetError", error.what());
-    }
-}
-
 // An artifact's bytes on a boundary that suits every target.
 class AlignedBytes {
   public:
@@ -49,7 +41,7 @@ class PyPredictor {
   public:
     PyPredictor(const py::bytes& artifact, const std::optional<std::string>& target)
         : bytes_(std::string_view(artifact)),
-          predictor_(open(kernels_for(target))),
+          predictor_(open(target_for(target))),
           workspace_(predictor_->make_workspace()) {}
 
     // Rows answered by each stage since the predictor was made, and those of them that went straight to float64.
