@@ -244,7 +244,7 @@ def test_fast_math_does_not_compile(flags: list[str]) -> None:
         pytest.skip("no C++ compiler here")
     if "clang" in subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout and len(flags[0]) > 20:
         pytest.skip("Clang does not tell of every part of -ffast-math")
-    header = REPOSITORY / "cpp" / "include" / "approxsvm" / "simd.hpp"
+    header = REPOSITORY / "cpp" / "include" / "approxsvm" / "simd" / "simd.hpp"
     command = [compiler, "-std=c++17", "-E", "-x", "c++", *flags, str(header)]
     refused = subprocess.run(command, capture_output=True, text=True)
     assert refused.returncode != 0

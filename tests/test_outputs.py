@@ -7,12 +7,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from approxsvm.artifact.outputs_and_maps import pack_outputs, unpack_outputs
 from mpmath import exp, mpf, workprec
-from test_heads import Core, some_heads
+from test_class_outputs import Core, some_heads
 
 from approxsvm import _native
 from approxsvm.artifact.layout import TASKS
+from approxsvm.artifact.outputs import pack_outputs, unpack_outputs
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.model.outputs import (
     DensityMarks,
