@@ -303,6 +303,71 @@ TEST(projections_in_twice_the_precision_hold_their_errors) {
     }
 }
 
+// What a scaler alone gives is the mapper's, bit for bit, and its errors hold though they come from norms.
+TEST(scalers_alone_give_what_the_mapper_gives) {
+    Generator generator(13);
+    std::normal_distribution<double> normal;
+    for (int round = 0; round < 800; ++round) {
+        const std::size_t n = 1 + generator() % 40;
+        const std::uint32_t present = 1 + static_cast<std::uint32_t>(generator() % 15);  // no limits
+        const double offset = round % 4 == 0 ? 1e9 : 0.0,
+                     size = std::ldexp(1.0, static_cast<int>(generator() % 600) - 300);
+        std::vector<std::uint32_t> columns(n);
+        for (std::size_t j = 0; j < n; ++j) columns[j] = static_cast<std::uint32_t>(j);
+        Numbers parts, raw(n);
+        for (double& x : raw) x = (offset + normal(generator)) * size;
+        const double abouts[] = {offset * size, 0.0, 3.0, 0.5}, sizes[] = {size, 1.0, 1.0, 1.0};
+        std::vector<const double*> of_part(4, nullptr);
+        parts.reserve(4 * n);
+        for (std::size_t k = 0; k < 4; ++k) {
+            if (!(present >> k & 1)) continue;
+            of_part[k] = parts.data() + parts.size();
+            for (std::size_t j = 0; j < n; ++j) parts.push_back(abouts[k] + normal(generator) * sizes[k]);
+        }
+        Bytes bytes = map_head(n, columns, 1);
+        append_stage(bytes, 0, present, n, parts);
+        const Section section(bytes);
+        InputMapView map;
+        CHECK_EQ(read_input_map(section.bytes, bytes.size(), n, n, map), Status::ok);
+        Numbers gains(map_gain_doubles(map)), values(n);
+        fill_map_gains(map, gains.data());
+        const ScalerAlone scaler(map, gains.data());
+        CHECK(static_cast<bool>(scaler));
+        double error = -1.0;
+        const OneRow row(map, raw);
+        const bool is_mapped = scaler.map(raw.data(), values.data(), error);
+        CHECK(is_mapped || std::fabs(values[0]) < 1e-100 || std::fabs(values[0]) > 1e100);
+        if (!is_mapped) continue;
+        CHECK(values == row.values);
+        CHECK(error <= 2.0 * row.error + 1e-300);
+        long double sq_off = 0.0L;
+        for (std::size_t j = 0; j < n; ++j) {
+            long double wanted = raw[j];
+            if (of_part[0]) wanted -= of_part[0][j];
+            if (of_part[1]) wanted *= of_part[1][j];
+            if (of_part[2]) wanted /= of_part[2][j];
+            if (of_part[3]) wanted += of_part[3][j];
+            sq_off += (values[j] - wanted) * (values[j] - wanted);
+        }
+        if (sizeof(long double) > sizeof(double)) CHECK(std::sqrt(sq_off) <= error * 1.001L);
+        for (const double odd : {infinite, -infinite, not_a_number}) {
+            Numbers odd_row = raw;
+            odd_row[generator() % n] = odd;
+            CHECK(!scaler.map(odd_row.data(), values.data(), error));
+        }
+    }
+    for (const std::uint32_t limited : {1u << part::low | 1u, 1u << part::high | 1u, 1u << part::relative_error | 1u}) {
+        Bytes bytes = map_head(1, {0}, 1);
+        append_stage(bytes, 0, limited, 1, {1, 0.5});
+        const Section section(bytes);
+        InputMapView map;
+        CHECK_EQ(read_input_map(section.bytes, bytes.size(), 1, 1, map), Status::ok);
+        Numbers gains(map_gain_doubles(map));
+        fill_map_gains(map, gains.data());
+        CHECK(!ScalerAlone(map, gains.data()));
+    }
+}
+
 TEST(limits_and_overflow) {
     Bytes bytes = map_head(2, {0, 1}, 1);
     append_stage(bytes, 0, 0b0110101, 2, {0.1, 0.1, 3, 3, -1, -1, 1, 1});

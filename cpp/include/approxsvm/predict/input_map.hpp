@@ -176,6 +176,89 @@ inline void run_affine(const MapStage& stage, const double* gains, bool has_erro
     }
 }
 
+// --- one affine stage alone, which is what scalers are
+
+// x = raw, less `subtract`, times `multiply`, over `divide`, each rounded by itself; returns the sum of squares.
+template <bool Subtracts, bool Multiplies, bool Divides>
+inline double scale_row(const MapStage& stage, const double* raw, double* x) {
+    constexpr std::size_t width = 8;
+    const double *subtract = stage.parts[part::subtract], *multiply = stage.parts[part::multiply],
+                 *divide = stage.parts[part::divide];
+    const auto scaled = [=](std::size_t j) {
+        double z = raw[j];
+        if constexpr (Subtracts) z -= subtract[j];
+        if constexpr (Multiplies) z *= multiply[j];
+        if constexpr (Divides) z /= divide[j];
+        return z;
+    };
+    double sums[width] = {};
+    std::size_t j = 0;
+    for (; j + width <= stage.n_inputs; j += width) {
+        for (std::size_t l = 0; l < width; ++l) {
+            const double z = scaled(j + l);
+            x[j + l] = z;
+            sums[l] += z * z;
+        }
+    }
+    for (std::size_t l = 0; j + l < stage.n_inputs; ++l) {
+        const double z = scaled(j + l);
+        x[j + l] = z;
+        sums[l] += z * z;
+    }
+    for (std::size_t half = width / 2; half > 0; half /= 2) {
+        for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+    }
+    return sums[0];
+}
+
+// The only stage of a map that has neither limits nor errors of its own: rows in one or two passes, their errors from
+// norms instead of from each number, which run_affine() explains.
+class ScalerAlone {
+  public:
+    ScalerAlone(const InputMapView& map, const double* gains) {
+        if (map.n_stages != 1) return;
+        read_stage(map.stages, map.n_columns, stage_);
+        const double* const* parts = stage_.parts;
+        if (stage_.is_projection || parts[part::low] || parts[part::high] || parts[part::relative_error]) return;
+        const bool subtracts = parts[part::subtract], multiplies = parts[part::multiply], divides = parts[part::divide];
+        using Scale = decltype(scale_);
+        const Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
+                                scale_row<false, true, false>,  scale_row<true, true, false>,
+                                scale_row<false, false, true>,  scale_row<true, false, true>,
+                                scale_row<false, true, true>,   scale_row<true, true, true>};
+        scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
+        path_ = unit64 * ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? 1.0 : 0.0));
+        for (std::size_t j = 0; j < stage_.n_inputs; ++j) underflow_ += gains[stage_.n_inputs + j];
+    }
+
+    // Whether the map is one.
+    explicit operator bool() const { return scale_ != nullptr; }
+
+    // Maps the selected columns of a row; false where squares leave float64 or come near its end, as they do for rows
+    // that are not finite: RowMapper knows what to do.
+    bool map(const double* raw, double* x, double& error) const {
+        double sq = scale_(stage_, raw, x);
+        if (!is_safe(sq)) return false;
+        const std::size_t n = stage_.n_inputs;
+        error = path_ * norm_above(sq, x, n) + underflow_;
+        if (const double* add = stage_.parts[part::add]) {
+            for (std::size_t j = 0; j < n; ++j) x[j] += add[j];
+            sq = sq_norm(x, n);
+            if (!is_safe(sq)) return false;
+            error += unit64 * norm_above(sq, x, n);
+        }
+        error *= 1.0 + 0x1p-30;
+        return true;
+    }
+
+  private:
+    static bool is_safe(double sq) { return sq > 0x1p-900 && sq < 0x1p1000; }
+
+    MapStage stage_{};
+    double (*scale_)(const MapStage&, const double*, double*) = nullptr;
+    double path_ = 0.0, underflow_ = 0.0;
+};
+
 // What the bias of output k, its own error and the last two roundings add.
 inline double bias_error(const MapStage& stage, std::size_t k, double y) {
     return stage.parts[part::bias_error][k] + 0x1p-52 * (std::fabs(stage.parts[part::bias][k]) + std::fabs(y)) +

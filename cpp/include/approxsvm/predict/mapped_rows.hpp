@@ -52,11 +52,19 @@ class RowMapping {
           rows_(rows),
           memory_(memory),
           fault_(fault),
+          scaler_(view_.input_map, prepared.map_gains),
           mapper_(view_.input_map, prepared.map_gains, memory.stages) {}
 
     // Maps the rows [first, first + n) into the memory's first n rows, those whose error matters in twice the
     // precision.
     Status map(std::size_t first, std::size_t n) const {
+        if (scaler_) {
+            for (std::size_t k = 0; k < n; ++k) {
+                const Status status = scale(first + k, k);
+                if (status != Status::ok) return status;
+            }
+            return Status::ok;
+        }
         for (std::size_t k = 0; k < n; k += map_rows_together) {
             const std::size_t left = n - k, m = left < map_rows_together ? left : map_rows_together;
             MappedRow found[map_rows_together] = {};
@@ -76,9 +84,21 @@ class RowMapping {
     }
 
   private:
+    // Row i into the memory's row k.
+    Status scale(std::size_t i, std::size_t k) const {
+        double* const selected = mapper_.row(0);
+        Status status = load(i, selected, !view_.input_map.takes_all_columns);
+        if (status != Status::ok) return status;
+        if (scaler_.map(selected, memory_.mapped + k * view_.n_features, memory_.errors[k])) return Status::ok;
+        MappedRow found[map_rows_together] = {};
+        status = map_few(i, 1, false, found);
+        if (status == Status::ok) keep(k, found[0]);
+        return status;
+    }
+
     Status map_few(std::size_t first, std::size_t n, bool exactly, MappedRow (&found)[map_rows_together]) const {
         for (std::size_t r = 0; r < n; ++r) {
-            const Status status = load(first + r, mapper_.row(r));
+            const Status status = load(first + r, mapper_.row(r), true);
             if (status != Status::ok) return status;
         }
         mapper_.map(n, exactly, found);
@@ -88,8 +108,8 @@ class RowMapping {
         return Status::ok;
     }
 
-    // The columns that are used; what is not, must be finite as well.
-    Status load(std::size_t i, double* x) const {
+    // The columns that are used; what is not, must be finite as well. A scaler looks at those that it takes itself.
+    Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         Status status = rows_.check_order(i);
         if (status != Status::ok) return status;
@@ -98,7 +118,7 @@ class RowMapping {
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }
-        if (!all_numbers(raw, view_.n_raw_features)) return Status::not_finite;
+        if (checks && !all_numbers(raw, view_.n_raw_features)) return Status::not_finite;
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
         return Status::ok;
     }
@@ -122,6 +142,7 @@ class RowMapping {
     const RowSource& rows_;
     const MappingMemory& memory_;
     Fault* const fault_;
+    const ScalerAlone scaler_;
     const RowMapper mapper_;
 };
 
