@@ -228,7 +228,10 @@ class ScalerAlone {
                                 scale_row<false, true, true>,   scale_row<true, true, true>};
         scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
         path_ = unit64 * ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? 1.0 : 0.0));
-        for (std::size_t j = 0; j < stage_.n_inputs; ++j) underflow_ += gains[stage_.n_inputs + j];
+        const double* underflow = gains + stage_.n_inputs;
+        double sums[8] = {};  // once per call, for which one chain of additions would be slow
+        for (std::size_t j = 0; j < stage_.n_inputs; ++j) sums[j % 8] += underflow[j];
+        for (const double sum : sums) underflow_ += sum;
     }
 
     // Whether the map is one.
