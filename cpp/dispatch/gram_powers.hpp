@@ -1,7 +1,7 @@
 // Sums over powers of a block of a Gram matrix, which the compiler's norms are made of (approxsvm/expansion/gram.py).
 #pragma once
 
-#include <approxsvm/simd/simd.hpp>
+#include <approxsvm/simd/norms.hpp>
 #include <cstddef>
 
 namespace approxsvm {
@@ -22,7 +22,6 @@ inline namespace APPROXSVM_TARGET {
 // Row by row, whose powers stay in the nearest cache. The order of additions and the roundings are the same on every
 // target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
 inline void gram_powers(const GramPowers& task) {
-    constexpr std::size_t width = 8;
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;
     for (std::size_t i = 0; i < task.n_rows; ++i) {
@@ -33,16 +32,7 @@ inline void gram_powers(const GramPowers& task) {
         for (std::size_t j = 0; series && j < n; ++j) series[j] = 0.0;
         for (std::size_t k = 0; k < task.n_degrees; ++k) {
             for (std::size_t j = 0; k > 0 && j < n; ++j) power[j] *= g[j];
-            double sums[width] = {};
-            std::size_t j = 0;
-            for (; j + width <= n; j += width) {
-                for (std::size_t l = 0; l < width; ++l) sums[l] += power[j + l] * right[j + l];
-            }
-            for (std::size_t l = 0; j + l < n; ++l) sums[l] += power[j + l] * right[j + l];
-            for (std::size_t half = width / 2; half > 0; half /= 2) {
-                for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
-            }
-            task.sums[k] += task.left[i] * sums[0];
+            task.sums[k] += task.left[i] * sum_in_lanes(n, [=](std::size_t j) { return power[j] * right[j]; });
             if (double* kept = task.powers[k]) {
                 for (std::size_t l = 0; l < n; ++l) kept[i * n + l] = power[l];
             }

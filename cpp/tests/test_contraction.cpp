@@ -147,13 +147,8 @@ class GoldenModel {
 
   private:
     std::vector<MapStage> stages() const {
-        std::vector<MapStage> all(view_.input_map.n_stages);
-        const unsigned char* next = view_.input_map.stages;
-        std::size_t n_inputs = view_.input_map.n_columns;
-        for (MapStage& stage : all) {
-            next = read_stage(next, n_inputs, stage);
-            n_inputs = stage.n_outputs;
-        }
+        std::vector<MapStage> all;
+        for_stages(view_.input_map, [&](const MapStage& stage) { all.push_back(stage); });
         return all;
     }
 

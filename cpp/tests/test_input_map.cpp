@@ -103,12 +103,7 @@ struct OneRow {
     }
     static std::size_t features_of(const InputMapView& map) {
         std::size_t n = map.n_columns;
-        const unsigned char* next = map.stages;
-        for (std::size_t k = 0; k < map.n_stages; ++k) {
-            MapStage stage;
-            next = read_stage(next, n, stage);
-            n = stage.n_outputs;
-        }
+        for_stages(map, [&](const MapStage& stage) { n = stage.n_outputs; });
         return n;
     }
 };

@@ -49,6 +49,19 @@ inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inp
     return reinterpret_cast<const unsigned char*>(numbers);
 }
 
+// Calls use(stage) for all stages of a validated map, in order.
+template <class Use>
+inline void for_stages(const InputMapView& map, const Use& use) {
+    std::size_t n = map.n_columns;
+    const unsigned char* next = map.stages;
+    for (std::size_t k = 0; k < map.n_stages; ++k) {
+        MapStage stage;
+        next = read_stage(next, n, stage);
+        n = stage.n_outputs;
+        use(stage);
+    }
+}
+
 // No NaN, and no infinity unless limits are looked at.
 inline bool all_numbers(const double* numbers, std::size_t n, bool may_be_infinite = false) {
     bool valid = true;

@@ -19,16 +19,13 @@ inline namespace APPROXSVM_TARGET {
 
 // --- what errors grow by
 
-// Numbers that fill_map_gains fills.
+// Numbers that fill_map_gains fills for a stage, and for all of them.
+inline std::size_t n_gains(const MapStage& stage) {
+    return stage.is_projection ? stage.n_outputs : 2 * stage.n_outputs + 1;
+}
 inline std::size_t map_gain_doubles(const InputMapView& map) {
-    std::size_t total = 0, n = map.n_columns;
-    const unsigned char* next = map.stages;
-    for (std::size_t k = 0; k < map.n_stages; ++k) {
-        MapStage stage;
-        next = read_stage(next, n, stage);
-        n = stage.n_outputs;
-        total += stage.is_projection ? n : 2 * n;
-    }
+    std::size_t total = 0;
+    for_stages(map, [&](const MapStage& stage) { total += n_gains(stage); });
     return total;
 }
 
@@ -45,29 +42,26 @@ inline double column_norm(const MapStage& stage, std::size_t c) {
     return largest * std::sqrt(sum) * (1.0 + 0x1p-30) + 0x1p-1070;
 }
 
-// Of an affine stage |multiply / divide|, by which errors grow, and what underflow adds, n numbers each; of a
-// projection the norms of its columns. All are rounded upwards.
+// Of an affine stage |multiply / divide|, by which errors grow, and what underflow adds, n numbers each, and the sum of
+// the latter; of a projection the norms of its columns. All are rounded upwards.
 inline void fill_map_gains(const InputMapView& map, double* gains) {
     constexpr double tiny = 0x1p-1070;
-    std::size_t n = map.n_columns;
-    const unsigned char* next = map.stages;
-    for (std::size_t k = 0; k < map.n_stages; ++k) {
-        MapStage stage;
-        next = read_stage(next, n, stage);
-        n = stage.n_outputs;
+    for_stages(map, [&](const MapStage& stage) {
+        const std::size_t n = stage.n_outputs;
         if (stage.is_projection) {
-            for (std::size_t c = 0; c < n; ++c) *gains++ = column_norm(stage, c);
-            continue;
+            for (std::size_t c = 0; c < n; ++c) gains[c] = column_norm(stage, c);
+        } else {
+            const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];
+            for (std::size_t j = 0; j < n; ++j) {
+                const double factor = multiply ? std::fabs(multiply[j]) : 1.0,
+                             divisor = divide ? std::fabs(divide[j]) : 1.0;
+                gains[j] = factor / divisor * (1.0 + 0x1p-50) + tiny;
+                gains[n + j] = 2.0 * tiny / divisor + 2.0 * tiny;
+            }
+            gains[2 * n] = sum_in_lanes(n, [=](std::size_t j) { return gains[n + j]; });
         }
-        const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];
-        for (std::size_t j = 0; j < n; ++j) {
-            const double factor = multiply ? std::fabs(multiply[j]) : 1.0,
-                         divisor = divide ? std::fabs(divide[j]) : 1.0;
-            gains[j] = factor / divisor * (1.0 + 0x1p-50) + tiny;
-            gains[n + j] = 2.0 * tiny / divisor + 2.0 * tiny;
-        }
-        gains += 2 * n;
-    }
+        gains += n_gains(stage);
+    });
 }
 
 // --- limits that are reached by overflow
@@ -181,34 +175,16 @@ inline void run_affine(const MapStage& stage, const double* gains, bool has_erro
 // x = raw, less `subtract`, times `multiply`, over `divide`, each rounded by itself; returns the sum of squares.
 template <bool Subtracts, bool Multiplies, bool Divides>
 inline double scale_row(const MapStage& stage, const double* raw, double* x) {
-    constexpr std::size_t width = 8;
     const double *subtract = stage.parts[part::subtract], *multiply = stage.parts[part::multiply],
                  *divide = stage.parts[part::divide];
-    const auto scaled = [=](std::size_t j) {
+    return sum_in_lanes(stage.n_inputs, [=](std::size_t j) {
         double z = raw[j];
         if constexpr (Subtracts) z -= subtract[j];
         if constexpr (Multiplies) z *= multiply[j];
         if constexpr (Divides) z /= divide[j];
-        return z;
-    };
-    double sums[width] = {};
-    std::size_t j = 0;
-    for (; j + width <= stage.n_inputs; j += width) {
-        for (std::size_t l = 0; l < width; ++l) {
-            const double z = scaled(j + l);
-            x[j + l] = z;
-            sums[l] += z * z;
-        }
-    }
-    for (std::size_t l = 0; j + l < stage.n_inputs; ++l) {
-        const double z = scaled(j + l);
-        x[j + l] = z;
-        sums[l] += z * z;
-    }
-    for (std::size_t half = width / 2; half > 0; half /= 2) {
-        for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
-    }
-    return sums[0];
+        x[j] = z;
+        return z * z;
+    });
 }
 
 // The only stage of a map that has neither limits nor errors of its own: rows in one or two passes, their errors from
@@ -228,10 +204,7 @@ class ScalerAlone {
                                 scale_row<false, true, true>,   scale_row<true, true, true>};
         scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
         path_ = unit64 * ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? 1.0 : 0.0));
-        const double* underflow = gains + stage_.n_inputs;
-        double sums[8] = {};  // once per call, for which one chain of additions would be slow
-        for (std::size_t j = 0; j < stage_.n_inputs; ++j) sums[j % 8] += underflow[j];
-        for (const double sum : sums) underflow_ += sum;
+        underflow_ = gains[2 * stage_.n_inputs];
     }
 
     // Whether the map is one.
@@ -395,7 +368,7 @@ class RowMapper {
             const bool has_errors = k > 0;
             if (!stage.is_projection) {
                 for (std::size_t r = 0; r < n; ++r) affine(stage, gains, has_errors, row(x, r), row(error, r), y);
-                gains += 2 * n_features;
+                gains += n_gains(stage);
                 continue;
             }
             if (exactly) {
@@ -404,7 +377,7 @@ class RowMapper {
             } else {
                 run_projection(stage, gains, has_errors, n, stride_, x, error, y, y_error);
             }
-            gains += n_features;
+            gains += n_gains(stage);
             double *const was_x = x, *const was_error = error;
             x = y, error = y_error, y = was_x, y_error = was_error;
         }

@@ -26,6 +26,22 @@ constexpr std::size_t inner_product_path(std::size_t n_features) {
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
 }
 
+// term(0) + ... + term(n - 1) in eight lanes, which are added up in pairs: in the same order on every target.
+template <class Term>
+APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
+    constexpr std::size_t width = 8;
+    double sums[width] = {};
+    std::size_t j = 0;
+    for (; j + width <= n; j += width) {
+        for (std::size_t l = 0; l < width; ++l) sums[l] += term(j + l);
+    }
+    for (std::size_t l = 0; j + l < n; ++l) sums[l] += term(j + l);
+    for (std::size_t half = width / 2; half > 0; half /= 2) {
+        for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+    }
+    return sums[0];
+}
+
 // sum_k x[k stride]^2 of n_terms terms, in float64, by a path shorter than inner_product_path(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
