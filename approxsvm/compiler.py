@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
+from approxsvm.planning.presumption import presume
 from approxsvm.predictor import read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -196,16 +198,31 @@ def _build(
     plan = planner.Plan(None, "")
     # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
     bare = replace(model, input_map=None, outputs=Outputs(), feature_names=None)
+    # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
+    majority_only = (
+        mode == "certified" and model.n_decisions > 1 and math.isinf(promise) and model.outputs.label_rule == "votes"
+    )
     if mode != "exact":
-        plan = planner.choose(bare, frame, rows, mode, promise, limits, partial(progress, "Planning"))
+        plan = planner.choose(bare, frame, rows, mode, promise, limits, partial(progress, "Planning"), majority_only)
     expanded = None
     if plan.candidate is None:
         mode = "exact"
         promise = max(promise, least_tolerance(model))
     else:
-        expanded = planner.build_expanded(bare, plan.candidate, mode, partial(progress, "Expanding"))
+        expanded = planner.build_expanded(bare, plan.candidate, mode, majority_only, partial(progress, "Expanding"))
+    presumption = None
+    if expanded is None and model.n_decisions > 1 and math.isinf(promise):
+        winners = partial(planner.winners_by, writer.build(bare, "exact", frame))
+        presumption = presume(bare, rows, frame.center, winners, limits.random_state)
     return writer.build(
-        model, mode, frame, expanded, tolerance=promise, tolerance_asked=tolerance is not None, plan=plan.reason
+        model,
+        mode,
+        frame,
+        expanded,
+        presumption=presumption,
+        tolerance=promise,
+        tolerance_asked=tolerance is not None,
+        plan=plan.reason,
     )
 
 

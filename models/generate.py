@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from libsvm.svmutil import svm_save_model, svm_train
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_gaussian_quantiles
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -40,17 +40,19 @@ def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
     path.write_text("".join(lines))
 
 
-def generate(name: str, options: str, X: Any, y: Any, test: slice, *, degree: int = 2, n_centers: int = 1) -> None:
+def generate(name: str, trainer_options: str, X: Any, y: Any, test: slice, **options: Any) -> None:
     """Train on the rows outside `test`, write model, artifact, test rows and exact decision values."""
     if WANTED and name not in WANTED:
         return
     train = np.ones(len(X), bool)
     train[test] = False
-    svm_save_model(str(HERE / f"{name}.model"), svm_train(y[train].tolist(), X[train].tolist(), f"-q {options}"))
+    svm_save_model(
+        str(HERE / f"{name}.model"), svm_train(y[train].tolist(), X[train].tolist(), f"-q {trainer_options}")
+    )
     write_libsvm_data(HERE / f"{name}.t", X[test], y[test])
     model = approxsvm.read_model(HERE / f"{name}.model", n_features=X.shape[1])
     np.savetxt(HERE / f"{name}.values", reference.decision_function(model, X[test]), fmt="%.17g")
-    approxsvm.compile(model, X[train], degree=degree, n_centers=n_centers).save(HERE / f"{name}.asvm")
+    approxsvm.compile(model, X[train], **{"degree": 2, "n_centers": 1, **options}).save(HERE / f"{name}.asvm")
 
 
 def generate_from(name: str, source: Any, X: Any, y: Any, test: slice, **options: Any) -> None:
@@ -118,6 +120,9 @@ def main() -> None:
     generate("iris_classes", "-s 0 -t 2 -c 10 -g 0.5", X[order], y[order] + 1, slice(0, 50), n_centers=4)
     order = np.random.default_rng(1).permutation(len(X))
     generate("iris_cubic", "-s 0 -t 1 -d 3 -c 1 -g 0.2 -r 1", X[order], y[order] + 1, slice(0, 20))
+    X, y = make_gaussian_quantiles(n_samples=500, n_features=3, n_classes=5, random_state=0)  # shells about the origin
+    automatic = {"degree": "auto", "n_centers": "auto"}
+    generate("shells_exact", "-s 0 -t 2 -c 10 -g 0.5", np.round(X, 2), y + 1, slice(0, 60), mode="exact", **automatic)
 
 
 if __name__ == "__main__":

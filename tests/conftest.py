@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import fcntl
 import lzma
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,23 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Force each target that this machine can run, one after the other."""
     monkeypatch.setenv("APPROXSVM_TARGET", request.param)
     return str(request.param)
+
+
+def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], None]) -> Path:
+    """A folder that the first worker to ask for fills while the others wait: what takes long to build."""
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / name
+    with open(base / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            unfinished = base / f"{name}.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            fill(unfinished)
+            unfinished.rename(folder)
+    return folder
 
 
 def data_root() -> Path:

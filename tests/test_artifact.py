@@ -38,6 +38,7 @@ from artifact_changes import (
     LABELS,
     LINEAR,
     MAJORITY_CLASSES,
+    MAJORITY_ONLY,
     MAX_SV_NORM,
     MAX_SV_NORM_ORIGIN,
     MODE,
@@ -52,6 +53,7 @@ from artifact_changes import (
     OUTPUTS,
     PLAN,
     POLYNOMIAL,
+    PRESUMPTION,
     QUADRATIC,
     ROUTER,
     SUPPORT_VECTORS,
@@ -123,8 +125,8 @@ ENDS = ((CENTER, 0), (EXACT_CHECK_ROWS, 12))
 BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
-    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 7, 2**32 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (24, 2**32 - 1)),
+    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 6, 8, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (25, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (4, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
@@ -151,7 +153,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     *(("max_sv_norm_origin", field(MAX_SV_NORM_ORIGIN, "d", x), "max_sv_norm_origin is") for x in (-1.0, NAN)),
     ("label_kind", field(LABEL_KIND, "I", 4), "label_kind is 4"),
     ("label_kind", field(LABEL_KIND, "I", 0), "kind 0"),
-    *(("reserved", field(k, "B", 1), "reserved header bytes") for k in (188, 191)),
+    *(("majority_only", field(188, "I", v), f"majority_only is {v}") for v in (1, 2, 2**24, 2**32 - 1)),
     ("kernel", field(KERNEL, "I", 7), "kernel is 7"),
     *(("tolerance_asked", field(140, "I", v), f"tolerance_asked is {v}") for v in (2, 256, 2**32 - 1)),
     *(("tolerance", field(TOLERANCE, "d", x), "tolerance is") for x in (0.0, -1.0, NAN, -INF)),
@@ -159,7 +161,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     ("section_order", swap_two_sections, "section 0 has identifier 2|section 1 has identifier 1"),
     ("section_order", entry(CENTER, 0, "I", 0), "section 0 has identifier 0"),
     ("section_order", entry(DECISIONS, 0, "I", 1), "section 1 has identifier 1"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 24), "section 12 has identifier 24"),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 25), "section 12 has identifier 25"),
     *(("section_reserved", entry(k, 4, "I", 1), f"section {p}") for k, p in ((1, 0), (5, 3), (18, 12))),
     *(("section_offset", entry(k, 8, "Q", n), f"section {p} takes") for k, p in ENDS for n in (0, 64, 2**64 - 64)),
     *(("section_offset", entry(k, 16, "Q", n), f"section {p} takes") for k, p in ENDS for n in (2**63, 2**64 - 1)),
@@ -302,7 +304,16 @@ def test_must(name: str, change: Change, message: str, artifact: Artifact) -> No
 def test_every_must_of_the_format_is_broken_here() -> None:
     named = names_of_the_format()
     elsewhere = {"file_bytes", "checksum", "label_dtype", "check_row_value", "exact_check_row_value"}
-    elsewhere |= {"class_counts", "majority_classes", "outputs", "input_map", "polynomial", "members", "varying"}
+    elsewhere |= {
+        "class_counts",
+        "majority_classes",
+        "outputs",
+        "input_map",
+        "polynomial",
+        "members",
+        "varying",
+        "presumption",
+    }
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
 
@@ -544,6 +555,57 @@ def test_must_majority_classes() -> None:
     for wrong in (b"", bytes(4 * artifact.n_centers + 4), struct.pack("<4I", 0, 1, 2, 3)):
         refused(changed(content({MAJORITY_CLASSES: wrong}), artifact), "majority_classes")
     refused(changed(content({MAJORITY_CLASSES: None}), artifact), "section majority_classes is missing")
+
+
+def test_must_majority_only() -> None:
+    artifact = several_classes()
+    assert artifact.header["majority_only"] == 1
+    for wrong in (2, 256, 2**32 - 1):
+        refused(changed(field(MAJORITY_ONLY, "I", wrong), artifact), "majority_only is")
+    refused(changed(field(MAJORITY_ONLY, "I", 0), artifact), "section expansions has")
+    refused(changed(field(TOLERANCE, "d", 1.0), artifact), "majority_only is 1, but")
+    refused(changed(field(MODE, "I", 0), artifact), "majority_only is 1, but")
+    refused(changed(field(MAJORITY_ONLY, "I", 1), presuming()), "majority_only is 1, but")
+
+
+def presuming() -> Artifact:
+    return Artifact((REPOSITORY / "models" / "shells_exact.asvm").read_bytes())
+
+
+def test_must_presumption() -> None:
+    artifact = presuming()
+    content_of = section(artifact, PRESUMPTION)
+    n_sv, n_labels = artifact.dual_coef().shape[1], len(artifact.labels)
+
+    def packed(landmarks: list[int], padding: int = 0, n_claimed: int | None = None, weight: float = 0.5) -> bytes:
+        n = len(landmarks) if n_claimed is None else n_claimed
+        indices = [*landmarks, *([padding] if len(landmarks) % 2 else [])]
+        weights = np.full((1 + artifact.n_features + len(landmarks)) * n_labels, weight, "<f4")
+        return struct.pack(f"<II{len(indices)}I", n, 0, *indices) + weights.tobytes()
+
+    def with_content(presumption: bytes) -> bytes:
+        return changed(content({PRESUMPTION: presumption}), artifact)
+
+    for good in ([], [0], [n_sv - 1, 0], [3, 3, 3], list(range(n_sv))):
+        assert is_read_natively(with_content(packed(good)))
+    for wrong, message in (
+        (b"", "section presumption has 0 bytes"),
+        (content_of[:7], "section presumption has 7 bytes"),
+        (content_of[:-4], "section presumption has"),
+        (content_of + bytes(4), "section presumption has"),
+        (packed([0, 1], n_claimed=3), "section presumption has"),
+        (packed([0, 1], n_claimed=2**32 - 1), "section presumption has"),
+        (packed([0] * (n_sv + 1)), "section presumption has"),
+        (packed([n_sv]), "section presumption names support vector"),
+        (packed([0, 2**32 - 1]), "section presumption names support vector"),
+        (packed([0], padding=1), "section presumption names support vector"),
+        (packed([0], weight=NAN), "section presumption holds NaN"),
+        (packed([0], weight=INF), "section presumption holds NaN"),
+        (content_of[:4] + b"\x01" + content_of[5:], "section presumption has"),
+    ):
+        refused(with_content(wrong), message)
+    for other in (classifier(), classifier("exact"), polynomial("exact", 3)):  # of two labels
+        refused(changed(content({PRESUMPTION: packed([])}), other), "section presumption is found in")
 
 
 def test_must_outputs() -> None:

@@ -26,7 +26,7 @@ from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Tas
 from approxsvm.model.outputs import ClassProbability, Outputs
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 6
+VERSION: Final = 7
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
@@ -71,7 +71,7 @@ HEADER_FIELDS: Final = (
     ("source", "32s"),
     ("n_raw_features", "Q"),
     ("kernel", "I"),
-    ("reserved_1", "I"),
+    ("majority_only", "I"),
 )
 HEADER: Final = struct.Struct("<" + "".join(code for _, code in HEADER_FIELDS))
 SECTION: Final = struct.Struct("<IIQQ")
@@ -101,6 +101,7 @@ SECTIONS: Final[tuple[str, ...]] = (
     "varying",
     "polynomial",
     "members",
+    "presumption",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype(
@@ -376,7 +377,7 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
-        """What belongs to each expansion, shape (n_centers * n_decisions,) (models/FORMAT.md, "expansions")."""
+        """What belongs to each expansion, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
         return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)
 
     def centers(self) -> npt.NDArray[np.float32]:
@@ -442,8 +443,8 @@ def _read_header(data: bytes) -> dict[str, Any]:
     for name in ("n_features", "n_raw_features"):
         if not 1 <= header[name] <= MAX_FEATURES:
             raise ArtifactError(f"{name} is {header[name]}, but must be 1 to {MAX_FEATURES}")
-    if header["reserved_1"] != 0:
-        raise ArtifactError("reserved header bytes are not zero")
+    if header["majority_only"] != 0:
+        _check_majority_only(header)
     polynomial = header["kernel"] == POLYNOMIAL
     for name in ("gamma", "max_sv_norm", "max_sv_norm_origin"):
         if not header[name] >= 0.0 and not (name == "gamma" and polynomial):
@@ -463,6 +464,18 @@ def _read_header(data: bytes) -> dict[str, Any]:
     if header["gamma"] > 0.0 and not polynomial and not 1.0 <= theta < 4.0:
         raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
     return header
+
+
+def _check_majority_only(header: dict[str, Any]) -> None:
+    """Forms of majority classes alone prove labels of several classes and nothing else."""
+    if header["majority_only"] > 1:
+        raise ArtifactError(f"majority_only is {header['majority_only']}, but at most 1 is allowed")
+    certified = header["mode"] == MODES.index("certified") and header["kernel"] == GAUSSIAN
+    if not certified or header["n_labels"] <= 2 or header["tolerance"] < math.inf:
+        raise ArtifactError(
+            f"majority_only is 1, but mode is {header['mode']}, kernel {header['kernel']}, tolerance "
+            f"{header['tolerance']} and n_labels {header['n_labels']}"
+        )
 
 
 def _limits(header: dict[str, Any]) -> dict[str, tuple[int, int]]:
@@ -597,7 +610,7 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
     d, mode, n = header["n_features"], MODES[header["mode"]], header["n_centers"]
     v, degree = _n_varying(header, sections.get("varying")), header["degree"]
     n_decisions, n_labels = header["n_decisions"], header["n_labels"]
-    n_all = n * n_decisions
+    n_all = n * (n_labels - 1 if header["majority_only"] else n_decisions)
     n_triangles = n_all * n_monomials(v, 2)
     polynomial = header["kernel"] == POLYNOMIAL
     expanded, exact, classes = mode != "exact" and not polynomial, mode != "approximate", n_labels > 2
@@ -620,6 +633,10 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
         "support_vectors": (exact, len(sections.get("support_vectors", b""))),
         "polynomial": (polynomial, 8 * (len(POLYNOMIAL_HEADER) + n_forms * (form_size(d, degree) if n_forms else 0))),
         "members": (False, 0),
+        "presumption": (
+            "presumption" in sections and exact and classes and not polynomial,
+            len(sections.get("presumption", b"")),
+        ),
     }
     for name, (wanted, expected) in sizes.items():
         if wanted != (name in sections):
@@ -704,6 +721,7 @@ def _check_numbers(artifact: Artifact) -> None:
             )
     _check_records(artifact)
     _check_polynomial(artifact)
+    _check_presumption(artifact)
     for name in ("check_rows", "exact_check_rows"):
         rows = artifact.check_rows(name)
         if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
@@ -755,6 +773,29 @@ def _check_polynomial(artifact: Artifact) -> None:
         forms = numbers[head:].reshape(artifact.header["n_decisions"], -1)[:, 1 : len(FORM_HEADER)]
     if (len(numbers) and numbers[1] < 0.0) or (forms is not None and (forms < 0.0).any()):
         raise ArtifactError("an error in section polynomial is negative")
+
+
+def _check_presumption(artifact: Artifact) -> None:
+    """Landmarks that are support vectors, finite weights for all of them."""
+    content = artifact._sections.get("presumption")
+    if content is None:
+        return
+    n_landmarks, reserved = struct.unpack_from("<II", content) if len(content) >= 8 else (0, 0)
+    n_sv, n_labels = artifact.dual_coef().shape[1], artifact.header["n_labels"]
+    n_indices = n_landmarks + n_landmarks % 2
+    expected = 8 + 4 * (n_indices + (1 + artifact.n_features + n_landmarks) * n_labels)
+    if n_landmarks > n_sv or reserved != 0 or len(content) != expected:
+        raise ArtifactError(
+            f"section presumption has {len(content)} bytes, but {n_landmarks} landmarks of {n_sv} support vectors "
+            f"need {expected}"
+        )
+    landmarks = np.frombuffer(content, "<u4", n_indices, 8)
+    if landmarks[n_landmarks:].any() or (landmarks[:n_landmarks] >= n_sv).any():
+        raise ArtifactError(
+            f"section presumption names support vector {landmarks.max(initial=0)}, but there are {n_sv}"
+        )
+    if not np.isfinite(np.frombuffer(content, "<f4", offset=8 + 4 * n_indices)).all():
+        raise ArtifactError("section presumption holds NaN or infinity")
 
 
 def _check_router(header: dict[str, Any], content: bytes | None) -> None:

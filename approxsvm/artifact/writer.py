@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -85,7 +85,7 @@ class Expanded:
     centers : ndarray of shape (n_centers, n_features), float32
     degree : int
     expansions : tuple of Expansions
-        One for each decision function.
+        One for each decision function that is expanded about some center, in their order.
     certificates : tuple of Certificates
         Theirs.
     router : Router, optional
@@ -94,6 +94,8 @@ class Expanded:
         Of several classes, the one that most rows near each center belong to.
     varying : ndarray of shape (n_varying,), optional
         Columns that the expansions are in, where the others are constant around each center.
+    forms : ndarray of shape (n_centers, n_forms), optional
+        The decision functions that are expanded about each center; left out where they are all of them.
     """
 
     centers: npt.NDArray[np.float32]
@@ -103,6 +105,32 @@ class Expanded:
     router: Router | None = None
     majority_classes: npt.NDArray[np.intp] | None = None
     varying: npt.NDArray[np.intp] | None = None
+    forms: npt.NDArray[np.intp] | None = None
+
+
+def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """The pairs of each center's majority class with the other classes, in their order."""
+    w = majority_classes[:, np.newaxis]
+    others = np.arange(n_classes - 1) + (np.arange(n_classes - 1) >= w)
+    i, j = np.minimum(w, others), np.maximum(w, others)
+    pairs: npt.NDArray[np.intp] = i * (2 * n_classes - i - 1) // 2 + (j - i - 1)
+    return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Presumption:
+    """A network that presumes which of several classes wins a row.
+
+    Attributes
+    ----------
+    landmarks : ndarray of shape (n_landmarks,), uint32
+        Support vectors.
+    weights : ndarray of shape (1 + n_features + n_landmarks, n_classes), float32
+        Constants, then weights of the features of z - center, then of the kernel values at the landmarks.
+    """
+
+    landmarks: npt.NDArray[np.uint32]
+    weights: npt.NDArray[np.float32]
 
 
 def input_scale_for(gamma: float) -> float:
@@ -128,6 +156,7 @@ def build(
     frame: Frame,
     expanded: Expanded | None = None,
     *,
+    presumption: Presumption | None = None,
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
     plan: str = "",
@@ -143,6 +172,8 @@ def build(
         For a single center, what it is expanded about.
     expanded : Expanded, optional
         Left out in mode "exact".
+    presumption : Presumption, optional
+        For the exact engine of several classes.
     tolerance : float
         Of values; infinite when only labels count.
     tolerance_asked : bool
@@ -162,19 +193,30 @@ def build(
         decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
     sections = {"center": frame.center.astype("<f4").tobytes()}
     if expanded is not None:
-        decisions["total"] = [certificates.total for certificates in expanded.certificates]
+        expanded_ones = slice(None) if expanded.forms is None else np.unique(expanded.forms)
+        decisions["total"] = decisions["sum_moduli"]  # an upper bound, of functions that are not expanded
+        decisions["total"][expanded_ones] = [certificates.total for certificates in expanded.certificates]
         header |= {
             "degree": expanded.degree,
             "n_centers": len(expanded.centers),
+            "majority_only": int(expanded.forms is not None),
             "first_remainder_degree": max(c.first_remainder_degree for c in expanded.certificates),
         }
         sections |= _expansion_sections(model, header, frame, expanded, decisions["intercept"])
     sections["decisions"] = _packed_decisions(decisions)
     if mode != "approximate":
         sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
+    if presumption is not None:
+        sections["presumption"] = _pack_presumption(presumption)
     if plan:
         sections["plan"] = plan.encode()
     return _assemble(model, header, sections)
+
+
+def _pack_presumption(presumption: Presumption) -> bytes:
+    landmarks = presumption.landmarks.astype("<u4").tobytes()
+    head = struct.pack("<II", len(presumption.landmarks), 0) + landmarks
+    return head + bytes(-len(landmarks) % 8) + presumption.weights.astype("<f4").tobytes()
 
 
 def _decisions(model: KernelModel) -> npt.NDArray[np.void]:
@@ -230,7 +272,7 @@ def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tole
         "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
         "kernel": POLYNOMIAL if model.is_polynomial else GAUSSIAN,
-        "reserved_1": 0,
+        "majority_only": 0,
         "input_scale": 1.0 if model.is_polynomial else input_scale_for(model.gamma),
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
@@ -297,19 +339,21 @@ def _expansion_sections(
     varying = np.arange(d) if expanded.varying is None else expanded.varying
     d = len(varying)
     certificates = expanded.certificates
-    records = np.zeros(n * model.n_decisions, EXPANSION_NUMBERS)
-    constants = _by_center([e.constants for e in expanded.expansions])
+    forms = np.tile(np.arange(model.n_decisions), (n, 1)) if expanded.forms is None else expanded.forms
+    by_center = partial(_by_center, [np.flatnonzero(forms == k) for k in np.unique(forms)])
+    records = np.zeros(forms.size, EXPANSION_NUMBERS)
+    constants = by_center([e.constants for e in expanded.expansions])
     if model.gamma == 0.0:
         constants = np.zeros_like(constants)
-    wide_parts = tuple(_by_center(list(same)) for same in zip(*(e.parts for e in expanded.expansions), strict=True))
+    wide_parts = tuple(by_center(list(same)) for same in zip(*(e.parts for e in expanded.expansions), strict=True))
     parts, scales = _scaled_parts(constants, wide_parts, header["input_scale"])
     records["constant"] = constants / scales
     records["output_scale"] = scales
-    records["norms"] = _by_center([_known_norms(c, header["first_remainder_degree"]) for c in certificates])
-    records["remainder"] = _by_center([c.remainders for c in certificates])
-    records["contraction"] = _by_center([c.contractions for c in certificates])
-    records["coefficient_error"] = _by_center([c.coefficient_errors for c in certificates])
-    records["max_sv_norm"] = _by_center([e.max_sv_norms for e in expanded.expansions])
+    records["norms"] = by_center([_known_norms(c, header["first_remainder_degree"]) for c in certificates])
+    records["remainder"] = by_center([c.remainders for c in certificates])
+    records["contraction"] = by_center([c.contractions for c in certificates])
+    records["coefficient_error"] = by_center([c.coefficient_errors for c in certificates])
+    records["max_sv_norm"] = by_center([e.max_sv_norms for e in expanded.expansions])
     sections = {"linear": parts[0].tobytes()}
     if n > 1:
         sections["centers"] = expanded.centers.astype("<f4").tobytes()
@@ -330,14 +374,16 @@ def _expansion_sections(
     if wanted and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
         sections["direction"] = _pack_directions(only, d, records)
     sections["expansions"] = records.tobytes()
-    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, varying, parts, records, intercepts)
+    sections["check_rows"] = _expansion_check_rows(header, expanded.centers, varying, parts, records, intercepts[forms])
     return sections
 
 
-def _by_center(of_decisions: list[FloatArray]) -> FloatArray:
-    """Arrays of (n_centers, ...) of each decision function -> one of (n_centers * n_decisions, ...)."""
-    stacked = np.stack(of_decisions, axis=1)
-    return stacked.reshape(-1, *stacked.shape[2:])
+def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray]) -> FloatArray:
+    """Arrays of (n_centers of it, ...) of each decision function -> one of all forms, center by center."""
+    result = np.empty((sum(map(len, places)), *of_decisions[0].shape[1:]))
+    for mine, values in zip(places, of_decisions, strict=True):
+        result[mine] = values
+    return result
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
@@ -459,15 +505,15 @@ def _expansion_check_rows(
     varying: npt.NDArray[np.intp],
     parts: list[npt.NDArray[np.float32]],
     records: npt.NDArray[np.void],
-    intercepts: FloatArray,
+    intercepts: FloatArray,  # (n_centers, n_forms)
 ) -> bytes:
     """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
-    n_features, degree, n_decisions = centers.shape[1], len(parts), len(intercepts)
+    n_features, degree, n_forms = centers.shape[1], len(parts), intercepts.shape[1]
     amplitude = _amplitude(n_features)
     result = []
     for k in range(N_CHECK_ROWS):
-        c, decision = k * len(centers) // N_CHECK_ROWS, k * n_decisions // N_CHECK_ROWS
-        e, intercept = c * n_decisions + decision, float(intercepts[decision])
+        c, form = k * len(centers) // N_CHECK_ROWS, k * n_forms // N_CHECK_ROWS
+        e, intercept = c * n_forms + form, float(intercepts[c, form])
         row = check_row(header, centers[c], amplitude, k).astype(np.float64)
         u = (row - centers[c])[varying] * header["input_scale"]
         theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]

@@ -11,7 +11,10 @@ cycle). The constants were read off the tables of ``python -m benchmarks`` on a 
 * coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
   coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
   calls with 10,000 rows, each center gets its share;
-* a row that is refined costs 3,000 and its coefficients, once more.
+* a row that is refined costs 3,000 and its coefficients, once more;
+* of several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks; in the exact engine the
+  pairs of a presumed winner cost half as much again for a support vector, for these are not read one after the other,
+  and 40 for each in place of 30 (read off on a Xeon with AVX-512).
 """
 
 from __future__ import annotations
@@ -23,15 +26,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 _ROW_COST: Final = 3_000.0
 _ROUTING_COST: Final = 12_000.0
 _KERNEL_COST: Final = 30.0
 # Of several classes: another sum of the exact engine, another form about a center.
 _SUM_COST: Final = 5.0
-_PAIR_COST: Final = 500.0
+# Of a presumed winner's pairs, in float32 throughout: exp; on the whole; and wrong presumptions, where nobody knows.
+_LISTED_COST: Final = 40.0
+_LISTED_SHARE: Final = 1.5
+_TYPICAL_MISSES: Final = 0.15
+_PAIR_COST: Final = 1_000.0
 _CACHE_BYTES: Final = 1 << 20
+# By how much the exact engine is slower where the support vectors do not fit it.
+_SPILLED: Final = 1.5
 _CALL_ROWS: Final = 10_000
 
 
@@ -45,6 +54,77 @@ class Size:
     def coefficients(self, degree: int) -> int:
         """Of one expansion."""
         return math.comb(self.n_varying + degree, degree)
+
+
+@dataclass(frozen=True, eq=False)
+class PairCosts:
+    """What the exact engine of several classes takes for a row, by all pairs or by those of a presumed winner.
+
+    Attributes
+    ----------
+    n_terms : float
+        Features of a row, or its non-zeros where those are few.
+    n_features : int
+    stays_sparse : bool
+        Whether rows go through the engine by their non-zeros.
+    counts : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    listed : ndarray of shape (n_classes,)
+        Support vectors of other classes that have a coefficient in their pair with each.
+    """
+
+    n_terms: float
+    n_features: int
+    stays_sparse: bool
+    counts: FloatArray
+    listed: FloatArray
+
+    @classmethod
+    def of(cls, model: KernelModel, rows: Any) -> PairCosts:
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        d, n = model.n_features, len(model.labels)
+        n_terms = _terms_of(model, rows)
+        counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
+        listed = np.zeros(n)
+        for c in range(n):
+            nonzeros = np.count_nonzero(model.dual_coef[:, starts[c] : starts[c + 1]], axis=1)
+            listed[np.arange(n) != c] += nonzeros
+        return cls(n_terms, d, n_terms < d / 5, counts.astype(np.float64), listed)
+
+    @property
+    def all_pairs(self) -> float:
+        """By the sums of all pairs in float64."""
+        n_sv = float(self.counts.sum())
+        spilled = _SPILLED if 4 * n_sv * self.n_features > _CACHE_BYTES else 1.0
+        return spilled * n_sv * (self.n_terms + _KERNEL_COST + _SUM_COST * len(self.counts))
+
+    def of_winner(self, frequency: FloatArray) -> float:
+        """By the pairs of one class, which each class is as often as `frequency` says."""
+        own = self.counts * (self.n_features + _LISTED_COST + len(self.counts))
+        return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
+
+    def presuming(self, n_landmarks: int) -> float:
+        """Of the network that says whose."""
+        n = len(self.counts)
+        return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
+
+    @property
+    def typical(self) -> float:
+        """By whichever is cheaper, the winner's with a network without landmarks."""
+        if self.stays_sparse:
+            return self.all_pairs
+        frequency = np.full(len(self.counts), 1.0 / len(self.counts))
+        return min(self.all_pairs, self.presuming(0) + (1.0 + _TYPICAL_MISSES) * self.of_winner(frequency))
+
+
+def _terms_of(model: KernelModel, rows: Any) -> float:
+    """Numbers of a row that the exact engine multiplies: its features, or its non-zeros where those are few."""
+    d = model.n_features
+    n_nonzero = (rows.nnz if hasattr(rows, "nnz") else np.count_nonzero(rows)) / max(rows.shape[0], 1)
+    sparse = not isinstance(model.support_vectors, np.ndarray) or np.count_nonzero(model.support_vectors) < (
+        model.support_vectors.size // 2
+    )
+    return float(n_nonzero if sparse and n_nonzero <= d / 3 else d)
 
 
 @dataclass(frozen=True)
@@ -68,22 +148,19 @@ class CostModel:
     def of(cls, model: KernelModel, rows: Any) -> CostModel:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         d = model.n_features
-        n_nonzero = (rows.nnz if hasattr(rows, "nnz") else np.count_nonzero(rows)) / max(rows.shape[0], 1)
-        sparse = not isinstance(model.support_vectors, np.ndarray) or np.count_nonzero(model.support_vectors) < (
-            model.support_vectors.size // 2
-        )
-        n_terms = n_nonzero if sparse and n_nonzero <= d / 3 else float(d)
-        spilled = 1.5 if 4 * model.n_sv * d > _CACHE_BYTES else 1.0
-        sums = _SUM_COST * len(model.labels) if model.n_decisions > 1 else 0.0
-        exact = _ROW_COST + spilled * model.n_sv * (n_terms + _KERNEL_COST + sums)
+        if model.n_decisions > 1:
+            return cls(d, len(model.labels), model.n_decisions, _ROW_COST + PairCosts.of(model, rows).typical)
+        spilled = _SPILLED if 4 * model.n_sv * d > _CACHE_BYTES else 1.0
+        exact = _ROW_COST + spilled * model.n_sv * (_terms_of(model, rows) + _KERNEL_COST)
         return cls(d, len(model.labels), model.n_decisions, float(exact))
 
     def expansion(self, degree: int, size: Size) -> float:
         """Of a row that the expansion certifies at once."""
         routing = _ROUTING_COST + 5.0 * self.n_features * math.sqrt(size.n_centers) if size.n_centers > 1 else 0.0
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
-        pairs = n_forms * _PAIR_COST if n_forms > 1 else 0.0
-        return _ROW_COST + routing + pairs + n_forms * self._forms(min(degree, 2), size, 1.0, degree)
+        pairs = n_forms * _PAIR_COST * max(1.0, 25.0 / _rows_together(size, 1.0)) if n_forms > 1 else 0.0
+        at_once = min(degree, 2) if n_forms == 1 else degree
+        return _ROW_COST + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
@@ -107,15 +184,21 @@ class CostModel:
             first = self._forms(lower_degree, size, refined, degree)
             rest = self._forms(degree, size, 1.0 - certified, degree) - first
             further = _ROW_COST + first + max(rest, 0.0) * min((1.0 - certified) / max(refined, 1e-9), 1.0)
-        if self.n_decisions > 1:  # the pairs of one class more
-            further = self.n_classes * (further + _PAIR_COST)
+        if self.n_decisions > 1:  # the winner's engine is next
+            further = 0.0
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
         return self.expansion(degree, size) + refined * further + engine * self.exact
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
         """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
         n_coefficients = size.coefficients(forms_degree)
-        together = min(max(share * _CALL_ROWS / size.n_centers, 1.0), 48.0)
-        n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_decisions
+        together = _rows_together(size, share)
+        n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
+        n_bytes = 4 * size.coefficients(degree) * size.n_centers * n_forms
         spilled = 30.0 / together if n_bytes > _CACHE_BYTES else 0.0
         return n_coefficients * (max(1.0, 25.0 / together) + spilled)
+
+
+def _rows_together(size: Size, share: float) -> float:
+    """Rows of a center that are evaluated side by side, where a share of the rows of a call is."""
+    return min(max(share * _CALL_ROWS / size.n_centers, 1.0), 48.0)

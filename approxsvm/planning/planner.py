@@ -42,12 +42,15 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # Rows looked at, at most; and the share of them that judges the candidates instead of placing the centers.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Centers of a candidate that are tried, at most and at least, between them as many as have Gram matrices of so many
-# products together; and rows that try them.
+# Centers of a candidate that are tried, at most and at least, and rows that try them. Between them as many as take a
+# second, or as long as building the best candidate so far: a look is cheap, and costs more where more was found.
 _PROBED_CENTERS: Final = 128
-_LEAST_PROBED_CENTERS: Final = 32
-_PROBE_WORK: Final = 6e10
+_LEAST_PROBED_CENTERS: Final = 4
 _PROBE_ROWS: Final = 4_000
+# Work of a second, in products of Gram matrices; what their powers take beside a feature; what any expansion does.
+_SECOND: Final = 4e10
+_POWERS: Final = 150
+_WORK_OF_ANY: Final = 1e8
 # Rows per center below which k-means would only find the rows again.
 _ROWS_PER_CENTER: Final = 4
 # An expansion may take this many coefficients about a single center, or about each of many, and all of them together
@@ -57,8 +60,9 @@ MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
 _WORTHWHILE: Final = 0.6
-# Costs within this factor are about the same.
+# Costs within this factor are about the same; and by which a plan has to be cheaper at best that takes long to judge.
 _ABOUT: Final = 1.15
+_WORTH_A_LONG_LOOK: Final = 1.5
 # A higher degree must be that much cheaper, or leave half as many rows to the exact engine, for it takes many bytes.
 _WORTH_A_DEGREE: Final = 1.2
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
@@ -182,6 +186,7 @@ def choose(
     tolerance: float,
     limits: Limits,
     progress: Callable[[float], None],
+    majority_only: bool = False,
 ) -> Plan:
     """Choose what to compile.
 
@@ -199,6 +204,8 @@ def choose(
     limits : Limits
     progress : callable
         Told the share of the work that is done, from 0 to 1.
+    majority_only : bool
+        Whether a center of several classes needs the pairs of its majority class alone.
 
     Returns
     -------
@@ -215,8 +222,13 @@ def choose(
             degree=2 if limits.degree == "auto" else limits.degree,
             n_centers=1 if limits.n_centers == "auto" else limits.n_centers,
         )
-    planner = Planner(model, frame, _draw_sample(model, X, limits.random_state), mode, tolerance, limits)
+    planner = Planner(model, frame, _draw_sample(model, X, limits.random_state), mode, tolerance, limits, majority_only)
     return planner.plan(progress)
+
+
+def winners_by(exact: Artifact, rows: Any) -> npt.NDArray[np.intp]:
+    """Positions of the labels of several classes, by an exact model without an input map."""
+    return np.asarray(Evaluator(exact, n_jobs=-1).evaluate(rows, LABELS), dtype=np.intp)
 
 
 def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
@@ -249,11 +261,21 @@ class Planner:
     tolerance : float
         Of values; infinite when only labels count.
     limits : Limits
+    majority_only : bool
+        Whether a center of several classes needs the pairs of its majority class alone.
     """
 
     def __init__(
-        self, model: KernelModel, frame: Frame, sample: Sample, mode: Mode, tolerance: float, limits: Limits
+        self,
+        model: KernelModel,
+        frame: Frame,
+        sample: Sample,
+        mode: Mode,
+        tolerance: float,
+        limits: Limits,
+        majority_only: bool = False,
     ) -> None:
+        self._majority_only = majority_only
         self._model = model
         self._frame = frame
         self._sample = sample
@@ -262,6 +284,7 @@ class Planner:
         self._limits = limits
         self._costs = CostModel.of(model, sample.held_out)
         self.exact_cost = self._costs.exact
+        self._work_of_best = 0.0
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -279,15 +302,28 @@ class Planner:
             share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
             part = _part(progress, done, done + share)
             tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part)
+            self._note_best(tried)
             done += share
         if not tried:
             return self._without_candidates()
         # The higher degrees only where they may pay: about as few centers as do about as well as any.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
-        if len(best.points.centers) > 1:
+        if len(best.points.centers) > 1 and self._degrees_may_pay(best):
             tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:], _part(progress, done, 1.0))
         progress(1.0)
         return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+
+    def _degrees_may_pay(self, best: Candidate) -> bool:
+        """Whether rows that a candidate of degree 2 leaves open cost enough for long looks at higher degrees."""
+        if self._mode == "approximate" or not self._is_free:
+            return True
+        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size)
+
+    def _note_best(self, tried: list[Candidate]) -> None:
+        """What building the best candidate takes, if it is better than none."""
+        best = min(tried, key=lambda c: c.cost, default=None)
+        if best is not None and best.cost < self.exact_cost:
+            self._work_of_best = self._work(best.points.size)
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None]
@@ -401,7 +437,7 @@ class Planner:
         asked = self._limits.degree
         if asked != "auto":
             return (asked,)
-        most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._model.n_decisions)
+        most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._n_forms)
         if size.n_varying > MAX_FEATURES_DEGREE_2 or size.coefficients(2) > most:
             return (1,)
         if self._mode != "certified" or self._model.n_decisions > 1:
@@ -446,9 +482,7 @@ class Planner:
         return self._winners(self._sample.fit)
 
     def _winners(self, rows: Any) -> npt.NDArray[np.intp]:
-        """Positions of the labels of several classes, by the exact engine; the rows are mapped already."""
-        winners = Evaluator(self._exact_artifact, n_jobs=-1).evaluate(rows, LABELS)
-        return np.asarray(winners, dtype=np.intp)
+        return winners_by(self._exact_artifact, rows)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
         """Half as much again as the mean of the rows of each center."""
@@ -467,7 +501,7 @@ class Planner:
         """About what the artifact will take."""
         points, size = candidate.points, candidate.points.size
         d, n = self._model.n_features, size.n_centers
-        coefficients = (size.coefficients(candidate.degree) + 40) * self._model.n_decisions
+        coefficients = (size.coefficients(candidate.degree) + 40) * self._n_forms
         if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
             coefficients += n_monomials(size.n_varying, 2)
         listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
@@ -502,7 +536,10 @@ class Planner:
         before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
         if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
             return True  # more centers hardly help, and it is far to go
-        return self._costs.expansion(1, self._size(n_centers)) >= 0.9 * min(c.cost for c in tried)
+        size = self._size(n_centers)
+        # A look that takes longer than building the best plan so far has to promise more.
+        worth = _ABOUT if self._affordable(size) >= _LEAST_PROBED_CENTERS else _WORTH_A_LONG_LOOK
+        return self._costs.expansion(self._degrees(size)[0], size) * worth >= min(c.cost for c in tried)
 
     def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
         """Expand some of its centers, and send the rows that belong to them through the real predictor.
@@ -512,7 +549,9 @@ class Planner:
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
-        expanded = build_expanded(self._model, replace(candidate, points=points), self._mode, progress)
+        expanded = build_expanded(
+            self._model, replace(candidate, points=points), self._mode, self._majority_only, progress
+        )
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = writer.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
@@ -528,6 +567,21 @@ class Planner:
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
         return replace(candidate, cost=float(cost), certified=float(certified))
 
+    def _affordable(self, size: Size) -> int:
+        """Centers that can be tried in as long as building the best plan so far takes, and a second."""
+        return int((self._work_of_best + _SECOND) / self._work(replace(size, n_centers=1)))
+
+    def _work(self, size: Size) -> float:
+        """Of building expansions about as many centers: Gram matrices of each decision function, and their powers."""
+        n_forms, n_sv = self._n_forms, float(self._model.n_sv)
+        if self._model.n_decisions > 1:
+            n_sv *= 2.0 / len(self._model.labels)
+        return size.n_centers * n_forms * (n_sv**2 * (size.n_varying + _POWERS) + _WORK_OF_ANY)
+
+    @property
+    def _n_forms(self) -> int:
+        return len(self._model.labels) - 1 if self._majority_only else self._model.n_decisions
+
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
         """Share of answers that differ: labels, or values by more than a thousandth of their range."""
         exact = estimator_for(self._exact_artifact).predict(rows)
@@ -541,9 +595,7 @@ class Planner:
         if points.router is None:
             return rows[:_PROBE_ROWS], points
         nearest = route(points.router, centers, rows)
-        affordable = int(_PROBE_WORK / (self._model.n_sv**2 * points.size.n_varying + 1))
-        most = min(_PROBED_CENTERS, max(affordable, _LEAST_PROBED_CENTERS))
-        most = max(most // (1 + self._model.n_decisions // 8), 8)
+        most = min(_PROBED_CENTERS, max(self._affordable(points.size), _LEAST_PROBED_CENTERS))
         # Each with the same chance: the rows of those chosen are like all rows.
         probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
         chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
@@ -568,24 +620,34 @@ def _part(progress: Callable[[float], None], first: float, last: float) -> Calla
 
 
 def build_expanded(
-    model: KernelModel, candidate: Candidate, mode: Mode, progress: Callable[[float], None] | None = None
+    model: KernelModel,
+    candidate: Candidate,
+    mode: Mode,
+    majority_only: bool = False,
+    progress: Callable[[float], None] | None = None,
 ) -> Expanded:
-    """Expand about all centers of a candidate, and certify."""
+    """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone."""
     if candidate.expanded is not None:
         return candidate.expanded
     points, expansions, certificates = candidate.points, [], []
-    for k in range(model.n_decisions):
+    forms = None
+    if majority_only:
+        assert points.majority_classes is not None
+        forms = writer.majority_forms(len(model.labels), points.majority_classes)
+    decisions = range(model.n_decisions) if forms is None else np.unique(forms)
+    for n_done, k in enumerate(decisions):
 
-        def tell(share: float, k: int = k) -> None:
+        def tell(share: float, n_done: int = n_done) -> None:
             if progress is not None:
-                progress((k + share) / model.n_decisions)
+                progress((n_done + share) / len(decisions))
 
+        mine = slice(None) if forms is None else (forms == k).any(axis=1)
         found = expand_and_certify(
             model,
-            points.centers,
+            points.centers[mine],
             candidate.degree,
-            decision=k,
-            typical_s=points.typical_s,
+            decision=int(k),
+            typical_s=points.typical_s[mine],
             varying=points.varying,
             directions=mode == "certified" and model.n_decisions == 1,
             progress=tell,
@@ -600,4 +662,5 @@ def build_expanded(
         points.router,
         points.majority_classes,
         points.varying,
+        forms,
     )

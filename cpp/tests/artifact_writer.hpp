@@ -56,7 +56,8 @@ enum SectionNumber : std::uint32_t {
     input_map,
     varying,
     polynomial,
-    members
+    members,
+    presumption
 };
 
 /// What belongs to one center.

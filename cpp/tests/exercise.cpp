@@ -55,14 +55,14 @@ std::string complaint_about_expansion(const ModelView& model) {
     const Span<unsigned char> scratch{static_cast<unsigned char*>(memory.data()), decision_function_bytes(d)};
     for (std::size_t c = 0; c < model.n_centers; c += 1 + model.n_centers / 4) {
         const DenseRows<float> there{model.centers + c * d, 7, 0, 1};
-        if (decision_function_about(model, c, model.n_decisions - 1, there, decided.data(), memory.data()) !=
-            Status::ok)
+        if (decision_function_about(model, c, model.n_forms - 1, there, decided.data(), memory.data()) != Status::ok)
             return "at a center";
         if (std::isnan(decided[0])) return "a center has no value";
     }
     const auto decide = [&](const std::vector<float>& row, std::size_t n) {
         return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided, scratch);
     };
+    if (model.majority_only) return decide(near, 1) == Status::no_expansion ? "" : "pairs that no center has";
     if (model.has_input_map) return decide(near, 1) == Status::needs_input_map ? "" : "rows that nobody maps";
     if (decide(near, 1) != Status::ok) return "one row";
     if (std::isnan(decided[0])) return "a row has no value";

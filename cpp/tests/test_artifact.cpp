@@ -33,7 +33,8 @@ constexpr std::size_t version_at = 8, n_sections_at = 12, file_bytes_at = 16, ch
                       mode_at = 32, degree_at = 36, n_features_at = 40, first_index_at = 56, n_labels_at = 60,
                       gamma_at = 64, input_scale_at = 72, tolerance_at = 80, max_sv_norm_at = 88,
                       max_sv_norm_origin_at = 96, n_centers_at = 104, n_decisions_at = 108, n_raw_features_at = 176,
-                      first_remainder_degree_at = 112, center_kind_at = 116, label_kind_at = 120, label_dtype_at = 124;
+                      first_remainder_degree_at = 112, center_kind_at = 116, label_kind_at = 120, label_dtype_at = 124,
+                      majority_only_at = 188;
 
 std::size_t entry_at(std::size_t position) {
     return 192 + 24 * position;
@@ -274,9 +275,12 @@ TEST(golden_artifacts_are_read) {
 
 // --- several classes ---
 
-Bytes golden_of_classes() {
-    std::ifstream stream(std::string(APPROXSVM_GOLDEN_DIR) + "/iris_classes.asvm", std::ios::binary);
+Bytes golden(const std::string& name) {
+    std::ifstream stream(APPROXSVM_GOLDEN_DIR "/" + name + ".asvm", std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
+}
+Bytes golden_of_classes() {
+    return golden("iris_classes");
 }
 
 /// Where a section of an artifact starts.
@@ -291,8 +295,7 @@ std::size_t start_of(const Bytes& bytes, std::uint32_t identifier) {
 // --- an ensemble
 
 Bytes golden_ensemble() {
-    std::ifstream stream(std::string(APPROXSVM_GOLDEN_DIR) + "/iris_ensemble.asvm", std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    return golden("iris_ensemble");
 }
 
 /// The status of the ensemble when its first member is changed, and both are sealed again.
@@ -384,6 +387,49 @@ TEST(must_majority_classes) {
     }
 }
 
+TEST(must_presumption) {
+    const Bytes bytes = golden("shells_exact");
+    ModelView view;
+    CHECK_EQ(opened(bytes, view), Status::ok);
+    const std::size_t at = start_of(bytes, artifact_writer::presumption), n = view.n_landmarks,
+                      weights_at = at + 8 + 4 * ((n + 1) / 2 * 2),
+                      n_weights = (1 + view.n_features + n) * view.n_labels;
+    for (const std::size_t wrong : {n + 1, view.n_sv + 1, n + 2, std::size_t{~0u}})
+        CHECK_EQ(with(at, static_cast<std::uint32_t>(wrong), bytes), Status::bad_section);
+    for (const std::uint32_t wrong : {1u, ~0u}) CHECK_EQ(with(at + 4, wrong, bytes), Status::bad_section);
+    for (const float wrong : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+        CHECK_EQ(with(weights_at, wrong, bytes), Status::bad_coefficient);
+        CHECK_EQ(with(weights_at + 4 * (n_weights - 1), wrong, bytes), Status::bad_coefficient);
+    }
+    CHECK_EQ(with(weights_at + 4 * (n_weights - 1), 1e30f, bytes), Status::ok);
+    // Landmarks, an odd number of them: the weights of a row less, and two numbers more of landmarks.
+    Bytes changed = bytes;
+    const auto with_landmarks = [&](std::uint32_t n_landmarks, std::uint32_t first, std::uint32_t second) {
+        changed = bytes;
+        put(changed, at, n_landmarks);
+        put(changed, at + 8, first);
+        put(changed, at + 12, second);
+        const std::uint64_t n_bytes =
+            8 + 4 * ((n_landmarks + 1) / 2 * 2 + (1 + view.n_features + n_landmarks) * std::uint64_t{view.n_labels});
+        for (std::size_t k = 0; k < get<std::uint32_t>(changed, n_sections_at); ++k) {
+            if (get<std::uint32_t>(changed, entry_at(k)) == artifact_writer::presumption)
+                put(changed, entry_at(k) + 16, n_bytes);
+        }
+        changed.resize((at + static_cast<std::size_t>(n_bytes) + 63) / 64 * 64);
+        for (std::size_t k = at + static_cast<std::size_t>(n_bytes); k < changed.size(); ++k) changed[k] = 0;
+        put(changed, file_bytes_at, std::uint64_t{changed.size()});
+        artifact_writer::seal(changed);
+        return opened(changed);
+    };
+    const std::uint32_t last = static_cast<std::uint32_t>(view.n_sv) - 1;
+    CHECK_EQ(with_landmarks(0, 0, 0), Status::ok);
+    CHECK_EQ(with_landmarks(1, last, 0), Status::ok);
+    CHECK_EQ(with_landmarks(1, last, 1), Status::bad_section);
+    CHECK_EQ(with_landmarks(2, last, last), Status::ok);
+    CHECK_EQ(with_landmarks(2, last, last + 1), Status::bad_section);
+    CHECK_EQ(with_landmarks(1, last + 1, 0), Status::bad_section);
+}
+
 TEST(must_varying) {
     const artifact_writer::Model model = true_model(artifact_writer::certified, 4, 5, 0, 2, 3, {1, 3});
     ModelView view;
@@ -438,13 +484,13 @@ TEST(must_magic) {
 }
 
 TEST(must_version) {
-    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 7u, 0x06000000u, ~0u}) {
+    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 8u, 0x07000000u, ~0u}) {
         CHECK_EQ(with(version_at, version), Status::unsupported_version);
     }
 }
 
 TEST(must_n_sections) {
-    for (const std::uint32_t n : {24u, 25u, 0x10000u, ~0u}) CHECK_EQ(with(n_sections_at, n), Status::bad_header);
+    for (const std::uint32_t n : {25u, 26u, 0x10000u, ~0u}) CHECK_EQ(with(n_sections_at, n), Status::bad_header);
     for (const std::uint32_t mode : all_modes) {
         const Bytes bytes = written(small_model(mode));
         const std::uint32_t right = get<std::uint32_t>(bytes, n_sections_at);
@@ -656,12 +702,18 @@ TEST(must_kernel) {
     for (const std::uint32_t kernel : {2u, 256u, ~0u}) CHECK_EQ(with(184, kernel), Status::bad_header);
 }
 
-TEST(must_reserved) {
-    for (std::size_t offset = 188; offset < 192; ++offset) {
-        for (const unsigned wrong : {1u, 0x80u, 255u}) {
-            CHECK_EQ(with(offset, static_cast<std::uint8_t>(wrong)), Status::bad_header);
-        }
+TEST(must_majority_only) {
+    for (const std::uint32_t mode : all_modes) {  // of two labels
+        for (const std::uint32_t wrong : {1u, 2u, 256u, ~0u})
+            CHECK_EQ(with(majority_only_at, wrong, written(small_model(mode))), Status::bad_header);
     }
+    const Bytes bytes = golden_of_classes();
+    CHECK_EQ(opened(bytes), Status::ok);
+    for (const std::uint32_t wrong : {2u, 256u, ~0u})
+        CHECK_EQ(with(majority_only_at, wrong, bytes), Status::bad_header);
+    CHECK_EQ(with(majority_only_at, 0u, bytes), Status::bad_section);  // forms of the other pairs are missing
+    CHECK_EQ(with(tolerance_at, 1.0, bytes), Status::bad_header);
+    CHECK_EQ(with(mode_at, 0u, bytes), Status::bad_header);
 }
 
 TEST(must_tolerance_asked) {

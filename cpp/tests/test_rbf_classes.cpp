@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/exact/rbf_classes.hpp>
+#include <approxsvm/exact/rbf_winner.hpp>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -421,6 +421,95 @@ void check_layout() {
     }
 }
 
+// --- the pairs of one class ---
+
+/// Lists in memory of exactly the promised size, full of NaN.
+struct WinnerLists {
+    std::vector<char> memory;
+    bool is_usable;
+    WinnerKernelSum sums{};
+    std::vector<std::uint32_t> lane_of;
+
+    explicit WinnerLists(const Model<float>& model) {
+        const PairCoefficients pairs{model.coef.data(), model.counts.data(), model.n_classes, model.n_sv};
+        Carver counter(nullptr);
+        const WinnerMemory counted(pairs, counter);
+        memory.assign(counter.used(nullptr) + 64, '\xff');
+        Carver carver(memory.data());
+        const WinnerMemory pieces(pairs, carver);
+        is_usable = pieces.is_usable;
+        EXPECT(is_usable == counted.is_usable, "counting and laying out disagree");
+        EXPECT(carver.used(memory.data()) <= memory.size(), "the lists take more than was promised");
+        if (!is_usable) return;
+        sums = fill_winner(pairs, model.expansion.kernels, pieces);
+        lane_of.assign(pieces.lane_of, pieces.lane_of + model.n_sv);
+    }
+};
+
+/// The coefficients of a class in a pair get one sign, moduli between 2^-50 and 2^50.
+Model<float> with_uniform_signs(const Model<float>& model) {
+    std::vector<double> coef = model.coef;
+    std::size_t s = 0;
+    for (std::size_t c = 0; c < model.n_classes; ++c) {
+        for (const std::size_t end = s + model.counts[c]; s < end; ++s) {
+            for (std::size_t r = 0; r + 1 < model.n_classes; ++r) {
+                double& a = coef[r * model.n_sv + s];
+                if (a != 0) a = std::min(std::max(std::fabs(a), 0x1p-50), 0x1p50) * ((c + r) % 2 == 0 ? 1 : -1);
+            }
+        }
+    }
+    return Model<float>(model.counts, model.vectors, coef, model.n_features, model.half_theta, 3);
+}
+
+/// (own, others) of every class w, (n_classes, 2 n_classes) numbers for each row.
+template <int Registers>
+std::vector<Sums> winner_sums(const Model<float>& model, const WinnerLists& lists, const Rows<float>& rows) {
+    constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes);
+    const std::size_t d = model.n_features, k = model.n_classes, n_blocks = (rows.size() + width - 1) / width;
+    const std::vector<float> blocks = blocks_of(rows, d, width);
+    std::vector<Sums> result(rows.size(), Sums(2 * k * k));
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+        std::vector<float> half_sq_norm(width), partial(k * width);
+        half_sq_norms_block<Registers>(model.expansion.kernels, blocks.data() + b * d * width, half_sq_norm.data());
+        for (std::size_t w = 0; w < k; ++w) {
+            std::vector<double> own(k * width, 99.0), others(k * width, 99.0);
+            winner_sums_block<Registers>(lists.sums, w, blocks.data() + b * d * width, half_sq_norm.data(),
+                                         partial.data(), own.data(), others.data());
+            for (std::size_t r = b * width; r < std::min(rows.size(), (b + 1) * width); ++r) {
+                for (std::size_t c = 0; c < k; ++c) {
+                    result[r][2 * (w * k + c)] = own[c * width + r % width];
+                    result[r][2 * (w * k + c) + 1] = others[c * width + r % width];
+                }
+            }
+        }
+    }
+    return result;
+}
+
+/// Every sum within the bound of the engine and listed_path roundings more, and the moduli of its pair.
+void judge_winner(const Model<float>& model, const Reference& truth, const Sums& sums, long double& worst) {
+    const std::size_t k = model.n_classes;
+    for (std::size_t w = 0; w < k; ++w) {
+        for (std::size_t c = 0; c < k; ++c) {
+            if (c == w) continue;
+            const std::size_t mine[] = {w * k + (c < w ? c : c - 1), c * k + (w < c ? w : w - 1)};
+            const double found[] = {sums[2 * (w * k + (c < w ? c : c - 1))], sums[2 * (w * k + c) + 1]};
+            for (int side = 0; side < 2; ++side) {
+                const std::size_t f = mine[side];
+                const long double bound = error_bound(model, truth, f, model.counts[f / k]) +
+                                          1.01L * listed_path * 0x1p-24L * truth.moduli[f] +
+                                          model.counts[f / k] * 0x1p-58L * truth.largest[f];
+                const long double error = std::fabs(found[side] - truth.sums[f]);
+                if (bound > 0) worst = std::max(worst, error / bound);
+                EXPECT(error <= bound, "a sum of the pair (" + std::to_string(w) + ", " + std::to_string(c) +
+                                           "), side " + std::to_string(side) + ", is off by " + check::show(error) +
+                                           ", bound " + check::show(bound));
+                EXPECT(std::fabs(std::fabs(found[side]) - truth.moduli[f]) <= bound, "sums are no moduli");
+            }
+        }
+    }
+}
+
 }  // namespace
 
 TEST(every_number_of_classes_and_their_sizes) {
@@ -456,4 +545,99 @@ TEST(largest_modulus_of_a_column) {
     CHECK_EQ(largest_modulus(coef, 3, 2), 3.0);
     CHECK_EQ(largest_modulus(coef + 1, 3, 2), 9.0);
     CHECK_EQ(largest_modulus(coef, 0, 2), 0.0);
+}
+
+TEST(the_pairs_of_one_class) {
+    Generator generator(7);
+    long double worst = 0;
+    for (std::size_t n_classes = 2; n_classes <= 9; ++n_classes) {
+        for (const Counts& counts : class_sizes(generator, n_classes)) {
+            const std::size_t d = n_classes == 3 ? 65 : 1 + generator() % 6;
+            const Model<float> model = with_uniform_signs(random_model<float>(generator, counts, d, 1.0, 6));
+            const WinnerLists lists(model);
+            EXPECT(lists.is_usable, "signs are uniform");
+            const Rows<float> rows = random_rows(generator, model, 1 + generator() % 50, 1.0);
+            const std::vector<Sums> three = winner_sums<3>(model, lists, rows),
+                                    one = winner_sums<1>(model, lists, rows);
+            for (std::size_t r = 0; r < rows.size(); ++r) {
+                EXPECT(same(three[r], one[r]), "a block's width changes a result");
+                if (r % 7 == 0) judge_winner(model, reference(model, rows[r]), three[r], worst);
+            }
+        }
+    }
+    std::cout << "    worst error / bound " << worst << '\n';
+}
+
+TEST(pairs_that_float32_cannot_add_up_have_no_lists) {
+    Generator generator(8);
+    const Model<float> model = with_uniform_signs(random_model<float>(generator, {9, 9, 9}, 3, 1.0));
+    EXPECT(WinnerLists(model).is_usable, "signs are uniform");
+    std::size_t n_refused = 0;
+    for (std::size_t k = 0; k < model.coef.size(); ++k) {
+        if (model.coef[k] == 0) continue;
+        for (const double factor : {-1.0, 0x1p-120, 0x1p120}) {
+            std::vector<double> coef = model.coef;
+            coef[k] *= factor;
+            const Model<float> changed(model.counts, model.vectors, coef, 3, model.half_theta);
+            EXPECT(!WinnerLists(changed).is_usable, "a coefficient times " + check::show(factor) + " is listed");
+            ++n_refused;
+        }
+    }
+    EXPECT(n_refused > 60, "too few coefficients");
+}
+
+TEST(the_network_presumes_the_best_score) {
+    Generator generator(9);
+    std::normal_distribution<double> normal;
+    std::size_t n_judged = 0;
+    for (const std::size_t n_landmarks : {0u, 1u, 7u, 8u, 9u, 70u}) {
+        for (const std::size_t n_classes : {2u, 3u, 8u, 17u}) {
+            const Model<float> model =
+                with_uniform_signs(random_model<float>(generator, Counts(n_classes, 11), 5, 1.0));
+            const WinnerLists lists(model);
+            Carver counter(nullptr);
+            const PresumptionMemory counted(n_classes, 5, n_landmarks, counter);
+            std::vector<char> memory(counter.used(nullptr) + 64, '\xff');
+            Carver carver(memory.data());
+            PresumptionWriter writer(model.expansion.kernels, PresumptionMemory(n_classes, 5, n_landmarks, carver),
+                                     n_classes);
+            std::vector<double> weights((6 + n_landmarks) * n_classes);
+            for (double& weight : weights) weight = static_cast<double>(static_cast<float>(normal(generator)));
+            std::vector<std::size_t> landmarks;
+            for (std::size_t c = 0; c < n_classes; ++c) {
+                writer.set_constant(c, weights[c]);
+                for (std::size_t j = 0; j < 5; ++j) writer.set_weight(c, j, weights[(1 + j) * n_classes + c]);
+            }
+            for (std::size_t m = 0; m < n_landmarks; ++m) {
+                landmarks.push_back(generator() % model.n_sv);
+                const double* const first = weights.data() + (6 + m) * n_classes;
+                const std::vector<float> of_landmark(first, first + n_classes);
+                writer.add_landmark(lists.lane_of[landmarks[m]], of_landmark.data());
+            }
+            const Presumption presumption = writer.presumption();
+            const Rows<float> rows = random_rows(generator, model, 2 * lanes, 1.0);
+            const std::vector<float> block = blocks_of(rows, 5, 2 * lanes);
+            std::vector<float> half_sq_norm(2 * lanes), scores(tiles_for(n_classes) * tile_rows * 2 * lanes);
+            std::vector<std::uint32_t> presumed(2 * lanes);
+            half_sq_norms_block<2>(model.expansion.kernels, block.data(), half_sq_norm.data());
+            presumed_classes_block<2>(model.expansion.kernels, presumption, block.data(), half_sq_norm.data(),
+                                      scores.data(), presumed.data());
+            for (std::size_t r = 0; r < rows.size(); ++r) {
+                const Reference truth = reference(model, rows[r]);
+                std::vector<double> score(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(n_classes));
+                for (std::size_t c = 0; c < n_classes; ++c) {
+                    for (std::size_t j = 0; j < 5; ++j) {
+                        score[c] += weights[(1 + j) * n_classes + c] * static_cast<double>(rows[r][j]);
+                    }
+                    for (std::size_t m = 0; m < n_landmarks; ++m) {
+                        score[c] += weights[(6 + m) * n_classes + c] * static_cast<double>(truth.kernel[landmarks[m]]);
+                    }
+                }
+                const double best = *std::max_element(score.begin(), score.end());
+                EXPECT(score[presumed[r]] >= best - 1e-3, "another class has a better score");
+                ++n_judged;
+            }
+        }
+    }
+    EXPECT(n_judged > 100, "too few rows");
 }

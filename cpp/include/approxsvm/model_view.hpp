@@ -42,6 +42,10 @@ struct DecisionNumbers {
 constexpr std::size_t n_decisions_of(std::size_t n_labels) {
     return n_labels > 2 ? n_labels * (n_labels - 1) / 2 : 1;
 }
+// The position of the pair (i, j), i < j < n_labels.
+constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::size_t j) {
+    return i * (2 * n_labels - i - 1) / 2 + (j - i - 1);
+}
 
 // What belongs to one expansion, of one decision function about one center, as stored
 // (approxsvm/expansion/certificate.py says what the norms mean).
@@ -143,10 +147,12 @@ struct ModelView {
     double max_sv_norm_origin;  // max ||x_i||
 
     // The expansions; none in a model of mode exact, whose degree and n_centers are 0. What is said to be of a center
-    // comes n_decisions times for each.
+    // comes n_forms times for each: for every decision function, or for the pairs of its majority class alone.
     int degree;                  // of a polynomial kernel its own
     int first_remainder_degree;  // the remainder covers this degree and all higher ones
     std::size_t n_centers;
+    std::size_t n_forms;  // n_decisions, or n_labels - 1 where majority_only
+    bool majority_only;
     std::size_t n_varying;         // n_features where the slice is the whole space
     const std::uint32_t* varying;  // (n_varying,): columns, ascending; null where all of them vary
     const float* centers;          // (n_centers, n_features)
@@ -167,6 +173,9 @@ struct ModelView {
     std::size_t n_sv;
     const double* dual_coef;            // (n_sv,), or LIBSVM's block (n_labels - 1, n_sv)
     const std::uint32_t* class_counts;  // (n_labels,): support vectors of each of several classes
+    std::size_t n_landmarks;            // of a network that presumes who wins, where `presumption` is not null
+    const std::uint32_t* landmarks;     // (n_landmarks,): support vectors
+    const float* presumption;  // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
     PackedVectors packed;
     const unsigned char* exact_check_rows;
     std::uint32_t n_exact_check_rows;

@@ -23,11 +23,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::uint32_t format_version = 6;
+constexpr std::uint32_t format_version = 7;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 23;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 24;
 constexpr std::size_t polynomial_header = 2;  // numbers before the forms
+constexpr std::size_t presumption_header_bytes = 8;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10, max_n_members = 1 << 10;
 constexpr double max_input_scale = 0x1p100, max_output_scale = 0x1p1000;
 
@@ -55,7 +56,8 @@ enum Id : std::uint32_t {
     input_map = 20,
     varying = 21,
     polynomial = 22,
-    members = 23
+    members = 23,
+    presumption = 24
 };
 }
 
@@ -239,7 +241,10 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     const std::uint64_t n_raw_features = read_at<std::uint64_t>(bytes, 176);
     if (n_raw_features < 1 || n_raw_features > max_n_features) return Status::bad_header;
     if (n_features < 1 || n_features > max_n_features || read_at<std::uint32_t>(bytes, 140) > 1 ||
-        !all_zero(bytes + 188, bytes + 192))
+        read_at<std::uint32_t>(bytes, 188) > 1)
+        return Status::bad_header;
+    model.majority_only = read_at<std::uint32_t>(bytes, 188) == 1;
+    if (model.majority_only && (mode != 1 || polynomial || model.n_labels <= 2 || model.tolerance < infinity))
         return Status::bad_header;
     if (!is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale)) return Status::bad_header;
     if (polynomial ? model.input_scale != 1.0 : !(model.gamma >= 0.0)) return Status::bad_header;
@@ -257,6 +262,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     model.degree = static_cast<int>(degree);
     model.n_centers = n_centers;
     model.n_decisions = n_decisions;
+    model.n_forms = model.majority_only ? std::size_t{model.n_labels} - 1 : n_decisions;
     model.first_remainder_degree = static_cast<int>(first_remainder);
     return Status::ok;
 }
@@ -388,7 +394,7 @@ inline Status read_varying(const unsigned char* bytes, const Section& section, M
 inline Status read_expansions(const unsigned char* bytes, const Section* sections, ModelView& model) {
     const std::size_t d = model.n_features, n = model.n_centers, v = model.n_varying;
     // Sizes are checked one factor at a time: a product of claims must not overflow.
-    const std::size_t limit = std::size_t{1} << 46, n_all = n * model.n_decisions;
+    const std::size_t limit = std::size_t{1} << 46, n_all = n * model.n_forms;
     if (n_all >= limit || n_higher_limited(v, model.degree, limit / (n_all + 1)) * (n_all + 1) >= limit)
         return Status::bad_section;
     Status status = read_floats(bytes, sections[section::center], true, d, largest_float, model.center);
@@ -492,6 +498,31 @@ inline Status read_exact_model(const unsigned char* bytes, const Section* sectio
     return parser.parse(model.n_sv, model.n_features, model.packed) ? Status::ok : Status::bad_support_vectors;
 }
 
+// The network that presumes who wins.
+inline Status read_presumption(const unsigned char* bytes, const Section& section, ModelView& model) {
+    model.landmarks = nullptr;
+    model.presumption = nullptr;
+    model.n_landmarks = 0;
+    if (section.offset == 0) return Status::ok;
+    if (model.mode == Mode::approximate || model.n_labels <= 2 || model.kernel != KernelKind::gaussian ||
+        section.bytes < presumption_header_bytes)
+        return Status::bad_section;
+    const unsigned char* const start = bytes + section.offset;
+    model.n_landmarks = read_at<std::uint32_t>(start, 0);
+    if (read_at<std::uint32_t>(start, 4) != 0 || model.n_landmarks > model.n_sv) return Status::bad_section;
+    // At most 2^42 numbers of rows, and as many of landmarks.
+    const std::size_t n_rows = 1 + model.n_features + model.n_landmarks, n_numbers = n_rows * model.n_labels,
+                      n_indices = (model.n_landmarks + 1) / 2 * 2;
+    if (section.bytes != presumption_header_bytes + 4 * (n_indices + n_numbers)) return Status::bad_section;
+    model.landmarks = reinterpret_cast<const std::uint32_t*>(start + presumption_header_bytes);
+    for (std::size_t m = 0; m < n_indices; ++m) {
+        if (m < model.n_landmarks ? model.landmarks[m] >= model.n_sv : model.landmarks[m] != 0)
+            return Status::bad_section;
+    }
+    model.presumption = reinterpret_cast<const float*>(model.landmarks + n_indices);
+    return all_finite(model.presumption, 1, n_numbers) ? Status::ok : Status::bad_coefficient;
+}
+
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model);
 inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes);
 
@@ -522,6 +553,8 @@ inline Status read_model(const unsigned char* bytes, const Section* sections, Mo
     status = polynomial ? read_polynomial(bytes, sections, model) : read_gaussian(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_exact_model(bytes, sections, model);
+    if (status != Status::ok) return status;
+    status = read_presumption(bytes, sections[section::presumption], model);
     if (status != Status::ok) return status;
     status = read_decisions(bytes, sections[section::decisions], model);
     if (status != Status::ok) return status;

@@ -171,9 +171,21 @@ APPROXSVM_INLINE void clear_unreachable(const Real* half_sq_norm, std::size_t n_
 // for all of them.
 constexpr std::size_t block_panels = 4;
 
-// total = or += the products of n features with the tile_rows support vectors at `panel`, for all rows.
-template <int Registers, class Real>
-APPROXSVM_INLINE void add_inner_products(const Real* panel, const Real* block, std::size_t n, bool is_first,
+// Where the tile_rows support vectors of a tile are: vector i has its feature j at at(i)[j * panel_width].
+template <class Real>
+struct AdjacentVectors {  // side by side in a panel
+    const Real* panel;
+    APPROXSVM_INLINE const Real* at(int i) const { return panel + i; }
+};
+template <class Real>
+struct ListedVectors {  // anywhere
+    const Real* vectors[tile_rows];
+    APPROXSVM_INLINE const Real* at(int i) const { return vectors[i]; }
+};
+
+// total = or += the products of n features with the tile_rows support vectors of a tile, for all rows.
+template <int Registers, class Real, class Vectors>
+APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block, std::size_t n, bool is_first,
                                          typename RegisterOf<Real>::type (&total)[tile_rows][Registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int width = lanes_of<Real>;
@@ -182,11 +194,12 @@ APPROXSVM_INLINE void add_inner_products(const Real* panel, const Real* block, s
     APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = set1(Real{0});
     }
-    for (const Real* const end = block + n * stride; block != end; block += stride, panel += panel_width<Real>) {
+    std::size_t at = 0;
+    for (const Real* const end = block + n * stride; block != end; block += stride, at += panel_width<Real>) {
         Register u[Registers];
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) u[v] = load(block + v * width);
         APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-            const Register x = set1(panel[i]);
+            const Register x = set1(tile.at(i)[at]);
             APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = fmadd(x, u[v], sum[i][v]);
         }
     }
@@ -201,14 +214,13 @@ APPROXSVM_INLINE void add_inner_products(const Real* panel, const Real* block, s
     }
 }
 
-// K of the support vectors first .. first + tile_rows and register v of the rows of a block, from their inner products.
+// K of a tile and register v of the rows of a block, from inner products; half_sq holds the tile's half_sq_norms.
 template <int Registers, class Real>
-APPROXSVM_INLINE void tile_kernels(const KernelSum<Real>& expansion, std::size_t first,
+APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
                                    const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,
                                    const Real* half_sq_norm, typename RegisterOf<Real>::type (&kernel)[tile_rows]) {
     using Register = typename RegisterOf<Real>::type;
-    const Register theta = set1(expansion.theta), nought = set1(Real{0});
-    const Real* const half_sq = expansion.half_sq_norms + first;
+    const Register theta = set1(theta_), nought = set1(Real{0});
     const Register minus_half_sq_norm = sub(nought, load(half_sq_norm + v * lanes_of<Real>));
     Register minus_half_sq_norms[tile_rows];
     APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
@@ -229,7 +241,7 @@ APPROXSVM_INLINE void add_kernels(const KernelSum<Real>& expansion, std::size_t 
     const double* const coef_moduli = expansion.coef_moduli + first;
     for (int v = 0; v < Registers; ++v) {
         Register kernel[tile_rows];
-        tile_kernels(expansion, first, inner, v, half_sq_norm, kernel);
+        tile_kernels(expansion.theta, expansion.half_sq_norms + first, inner, v, half_sq_norm, kernel);
         f64v s[halves], m[halves];
         APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) {
             s[h] = load(sum + v * width + h * lanes64);
@@ -249,7 +261,25 @@ APPROXSVM_INLINE void add_kernels(const KernelSum<Real>& expansion, std::size_t 
     }
 }
 
-// Inner products of one block with n_tiles * tile_rows support vectors from panel `first_panel` on.
+// Inner products of one block with the support vectors of n_tiles tiles: tile(t) says where those of tile t have the
+// feature that comes `offset` numbers into a panel.
+template <int Registers, class Real, class TileAt>
+APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
+                                        const Real* block,
+                                        typename RegisterOf<Real>::type (*total)[tile_rows][Registers]) {
+    const std::size_t chunk = chunk_features(n_features);
+    std::size_t feature = 0;
+    do {
+        const std::size_t rest = n_features - feature, n = rest < chunk ? rest : chunk;
+        for (std::size_t t = 0; t < n_tiles; ++t) {
+            add_inner_products(tile(t, feature * panel_width<Real>), block, n, feature == 0, total[t]);
+        }
+        feature += n;
+        block += n * static_cast<std::size_t>(Registers * lanes_of<Real>);
+    } while (feature < n_features);
+}
+
+// The same with n_tiles * tile_rows support vectors from panel `first_panel` on.
 template <int Registers, class Real>
 APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_tiles,
                                      const Real* block,
@@ -257,17 +287,10 @@ APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size
     constexpr std::size_t width = panel_width<Real>, tiles = width / tile_rows;
     const std::size_t n_features = expansion.n_features;
     const Real* const panels = expansion.panels + first_panel * n_features * width;
-    const std::size_t chunk = chunk_features(n_features);
-    std::size_t feature = 0;
-    do {
-        const std::size_t rest = n_features - feature, n = rest < chunk ? rest : chunk;
-        for (std::size_t t = 0; t < n_tiles; ++t) {
-            const Real* const panel = panels + (t / tiles * n_features + feature) * width + t % tiles * tile_rows;
-            add_inner_products(panel, block, n, feature == 0, total[t]);
-        }
-        feature += n;
-        block += n * static_cast<std::size_t>(Registers * lanes_of<Real>);
-    } while (feature < n_features);
+    const auto tile = [=](std::size_t t, std::size_t offset) {
+        return AdjacentVectors<Real>{panels + t / tiles * n_features * width + offset + t % tiles * tile_rows};
+    };
+    inner_products_of<Registers>(n_features, n_tiles, tile, block, total);
 }
 
 // For each row of n_blocks blocks of Registers * lanes_of<Real> rows: sum = sum_i a_i K(x_i, z) and

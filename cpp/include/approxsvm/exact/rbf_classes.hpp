@@ -205,7 +205,8 @@ APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, s
     sums += expansion.class_of_panel[panel] * n_classes * n_lanes;
     for (int v = 0; v < Registers; ++v, sums += lanes_of<Real>) {
         typename RegisterOf<Real>::type narrow[tile_rows];
-        tile_kernels(expansion.kernels, panel * width + lane, inner, v, half_sq_norm, narrow);
+        tile_kernels(expansion.kernels.theta, expansion.kernels.half_sq_norms + panel * width + lane, inner, v,
+                     half_sq_norm, narrow);
         f64v kernel[tile_rows][halves];
         APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
             kernel[i][0] = widened<0>(narrow[i]);

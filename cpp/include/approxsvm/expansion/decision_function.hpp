@@ -42,15 +42,24 @@ struct Expansion {
     double intercept;
 };
 
-inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t decision = 0) {
-    const std::size_t n = model.n_varying, e = center * model.n_decisions + decision, triangle = e * triangle_size(n);
+// The decision function that form number `form` of a center is of. A majority class's forms are those of its pairs with
+// the other classes, in their order.
+inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
+    if (!model.majority_only) return form;
+    const std::size_t w = model.majority_classes[center], n = model.n_labels;
+    return form < w ? pair_position(n, form, w) : pair_position(n, w, form + 1);
+}
+
+// Form number `form` of those of a center; which decision function it is of says decision_of.
+inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t form = 0) {
+    const std::size_t n = model.n_varying, e = center * model.n_forms + form, triangle = e * triangle_size(n);
     return {model.centers + center * model.n_features,
             model.linear + e * n,
             model.quadratic ? model.quadratic + triangle : nullptr,
             model.higher ? model.higher + e * n_higher(n, model.degree) : nullptr,
             model.direction ? model.direction + triangle : nullptr,
             model.expansions + e,
-            model.decisions[decision].intercept};
+            model.decisions[decision_of(model, center, form)].intercept};
 }
 
 // What rows evaluate to, up to degree 2, before the intercept and the Gaussian factor.
@@ -248,11 +257,11 @@ inline float* fill_zeros(std::size_t n_features, float* scratch) {
 
 // Values of one expansion, its center near the rows or not.
 template <class Real>
-inline Status decision_function_about(const ModelView& model, std::size_t center, std::size_t decision,
+inline Status decision_function_about(const ModelView& model, std::size_t center, std::size_t form,
                                       const DenseRows<Real>& rows, double* decision_values, void* memory) {
     float* scratch = align_workspace(memory);
     const float* zeros = fill_zeros(model.n_features, scratch);
-    const Expansion expansion = expansion_of(model, center, decision);
+    const Expansion expansion = expansion_of(model, center, form);
     const bool one_by_one = rows.n_rows <= max_single_rows;
     DenseRows<Real> part = rows;
     for (std::size_t first = 0; first < rows.n_rows; first += part.n_rows) {
@@ -310,7 +319,7 @@ inline Status whole_rows(const ModelView& model, Span<const Real> numbers, Dense
 template <class Real>
 inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, Span<double> decision_values,
                                 Span<unsigned char> memory) {
-    if (model.n_centers == 0) return Status::no_expansion;
+    if (model.n_centers == 0 || model.majority_only) return Status::no_expansion;
     if (model.has_input_map) return Status::needs_input_map;
     if (decision_values.size / model.n_decisions < rows.n_rows ||
         memory.size < decision_function_bytes(model.n_features))

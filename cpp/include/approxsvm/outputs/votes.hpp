@@ -7,6 +7,7 @@
 // No heap: arrays of n_classes and n_pairs(n_classes) numbers are the caller's.
 #pragma once
 
+#include "../model_view.hpp"
 #include "../simd/simd.hpp"
 
 namespace approxsvm {
@@ -14,11 +15,6 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t n_pairs(std::size_t n_classes) {
     return n_classes * (n_classes - 1) / 2;
-}
-
-// The position of the pair (i, j), i < j < n_classes.
-constexpr std::size_t pair_position(std::size_t n_classes, std::size_t i, std::size_t j) {
-    return i * (2 * n_classes - i - 1) / 2 + (j - i - 1);
 }
 
 // Calls visit(pair, i, j) for every pair in order.

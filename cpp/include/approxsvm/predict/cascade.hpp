@@ -14,6 +14,7 @@
 #include "../artifact/reader.hpp"
 #include "../outputs/votes.hpp"
 #include "engine_stage.hpp"
+#include "winner_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -137,8 +138,9 @@ struct EvaluationMemory {
     float *first_block, *later_block, *nonzeros32, *nonzeros64;
     double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
     std::uint32_t *routing, *tally;
+    WinnerRoom winner;
 
-    EvaluationMemory(const ModelView& model, Carver& carver) {
+    EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver) {
         const std::size_t block = workspace_bytes(model.n_features) / sizeof(float);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
@@ -184,6 +186,8 @@ class Cascade {
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
           engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
           engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
+
+    static constexpr bool expands() { return true; }
 
     // What follows comes from the expansion about this center.
     void begin_center(std::size_t center) {

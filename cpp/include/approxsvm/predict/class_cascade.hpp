@@ -1,14 +1,16 @@
 // The cascade of models with several classes, one decision function for each pair of them (votes.hpp).
 //
-// When labels alone are wanted, a row is settled as soon as its winner is certain. Most rows around a center belong to
-// one class, its majority class, and a class that wins all its n - 1 pairs for certain needs no other pair; rows for
-// which that fails get the pairs of a class that beats it, and then the exact engines. When decision values are wanted,
-// a row is settled once the sign of every pair is certain and every bound within the model's tolerance; exact values
-// come from the engine in float64.
+// When labels alone are wanted, a row is settled as soon as its winner is certain, and a class that wins all its n - 1
+// pairs for certain needs no other pair. So every stage begins with one presumed winner's: about a center that is its
+// majority class, then in the exact engine (winner_stage.hpp) that class again or one that beats it, or whom a small
+// network presumes; what is left goes to the exact engines of all pairs. When decision values are wanted, a row is
+// settled once the sign of every pair is certain and every bound within the model's tolerance; exact values come from
+// the engine in float64.
 #pragma once
 
 #include "../outputs/votes.hpp"
 #include "cascade.hpp"
+#include "winner_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -36,8 +38,13 @@ class ClassCascade {
           moved_(memory.pair_moved),
           tally_(memory.tally),
           block_(memory.later_block),
+          winner_(prepared, source, request, slope_, block_, memory.winner),
+          presumes_(labels_only_ && !batch.engines_alone && winner_.is_there()),
           engine32_(prepared, source, batch, {prepared.class32.expansion}, block_, memory.nonzeros32, memory.sums32),
           engine64_(prepared, source, batch, {prepared.class64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
+
+    // Whether expansions say what is wanted: of all pairs, or of those of a class that labels alone need.
+    bool expands() const { return labels_only_ || !view_.majority_only; }
 
     void begin_center(std::size_t center) { center_ = center; }
     const float* center() const { return view_.centers + center_ * view_.n_features; }
@@ -50,38 +57,37 @@ class ClassCascade {
         BlockOfRows<stride> common;
         std::uint32_t wins[stride] = {};
         bool is_prepared = false;
-        const auto evaluate_pair = [&](std::size_t pair) {
+        const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
             float* sq_norm = scratch + block_rows;
             double inner[stride];
-            const Expansion expansion = expansion_of(view_, center_, pair);
-            evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
+            evaluate_forms<Registers>(expansion_of(view_, center_, form), block, scratch, inner, sq_norm);
             if (!is_prepared) prepare_rows(sq_norm, beside, rows, n, common);
             is_prepared = true;
-            note_values(expansion, pair, inner, common);
+            note_values(pair, form, inner, common);
         };
         if (labels_only_) {
-            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t) {
-                evaluate_pair(pair);
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
+                evaluate_pair(pair, form_of(pair, c));
                 const double *values = values_of(pair), *bounds = bounds_of(pair);
                 for (std::size_t r = 0; r < stride; ++r) wins[r] += outcome_of(values[r], bounds[r]) == won;
             });
         } else {
-            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair);
+            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair, pair);
         }
         if (!common.finite) {
             const Status status = check(rows, n);
             if (status != Status::ok) return status;
         }
         for (std::size_t r = 0; r < n; ++r) {
-            if (labels_only_ && wins[r] == n_classes_ - 1) {
-                settle_label(rows[r], majority_class(), by_expansion);
+            if (labels_only_) {
+                refine_label(rows[r], wins[r], block_values_ + r, block_bounds_ + r, block_rows);
                 continue;
             }
             for (std::size_t pair = 0; pair < n_decisions_; ++pair) {
                 value_[pair] = values_of(pair)[r];
                 bound_[pair] = bounds_of(pair)[r];
             }
-            judge_expansions(rows[r]);
+            judge(rows[r], by_expansion, [this](std::size_t row) { send_to_engine(row); });
         }
         return Status::ok;
     }
@@ -89,30 +95,47 @@ class ClassCascade {
     // One row near the center.
     Status take_row(std::size_t i, const float* u, const Beside& beside) {
         bool finite = true;
-        const auto evaluate_pair = [&](std::size_t pair) { finite &= evaluate_pair_of_row(i, pair, u, beside); };
+        std::uint32_t wins = 0;
+        const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
+            finite &= evaluate_pair_of_row(i, pair, form, u, beside);
+        };
         if (labels_only_) {
-            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome, std::size_t) { evaluate_pair(pair); });
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
+                evaluate_pair(pair, form_of(pair, c));
+                wins += outcome_of(value_[pair], bound_[pair]) == won;
+            });
         } else {
-            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair);
+            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair, pair);
         }
         if (!finite) {
             const Status status = check(&i, 1);
             if (status != Status::ok) return status;
         }
-        judge_expansions(i);
+        if (labels_only_)
+            refine_label(i, wins, value_, bound_, 1);
+        else
+            judge(i, by_expansion, [this](std::size_t row) { send_to_engine(row); });
         return Status::ok;
     }
 
-    void send_to_float32(std::size_t i) { send_to_engine(i); }
+    void send_to_float32(std::size_t i) {
+        if (!presumes_ || !winner_.presumes()) return send_to_engine(i);
+        if (!settled_as_sparse(i)) winner_.send(i, settle_winner(), pass_on());
+    }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
     void finish() {
+        if (presumes_) winner_.finish(settle_winner(), pass_on());
         engine32_.finish(offer32());
         engine64_.finish(offer64());
     }
 
   private:
     std::size_t majority_class() const { return view_.majority_classes[center_]; }
+    // Which form of the center is that of the pair of its majority class and class c.
+    std::size_t form_of(std::size_t pair, std::size_t c) const {
+        return view_.majority_only ? c - (c > majority_class()) : pair;
+    }
     // Of the rows of a block, (n_decisions, block_rows).
     double* values_of(std::size_t pair) { return block_values_ + pair * block_rows; }
     double* bounds_of(std::size_t pair) { return block_bounds_ + pair * block_rows; }
@@ -168,6 +191,9 @@ class ClassCascade {
         }
     }
 
+    const float* weights_of(std::size_t form) const {
+        return prepared_.weights + (center_ * view_.n_forms + form) * n_bound_terms;
+    }
     const float* basis_row(float half_s) const {
         return prepared_.basis + ((n_bases(view_) - 1) * n_cells + cell_of(half_s)) * n_bound_terms;
     }
@@ -195,9 +221,9 @@ class ClassCascade {
 
     // The same numbers as decision_value and bound_of give, row by row side by side.
     template <std::size_t Stride>
-    void note_values(const Expansion& expansion, std::size_t pair, const double* inner,
-                     const BlockOfRows<Stride>& common) {
-        const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
+    void note_values(std::size_t pair, std::size_t form, const double* inner, const BlockOfRows<Stride>& common) {
+        const Expansion expansion = expansion_of(view_, center_, form);
+        const float* weights = weights_of(form);
         float sum[Stride] = {};
         for (std::size_t t = 0; t < n_bound_terms; ++t) {
             for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
@@ -214,8 +240,8 @@ class ClassCascade {
     }
 
     // False when the row's norm is not finite.
-    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, const float* u, const Beside& beside) {
-        const Expansion expansion = expansion_of(view_, center_, pair);
+    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, std::size_t form, const float* u, const Beside& beside) {
+        const Expansion expansion = expansion_of(view_, center_, form);
         Value value = evaluate_row(view_, expansion, u);
         for (int k = 3; k <= view_.degree; ++k) {
             const float* part = part_of_degree(expansion, view_.n_varying, k);
@@ -223,46 +249,42 @@ class ClassCascade {
         }
         const bool finite = value.half_s <= largest_float;
         add_unseen(view_, expansion, *beside.unseen, value);
-        const float* weights = prepared_.weights + (center_ * n_decisions_ + pair) * n_bound_terms;
         value_[pair] = decision_value(expansion, value);
         const DecisionNumbers& decision = view_.decisions[pair];
-        bound_[pair] = bound_of(basis_row(value.half_s), weights) + slack_of(i, pair) +
+        bound_[pair] = bound_of(basis_row(value.half_s), weights_of(form)) + slack_of(i, pair) +
                        slice_slack(view_, decision, *beside.off_sq);
         return finite;
     }
 
-    void judge_expansions(std::size_t i) {
-        if (labels_only_) return refine_label(i);
-        judge(i, by_expansion, [this](std::size_t row) { send_to_engine(row); });
-    }
-
-    // The majority class's pairs are known, and it does not win all of them. Where it is certain to lose to a class,
-    // that one is likely to win its pairs, and they are evaluated; where it may still win, no other pair would tell.
-    void refine_label(std::size_t i) {
-        std::size_t challenger = n_classes_;
-        std::uint32_t wins = 0;
-        for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
-            const Outcome outcome = outcome_of(value_[pair], bound_[pair]);
-            wins += outcome == won;
-            if (outcome != won && outcome != Outcome::unknown) challenger = c;
-        });
+    // The majority class wins so many pairs for certain, whose values and bounds come `stride` apart.
+    void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
         if (wins == n_classes_ - 1) return settle_label(i, majority_class(), by_expansion);
-        if (challenger == n_classes_) return send_to_engine(i);
-        const double unseen = source_.load_one(i, center(), view_.input_scale, block_);
-        const float off_sq = keep_varying_row(view_, block_);
-        bool wins_all = true;
-        for_pairs_of(challenger, [&](std::size_t pair, Outcome won, std::size_t c) {
-            if (!wins_all) return;
-            if (c != majority_class()) evaluate_pair_of_row(i, pair, block_, {&unseen, &off_sq});
-            wins_all = outcome_of(value_[pair], bound_[pair]) == won;
+        if (!presumes_) return send_to_engine(i);
+        std::size_t presumed = majority_class();  // read off before the engine takes rows, which uses the same memory
+        for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
+            const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
+            if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
-        if (wins_all) return settle_label(i, challenger, by_expansion);
-        send_to_engine(i);
+        if (settled_as_sparse(i)) return;
+        winner_.send(i, presumed, settle_winner(), pass_on());
     }
 
     // --- the exact engines
 
     void send_to_engine(std::size_t i) { engine32_.send(i, offer32()); }
+
+    // Rows with few non-zeros are cheaper by these, in all pairs, than by all features in the winner's.
+    bool settled_as_sparse(std::size_t i) { return engine32_.send_sparse(i, view_.n_features / 5, offer32()); }
+
+    auto settle_winner() {
+        return [this](std::size_t i, std::size_t winner) { settle_label(i, winner, by_float32); };
+    }
+    auto pass_on() {
+        return [this](std::size_t i, bool float32_may_do) {
+            if (float32_may_do) return engine32_.send(i, offer32());
+            engine64_.send(i, offer64());
+        };
+    }
 
     auto offer32() {
         return [this](std::size_t i, const RowSums<float>& sums) {
@@ -376,6 +398,8 @@ class ClassCascade {
     std::uint32_t* const tally_;
     float* const block_;
     std::size_t center_ = 0;
+    WinnerStage<Source> winner_;
+    const bool presumes_;
     EngineStage<float, ClassSums<float>, Source> engine32_;
     EngineStage<double, ClassSums<double>, Source> engine64_;
 };

@@ -117,9 +117,14 @@ class EngineStage {
     // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up.
     template <class Offer>
     void send(std::size_t i, const Offer& offer) {
-        if (at_origin_ && add_sparse(i, offer)) return;
+        if (send_sparse(i, view_.n_features / 3, offer)) return;
         dense_[n_dense_++] = i;
         if (n_dense_ == dense_capacity) settle_dense(offer);
+    }
+    // Takes row i if it is cheap by its non-zeros, of which it may have up to `limit`, a third of the features at most.
+    template <class Offer>
+    bool send_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
+        return at_origin_ && add_sparse(i, limit, offer);
     }
 
     template <class Offer>
@@ -137,10 +142,9 @@ class EngineStage {
         return Sums::counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
     }
 
-    // False for a row that is cheaper as a dense one: with more non-zeros than a third of its features.
+    // False for a row that is cheaper as a dense one: with more than `limit` non-zeros.
     template <class Offer>
-    bool add_sparse(std::size_t i, const Offer& offer) {
-        const std::size_t limit = view_.n_features / 3;
+    bool add_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
         if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
         const std::size_t r = n_sparse_, start = starts_[r];
         double unseen;

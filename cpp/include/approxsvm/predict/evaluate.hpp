@@ -211,7 +211,8 @@ template <class AnyCascade, class Source>
 inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const Source& source,
                             const Batch& batch, const EvaluationMemory& memory, bool in_float64) {
     const ModelView& model = *prepared.view;
-    const Status status = model.n_centers == 0 || in_float64 ? engine_rows(cascade, source, in_float64)
+    const Status status = model.n_centers == 0 || in_float64 || !cascade.expands()
+                              ? engine_rows(cascade, source, in_float64)
                           : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, memory)
                                                  : expand_about_many(cascade, prepared, source, batch, memory);
     if (status == Status::ok) cascade.finish();

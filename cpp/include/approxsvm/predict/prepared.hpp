@@ -12,6 +12,7 @@
 #include "../exact/polynomial_kernel.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
+#include "../exact/rbf_winner.hpp"
 #include "../expansion/sparse.hpp"
 #include "../outputs/votes.hpp"
 #include "input_map.hpp"
@@ -35,10 +36,17 @@ struct ClassEngine {
     const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'
 };
 
+// The engine in float32 for the pairs of one class, and who is presumed to win. Its support vectors are class32's.
+struct WinnerEngine {
+    bool is_usable;
+    WinnerKernelSum sums;
+    Presumption presumption;
+};
+
 struct PreparedModel {
     const ModelView* view;
     const float* basis;          // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
-    const float* weights;        // (n_centers, n_decisions, n_bound_terms)
+    const float* weights;        // (n_centers, n_forms, n_bound_terms)
     const double* bounds;        // (n_bases, n_cells): all there are about a single center; else null
     const float* zeros;          // (n_features,) and (n_raw_features,)
     const double* map_gains;     // fill_map_gains', of the input map
@@ -48,6 +56,7 @@ struct PreparedModel {
     ExactEngine<double> exact64;
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
+    WinnerEngine winner;
     double typical_float32_bound;         // of the engine in float32, for a row at the center
     double largest_moduli;                // the largest A1 of a decision function
     PolynomialKernel polynomial;          // of a polynomial kernel, in place of all but zeros and gains
@@ -82,14 +91,28 @@ inline std::size_t n_zeros(const ModelView& view) {
     return (view.n_features > view.n_raw_features ? view.n_features : view.n_raw_features) + panel_rows;
 }
 
+inline bool has_class_engines(const ModelView& view) {
+    return has_engines(view) && has_classes(view) && !is_polynomial(view);
+}
+// All that the winner's engine is made of; of other models nothing.
+inline PairCoefficients pair_coefficients(const ModelView& view) {
+    if (!has_class_engines(view)) return {};
+    return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
+}
+
 struct PreparedPieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
     double *bounds = nullptr, *folded = nullptr, *vector = nullptr, *narrowing = nullptr, *map_gains;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
     PolynomialPieces polynomial;
+    WinnerMemory winner;
+    PresumptionMemory presumption;
 
-    PreparedPieces(const ModelView& view, Carver& carver) {
+    PreparedPieces(const ModelView& view, Carver& carver)
+        : winner(pair_coefficients(view), carver),
+          presumption(winner.is_usable && view.presumption ? view.n_labels : 0, view.n_features, view.n_landmarks,
+                      carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
         zeros = carver.take<float>(n_zeros(view));
@@ -99,7 +122,7 @@ struct PreparedPieces {
             return;
         }
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
-        weights = carver.take<float>(view.n_centers * view.n_decisions * n_bound_terms);
+        weights = carver.take<float>(view.n_centers * view.n_forms * n_bound_terms);
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
         folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
@@ -177,6 +200,36 @@ inline double engine_bound(const KernelSum<Real>& e, const EngineSums& sums, con
     // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
     const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
     return kernels + summation + sums.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
+           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+}
+
+// --- the bound of the winner's engine
+
+// What a row has to do with the bounds of all pairs: factors of the moduli that the engine adds up, and of A1.
+struct WinnerErrors {
+    double of_moduli, of_all_moduli;
+};
+
+// As engine_bound, but with the furthest support vector in place of each: (sqrt(h_i) + sqrt(h))^2 is at most (sqrt(max
+// h_i) + sqrt(h))^2, and so no weighted sums are needed. The sums take listed_path roundings in float32 beside. What
+// underflows is below 2^-60 of each coefficient (rbf_winner.hpp).
+inline WinnerErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
+    const KernelSum<float>& e = *model.winner.sums.kernels;
+    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
+    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
+    const double arguments = per_reach * reach * reach;
+    if (!(arguments <= 0x1p-5)) return {infinity, infinity};
+    const double kernels = 1.05 * (2.125 * arguments + 6.1 * unit32);
+    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    const double rounded = 1.01 * 0.61 * 2.0 * unit32 * std::sqrt(2.0 * half_sq_norm), moved = slope * row_error;
+    const double of_row = row_error == 0.0 ? 0.0 : moved < 1.0 ? moved : 1.0;
+    return {1.002 * (kernels + 1.1 * sums), 1.0001 * (rounded + of_row + 0x1p-58)};
+}
+
+// What a pair adds by itself.
+inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
+                                   const DecisionNumbers& decision) {
+    return 1.0001 * (model.class32.narrowing_errors[w] + model.class32.narrowing_errors[c] + decision.value_error) +
            0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
 }
 
@@ -287,6 +340,26 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
     model.class64 = {writer64.expansion(), t, errors64};
 }
 
+// The presumption's weights are of z - center; the engine's are of scaled rows about its own center.
+inline Presumption fill_presumption(const ModelView& view, const PreparedPieces& pieces, const PreparedModel& model) {
+    const std::size_t n = view.n_labels, d = view.n_features;
+    const float *const of_features = view.presumption + n, *const of_landmarks = of_features + d * n;
+    PresumptionWriter writer(model.class32.expansion.kernels, pieces.presumption, n);
+    for (std::size_t c = 0; c < n; ++c) {
+        double constant = static_cast<double>(view.presumption[c]);
+        for (std::size_t j = 0; j < d; ++j) {
+            const double weight = static_cast<double>(of_features[j * n + c]);
+            constant += weight * (static_cast<double>(model.engine_center[j]) - static_cast<double>(view.center[j]));
+            writer.set_weight(c, j, weight / view.input_scale);
+        }
+        writer.set_constant(c, constant);
+    }
+    for (std::size_t m = 0; m < view.n_landmarks; ++m) {
+        writer.add_landmark(pieces.winner.lane_of[view.landmarks[m]], of_landmarks + m * n);
+    }
+    return writer.presumption();
+}
+
 // Fills memory of single_prepared_bytes().
 inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Carver carver(memory);
@@ -307,8 +380,9 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
-    for (std::size_t e = 0; e < view.n_centers * view.n_decisions; ++e) {
-        fill_weights(view.expansions[e], view.decisions[e % view.n_decisions], pieces.weights + e * n_bound_terms);
+    for (std::size_t e = 0; e < view.n_centers * view.n_forms; ++e) {
+        const std::size_t decision = decision_of(view, e / view.n_forms, e % view.n_forms);
+        fill_weights(view.expansions[e], view.decisions[decision], pieces.weights + e * n_bound_terms);
     }
     for (std::size_t cell = 0; has_folded_center(view) && cell < n_bases(view) * n_cells; ++cell) {
         pieces.bounds[cell] = bound_of(pieces.basis + cell * n_bound_terms, pieces.weights);
@@ -317,7 +391,14 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     model.basis = pieces.basis;
     model.weights = pieces.weights;
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
-    if (has_engines(view) && has_classes(view)) fill_class_engines(view, pieces, model);
+    if (has_class_engines(view)) {
+        fill_class_engines(view, pieces, model);
+        model.winner.is_usable = pieces.winner.is_usable;
+        if (pieces.winner.is_usable) {
+            model.winner.sums = fill_winner(pair_coefficients(view), model.class32.expansion.kernels, pieces.winner);
+            if (view.presumption) model.winner.presumption = fill_presumption(view, pieces, model);
+        }
+    }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
     return model;
 }

@@ -34,13 +34,13 @@ inline std::size_t replay_bytes(const PreparedModel& prepared) {
     return most + 64;
 }
 
-// A check row: the amplitude is that of the row, the value has to come out within the tolerance.
+// A check row: the amplitude is that of the row, the value of one of n_functions has to come out within the tolerance.
 struct CheckRow {
-    std::size_t decision;
+    std::size_t function;
     double value, tolerance;
 
-    CheckRow(const ModelView& model, const unsigned char* rows, std::uint32_t n_rows, std::uint32_t k)
-        : decision(check_row_position(model.n_decisions, k, n_rows)),
+    CheckRow(std::size_t n_functions, const unsigned char* rows, std::uint32_t n_rows, std::uint32_t k)
+        : function(check_row_position(n_functions, k, n_rows)),
           value(read_at<double>(rows, k * check_row_bytes + 8)),
           tolerance(read_at<double>(rows, k * check_row_bytes + 16)) {}
 };
@@ -66,11 +66,11 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
     constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
     for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
         const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
-        const CheckRow check(model, model.check_rows, model.n_check_rows, k);
+        const CheckRow check(model.n_forms, model.check_rows, model.n_check_rows, k);
         make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, memory.row);
         for (const std::size_t n_rows : batches) {  // a row stride of 0 repeats the row
             const DenseRows<float> rows{memory.row, n_rows, 0, 1};
-            if (decision_function_about(model, center, check.decision, rows, memory.values, memory.expansion) !=
+            if (decision_function_about(model, center, check.function, rows, memory.values, memory.expansion) !=
                 Status::ok)
                 return Status::check_row_mismatch;
             for (std::size_t i = 0; i < n_rows; ++i) {
@@ -92,7 +92,7 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
                     : evaluate_about(Cascade<RowSource>(prepared, source, out, counts, request, batch, room), prepared,
                                      source, batch, room, center);
             for (std::size_t i = 0; i < n_rows; ++i) {
-                const double value = memory.values[i * model.n_decisions + check.decision];
+                const double value = memory.values[i * model.n_decisions + check.function];
                 if (status != Status::ok || !(std::fabs(value - check.value) <= check.tolerance))
                     return Status::check_row_mismatch;
             }
@@ -108,7 +108,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
     const std::size_t n_decisions = model.n_decisions;
     constexpr std::size_t batches[] = {1, block_rows, 1, block_rows};
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
-        const CheckRow check(model, model.exact_check_rows, model.n_exact_check_rows, k);
+        const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
         for (std::size_t b = 0; b < 4; ++b) {
             const std::size_t n_rows = batches[b];
@@ -121,7 +121,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
             const Status status = evaluate_source(prepared, source, request, out, counts, memory.evaluation);
             if (status != Status::ok && status != Status::beyond_tolerance) return Status::check_row_mismatch;
             for (std::size_t i = 0; i < n_rows; ++i) {
-                const std::size_t at = i * n_decisions + check.decision;
+                const std::size_t at = i * n_decisions + check.function;
                 if (!(std::fabs(memory.values[at] - check.value) <= memory.bounds[at] + check.tolerance))
                     return Status::check_row_mismatch;
             }

@@ -1,0 +1,147 @@
+"""A small network that presumes the winner of several classes, so that the exact engine begins with that one's pairs.
+
+Scores of the classes are a linear function of the row plus kernel values at a few support vectors, the landmarks; they
+are fitted by least squares to who wins sample rows. A wrong presumption costs time and nothing else: whoever is
+presumed has to win its pairs by more than their error bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.writer import Presumption
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.planning.cost import PairCosts
+
+# Rows that a network is fitted to and judged on, and numbers in them, at most.
+_MAX_ROWS: Final = 6_000
+_MAX_NUMBERS: Final = 1 << 24
+_HELD_OUT_SHARE: Final = 0.25
+# Features beyond which only landmarks are used: fitting takes their cube.
+_MAX_FEATURES: Final = 1_024
+_NUMBERS_OF_LANDMARKS: Final = (0, 16, 32, 64, 128, 256, 512)
+_RIDGE: Final = 1e-6
+
+
+def presume(
+    model: KernelModel,
+    X: Any,
+    center: npt.NDArray[np.float32],
+    winners: Callable[[Any], npt.NDArray[np.intp]],
+    random_state: int,
+) -> Presumption | None:
+    """Fit networks with more and more landmarks and take the one with which rows cost least.
+
+    Parameters
+    ----------
+    model : KernelModel
+        Of several classes.
+    X : ndarray or csr_array of shape (n_rows, n_features), or None
+        Sample rows as the kernel sees them; the support vectors take their place.
+    center : ndarray of shape (n_features,), float32
+        What the artifact takes features from.
+    winners : callable
+        The classes that rows belong to, as positions.
+    random_state : int
+        Seeds the choice of rows and landmarks.
+
+    Returns
+    -------
+    Presumption or None
+        None where the engine of all pairs is cheaper, or nothing could be fitted.
+    """
+    rows = model.support_vectors if X is None else X
+    costs = PairCosts.of(model, rows)
+    if costs.stays_sparse or model.gamma == 0.0:
+        return None
+    random = np.random.default_rng(random_state)
+    n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)
+    rows = rows[np.sort(random.permutation(rows.shape[0])[:n_rows])]
+    landmarks = random.permutation(model.n_sv)[: min(_NUMBERS_OF_LANDMARKS[-1], model.n_sv // 4)]
+    held_out = np.arange(rows.shape[0]) % round(1 / _HELD_OUT_SHARE) == 0
+    if not held_out.any() or held_out.all():
+        return None
+    classes = winners(rows)
+    hits = np.eye(len(model.labels))[classes]
+    frequency = hits.mean(axis=0)
+    best, least = None, costs.all_pairs
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        network = _Network(_dense(rows) - center, _dense(model.support_vectors[landmarks]) - center, model.gamma)
+        gram, products = network.normal_equations(~held_out, hits)
+        for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(landmarks)):
+            if costs.presuming(n) + costs.of_winner(frequency) >= least:
+                break
+            weights = network.solved(gram, products, n)
+            if not np.isfinite(weights).all():
+                continue
+            missed = float((network.scores(held_out, weights).argmax(axis=1) != classes[held_out]).mean())
+            cost = costs.presuming(n) + (1.0 + missed) * costs.of_winner(frequency)
+            if cost < least:
+                best, least = Presumption(landmarks[:n].astype(np.uint32), weights), cost
+    return best
+
+
+def _dense(rows: Any) -> FloatArray:
+    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
+
+
+class _Network:
+    """What scores are sums of: constants, features, kernel values at landmarks.
+
+    Features are brought to mean 0 and variance 1 while weights are fitted; of very many of them, and of those that
+    hardly vary, the weights are 0.
+
+    Parameters
+    ----------
+    z, x : ndarray of shape (n_rows, n_features), (n_landmarks, n_features)
+        From the artifact's center.
+    gamma : float
+    """
+
+    def __init__(self, z: FloatArray, x: FloatArray, gamma: float) -> None:
+        self._z = z
+        self._mean, spread = z.mean(axis=0), z.std(axis=0)
+        varies = np.isfinite(spread) & (spread > 1e-7 * np.abs(self._mean)) & (spread > 1e-30)
+        if z.shape[1] > _MAX_FEATURES:
+            varies[:] = False
+        self._varying = np.flatnonzero(varies)
+        self._factor = 1.0 / spread[self._varying]
+        sq_distance = (z * z).sum(axis=1)[:, np.newaxis] + (x * x).sum(axis=1) - 2.0 * (z @ x.T)
+        self._kernel = np.nan_to_num(np.exp(-gamma * np.maximum(sq_distance, 0.0)))
+        features = (z[:, self._varying] - self._mean[self._varying]) * self._factor
+        self._columns = np.hstack([np.ones((len(z), 1)), np.nan_to_num(features), self._kernel])
+
+    def normal_equations(self, chosen: npt.NDArray[np.bool_], targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Of all columns; those of fewer landmarks are a corner of them."""
+        a = self._columns[chosen]
+        gram = a.T @ a
+        gram[np.diag_indices_from(gram)] += _RIDGE * len(a)
+        return gram, a.T @ targets[chosen]
+
+    def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
+        """Weights as the artifact holds them; not finite where nothing could be fitted."""
+        n_features = self._z.shape[1]
+        n_linear = 1 + len(self._varying)
+        n = n_linear + n_landmarks
+        weights = np.full((1 + n_features + n_landmarks, products.shape[1]), np.nan)
+        try:
+            fitted = np.linalg.solve(gram[:n, :n], products[:n])
+        except np.linalg.LinAlgError:
+            return weights.astype(np.float32)
+        of_features = fitted[1:n_linear] * self._factor[:, np.newaxis]
+        weights[0] = fitted[0] - self._mean[self._varying] @ of_features
+        weights[1 : 1 + n_features] = 0.0
+        weights[1 + self._varying] = of_features
+        weights[1 + n_features :] = fitted[n_linear:]
+        return weights.astype(np.float32)
+
+    def scores(self, chosen: npt.NDArray[np.bool_], weights: npt.NDArray[np.float32]) -> FloatArray:
+        """By the weights of the artifact."""
+        n_linear = 1 + self._z.shape[1]
+        kernel = self._kernel[chosen, : len(weights) - n_linear]
+        found: FloatArray = weights[0] + self._z[chosen] @ weights[1:n_linear] + kernel @ weights[n_linear:]
+        return found

@@ -1,0 +1,362 @@
+// The exact engine for the pairs of one class: who wins its n_classes - 1 pairs is the winner whatever the others say.
+// Its pairs touch its own support vectors and, of the other classes, those that have a coefficient in their pair with
+// it: a fifth to a half of all in models of many classes, with a single coefficient each. Rows that are presumed to
+// belong to that class are taken together, one SIMD lane per row; who else to presume is read off a small network on
+// some of the support vectors (the landmarks).
+//
+// Kernel values are those of rbf.hpp in float32. The coefficients are float32, too, and the sums over at most
+// listed_together support vectors: a product goes through listed_path roundings before it is added up in float64.
+// The support vectors of a class have coefficients of one sign in a pair (LIBSVM's duals do), so that the two sums of a
+// pair are its moduli as well.
+#pragma once
+
+#include "../carver.hpp"
+#include "rbf_classes.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Support vectors, and tiles of them, whose inner products are formed together.
+constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
+constexpr std::size_t listed_together = listed_tiles * tile_rows;
+// The coefficient's rounding, the tile_rows additions within a tile and those of the tiles, and the product's.
+constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
+// Moduli of coefficients that float32 adds up without overflow, nor an underflow that counts: products below 2^-126 are
+// off by as much at most, which is 2^-66 of a coefficient.
+constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
+
+// --- the lists
+
+// Tiles of tile_rows support vectors anywhere in the panels (rbf.hpp); lists are filled up by repeating the last one
+// with coefficients 0.
+struct ListOfVectors {
+    const std::size_t* offsets;  // (n_tiles, tile_rows): where they begin in the panels
+    const float* half_sq_norms;  // (n_tiles, tile_rows)
+    const float* coef;           // (n_tiles, n_sums, tile_rows)
+};
+
+struct WinnerKernelSum {
+    const KernelSum<float>* kernels;
+    std::size_t n_classes;
+    // Of class w: its own support vectors, n_classes - 1 coefficients each; those of class c at others_of[w n + c], up
+    // to others_of[w n + c + 1], one coefficient each.
+    const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
+    ListOfVectors own, others;
+};
+
+constexpr std::size_t tiles_for(std::size_t n_vectors) {
+    return (n_vectors + tile_rows - 1) / tile_rows;
+}
+
+// --- filling them
+
+// LIBSVM's block of coefficients, and how many support vectors each class has; none of a model without this engine.
+struct PairCoefficients {
+    const double* dual_coef = nullptr;      // (n_classes - 1, n_sv)
+    const std::uint32_t* counts = nullptr;  // (n_classes,)
+    std::size_t n_classes = 0, n_sv = 0;
+
+    // Calls visit(w, c, k, a) for the coefficient a of every support vector k of class c in the pair with w != c.
+    template <class Visit>
+    void for_each(const Visit& visit) const {
+        for (std::size_t w = 0; w < n_classes; ++w) {
+            std::size_t k = 0;
+            for (std::size_t c = 0; c < n_classes; ++c) {
+                const double* const coef = dual_coef + (w < c ? w : w - 1) * n_sv;
+                for (const std::size_t end = k + counts[c]; k < end; ++k) {
+                    if (c != w) visit(w, c, k, coef[k]);
+                }
+            }
+        }
+    }
+};
+
+// How many tiles the lists take, and whether there are any: where the coefficients of a class have one sign in a pair,
+// and float32 adds them up.
+constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
+struct WinnerTiles {
+    bool is_usable;
+    std::size_t own = 0, others = 0;
+
+    explicit WinnerTiles(const PairCoefficients& pairs) : is_usable(pairs.n_classes > 0) {
+        std::size_t list = ~std::size_t{0}, n = 0, n_listed = 0;
+        bool positive = false, negative = false;
+        pairs.for_each([&](std::size_t w, std::size_t c, std::size_t, double a) {
+            if (list != w * pairs.n_classes + c) {
+                others += tiles_for(n);
+                list = w * pairs.n_classes + c;
+                n = 0;
+                positive = negative = false;
+            }
+            if (a == 0.0) return;
+            ++n, ++n_listed;
+            (a > 0.0 ? positive : negative) = true;
+            const double modulus = a < 0.0 ? -a : a;
+            is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
+        });
+        others += tiles_for(n);
+        // Very many classes of a few support vectors each would be mostly what fills the tiles up.
+        if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
+        for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
+        if (!is_usable) own = others = 0;
+    }
+};
+
+struct ListMemory {
+    std::size_t* offsets;
+    float *half_sq_norms, *coef;
+
+    ListMemory(std::size_t n_tiles, std::size_t n_sums, Carver& carver)
+        : offsets(carver.take<std::size_t>(n_tiles * tile_rows)),
+          half_sq_norms(carver.take<float>(n_tiles * tile_rows)),
+          coef(carver.take<float>(n_tiles * n_sums * tile_rows)) {}
+};
+
+struct WinnerMemory {
+  private:
+    const WinnerTiles n_tiles_;
+    const std::size_t n_;  // classes of a usable engine
+
+  public:
+    const bool is_usable;
+    std::size_t *const own_of, *const others_of;
+    std::uint32_t* const lane_of;  // (n_sv,): where support vectors are in the panels
+    const ListMemory own, others;
+
+    WinnerMemory(const PairCoefficients& pairs, Carver& carver)
+        : n_tiles_(pairs),
+          n_(n_tiles_.is_usable ? pairs.n_classes : 0),
+          is_usable(n_tiles_.is_usable),
+          own_of(carver.take<std::size_t>(n_ + 1)),
+          others_of(carver.take<std::size_t>(n_ * n_ + 1)),
+          lane_of(carver.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
+          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, carver),
+          others(n_tiles_.others, 1, carver) {}
+};
+
+// Fills a list, tile after tile.
+class ListWriter {
+  public:
+    ListWriter(const KernelSum<float>& kernels, const ListMemory& memory, std::size_t n_sums)
+        : kernels_(kernels), memory_(memory), n_sums_(n_sums) {}
+
+    std::size_t n_tiles() const { return tiles_for(n_); }
+    ListOfVectors list() const { return {memory_.offsets, memory_.half_sq_norms, memory_.coef}; }
+
+    // The support vector in that lane of the panels, coefficient(f) in the sum of function f.
+    template <class Coefficient>
+    void add(std::size_t lane, const Coefficient& coefficient) {
+        constexpr std::size_t width = panel_width<float>;
+        memory_.offsets[n_] = lane / width * width * kernels_.n_features + lane % width;
+        memory_.half_sq_norms[n_] = kernels_.half_sq_norms[lane];
+        float* const coef = memory_.coef + n_ / tile_rows * tile_rows * n_sums_ + n_ % tile_rows;
+        for (std::size_t f = 0; f < n_sums_; ++f) coef[f * tile_rows] = static_cast<float>(coefficient(f));
+        last_ = lane;
+        ++n_;
+    }
+    // Fills the last tile up.
+    void end_list() {
+        while (n_ % tile_rows != 0) {
+            add(last_, [](std::size_t) { return 0.0; });
+        }
+    }
+
+  private:
+    const KernelSum<float>& kernels_;
+    const ListMemory memory_;
+    const std::size_t n_sums_;
+    std::size_t n_ = 0, last_ = 0;
+};
+
+// The lists of all classes, of support vectors in panels of classes (rbf_classes.hpp).
+inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
+                                   const WinnerMemory& memory) {
+    const std::size_t n = pairs.n_classes;
+    ListWriter own(kernels, memory.own, n - 1), others(kernels, memory.others, 1);
+    std::size_t k = 0, lane = 0;
+    for (std::size_t c = 0; c < n; ++c) {
+        memory.own_of[c] = own.n_tiles();
+        for (const std::size_t end = k + pairs.counts[c]; k < end; ++k, ++lane) {
+            memory.lane_of[k] = static_cast<std::uint32_t>(lane);
+            own.add(lane, [&](std::size_t r) { return pairs.dual_coef[r * pairs.n_sv + k]; });
+        }
+        own.end_list();
+        lane = kernel_expansion_panels<float>(lane) * panel_width<float>;
+    }
+    memory.own_of[n] = own.n_tiles();
+    std::size_t list = 0;  // the first whose beginning is not known yet
+    pairs.for_each([&](std::size_t w, std::size_t c, std::size_t sv, double a) {
+        if (list <= w * n + c) others.end_list();
+        while (list <= w * n + c) memory.others_of[list++] = others.n_tiles();
+        if (a != 0.0) others.add(memory.lane_of[sv], [a](std::size_t) { return a; });
+    });
+    others.end_list();
+    while (list <= n * n) memory.others_of[list++] = others.n_tiles();
+    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list()};
+}
+
+// --- sums
+
+// sums[f * stride ..] += what n_tiles tiles from `first` on add to n_sums functions, n_tiles <= listed_tiles. `partial`
+// has room for n_sums * stride numbers.
+template <int Registers>
+inline void add_listed(const KernelSum<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
+                       std::size_t first, std::size_t n_tiles, const float* block, const float* half_sq_norm,
+                       float* partial) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const std::size_t* const offsets = list.offsets + first * tile_rows;
+    const auto tile = [&](std::size_t t, std::size_t offset) {
+        ListedVectors<float> found;
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            found.vectors[i] = kernels.panels + offset + offsets[t * tile_rows + static_cast<std::size_t>(i)];
+        }
+        return found;
+    };
+    f32v inner[listed_tiles][tile_rows][Registers];
+    inner_products_of<Registers>(kernels.n_features, n_tiles, tile, block, inner);
+    for (std::size_t t = 0; t < n_tiles; ++t) {
+        const float* const half_sq = list.half_sq_norms + (first + t) * tile_rows;
+        const float* const coef_of_tile = list.coef + (first + t) * n_sums * tile_rows;
+        for (int v = 0; v < Registers; ++v) {
+            f32v kernel[tile_rows];
+            tile_kernels(kernels.theta, half_sq, inner[t], v, half_sq_norm, kernel);
+            const float* coef = coef_of_tile;
+            float* sum = partial + v * lanes;
+            for (std::size_t f = 0; f < n_sums; ++f, coef += tile_rows, sum += stride) {
+                f32v s = mul(set1(coef[0]), kernel[0]);
+                APPROXSVM_UNROLL for (int i = 1; i < tile_rows; ++i) s = fmadd(set1(coef[i]), kernel[i], s);
+                store(sum, add(load(sum), s));
+            }
+        }
+    }
+}
+
+// sums[f * stride ..] = what the tiles [first, end) add up to for n_sums functions; `partial` as above.
+template <int Registers>
+inline void listed_sums(const KernelSum<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
+                        std::size_t first, std::size_t end, const float* block, const float* half_sq_norm,
+                        float* partial, double* sums) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    for (std::size_t k = 0; k < n_sums * stride; ++k) sums[k] = 0.0;
+    for (; first < end; first += listed_tiles) {
+        const std::size_t left = end - first;
+        for (std::size_t k = 0; k < n_sums * stride; ++k) partial[k] = 0.0f;
+        add_listed<Registers>(kernels, list, n_sums, first, left < listed_tiles ? left : listed_tiles, block,
+                              half_sq_norm, partial);
+        for (std::size_t k = 0; k < n_sums * stride; ++k) sums[k] += static_cast<double>(partial[k]);
+    }
+}
+
+// Of a block of rows as class_sums_block takes them: for every class c but w, own[r * stride ..] and others[c * stride
+// ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c where c < w, else c - 1. The value
+// of the pair is their sum and its intercept.
+template <int Registers>
+inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, const float* block,
+                              const float* half_sq_norm, float* partial, double* own, double* others) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const std::size_t n = engine.n_classes;
+    listed_sums<Registers>(*engine.kernels, engine.own, n - 1, engine.own_of[w], engine.own_of[w + 1], block,
+                           half_sq_norm, partial, own);
+    for (std::size_t c = 0; c < n; ++c) {
+        if (c == w) continue;
+        const std::size_t list = w * n + c;
+        listed_sums<Registers>(*engine.kernels, engine.others, 1, engine.others_of[list], engine.others_of[list + 1],
+                               block, half_sq_norm, partial, others + c * stride);
+    }
+}
+
+// --- presuming
+
+// Scores of the classes: weights of the landmarks' kernel values, of the coordinates u, and constants.
+struct Presumption {
+    std::size_t n_classes, n_tiles;  // no class where there is no presumption
+    ListOfVectors landmarks;
+    const float* linear;     // panels of a vector for each class, as support vectors are in theirs
+    const float* constants;  // (n_classes,), rounded up to whole tiles
+};
+
+struct PresumptionMemory {
+    ListMemory landmarks;
+    float *linear, *constants;
+
+    PresumptionMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Carver& carver)
+        : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, carver),
+          linear(carver.take<float>(kernel_expansion_panels<float>(n_classes) * n_features * panel_width<float>)),
+          constants(carver.take<float>(tiles_for(n_classes) * tile_rows)) {}
+};
+
+class PresumptionWriter {
+  public:
+    PresumptionWriter(const KernelSum<float>& kernels, const PresumptionMemory& memory, std::size_t n_classes)
+        : landmarks_(kernels, memory.landmarks, n_classes),
+          memory_(memory),
+          n_classes_(n_classes),
+          n_features_(kernels.n_features) {
+        const std::size_t n_linear = kernel_expansion_panels<float>(n_classes) * n_features_ * panel_width<float>;
+        for (std::size_t k = 0; k < n_linear; ++k) memory_.linear[k] = 0.0f;
+        for (std::size_t c = 0; c < tiles_for(n_classes) * tile_rows; ++c) memory_.constants[c] = 0.0f;
+    }
+
+    void set_constant(std::size_t c, double constant) { memory_.constants[c] = narrowed(constant); }
+    void set_weight(std::size_t c, std::size_t feature, double weight) {
+        constexpr std::size_t width = panel_width<float>;
+        memory_.linear[(c / width * n_features_ + feature) * width + c % width] = narrowed(weight);
+    }
+    // The support vector in that lane, with a weight for each class.
+    void add_landmark(std::size_t lane, const float* weights) {
+        landmarks_.add(lane, [=](std::size_t c) { return weights[c]; });
+    }
+    // Complete after all of these.
+    Presumption presumption() {
+        landmarks_.end_list();
+        return {n_classes_, landmarks_.n_tiles(), landmarks_.list(), memory_.linear, memory_.constants};
+    }
+
+  private:
+    static float narrowed(double x) { return static_cast<float>(x < -1e30 ? -1e30 : x > 1e30 ? 1e30 : x); }
+
+    ListWriter landmarks_;
+    const PresumptionMemory memory_;
+    const std::size_t n_classes_, n_features_;
+};
+
+// The class with the best score for each row of a block. `scores` has room for n_classes rounded up to tiles times the
+// rows of the block.
+template <int Registers>
+inline void presumed_classes_block(const KernelSum<float>& kernels, const Presumption& presumption, const float* block,
+                                   const float* half_sq_norm, float* scores, std::uint32_t* presumed) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    constexpr std::size_t width = panel_width<float>;
+    const std::size_t n = presumption.n_classes, n_groups = tiles_for(n);
+    for (std::size_t g = 0; g < n_groups; ++g) {
+        const auto tile = [&](std::size_t, std::size_t offset) {
+            const std::size_t c = g * tile_rows;
+            return AdjacentVectors<float>{presumption.linear + c / width * width * kernels.n_features + c % width +
+                                          offset};
+        };
+        f32v inner[1][tile_rows][Registers];
+        inner_products_of<Registers>(kernels.n_features, 1, tile, block, inner);
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+            const std::size_t c = g * tile_rows + static_cast<std::size_t>(i);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+                store(scores + c * stride + v * lanes, add(inner[0][i][v], set1(presumption.constants[c])));
+            }
+        }
+    }
+    for (std::size_t first = 0; first < presumption.n_tiles; first += listed_tiles) {
+        const std::size_t left = presumption.n_tiles - first;
+        add_listed<Registers>(kernels, presumption.landmarks, n, first, left < listed_tiles ? left : listed_tiles,
+                              block, half_sq_norm, scores);
+    }
+    for (std::size_t r = 0; r < stride; ++r) presumed[r] = 0;
+    for (std::size_t c = 1; c < n; ++c) {
+        for (std::size_t r = 0; r < stride; ++r) {  // scores[r] is the best so far
+            const bool better = scores[c * stride + r] > scores[r];
+            presumed[r] = better ? static_cast<std::uint32_t>(c) : presumed[r];
+            scores[r] = better ? scores[c * stride + r] : scores[r];
+        }
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
