@@ -37,6 +37,7 @@ import approxsvm
 from approxsvm.errors import InputError
 from approxsvm.predictor import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES
 
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of sources that scikit-learn deprecates
 N_FEATURES = 4
 RNG = np.random.default_rng(7)
 X = np.round(RNG.gamma(2.0, size=(90, N_FEATURES)) * [1.0, 3.0, 0.5, 2.0], 3)
@@ -210,7 +211,6 @@ for path in sys.argv[2:]:
 )
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_numpy_alone(cases: list[Case], tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
     command = [sys.executable, "-c", ALONE, str(tmp_path / "rows.npy"), *(str(case.path) for case in cases)]
