@@ -85,9 +85,11 @@ class Evaluator:
         self.artifact = artifact
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.data)
-        self._several = artifact.task == "regression" and len(artifact.members) > 1
+        self._task = artifact.task
+        self._several = self._task == "regression" and len(artifact.members) > 1
         # What a single row's answer is looked up in: by position, or itself.
-        self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(artifact.task, artifact.labels)
+        self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(self._task, artifact.labels)
+        self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
 
     # --- what the core is asked for
 
@@ -110,7 +112,8 @@ class Evaluator:
     def _evaluate_rows(self, rows: Any, want: int, values: Values) -> Any:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
-            if any(stride % rows.itemsize for stride in rows.strides) or not rows.flags.aligned:
+            flags = rows.flags
+            if not (flags.aligned and (flags.c_contiguous or all(s % rows.itemsize == 0 for s in rows.strides))):
                 rows = rows.copy(order="C")
             return self.native.dense(rows, threads, want, values)
         try:
@@ -134,11 +137,19 @@ class Evaluator:
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """Labels; 1 for inliers and -1 for outliers; values of a regression."""
-        task = self.artifact.task
-        if task == "regression":
-            return np.asarray(self.evaluate(rows))
+        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression":
+            try:
+                position = int(self.native.one(rows))
+            except InputError:
+                pass  # a row that needs converting, or whose fault has a place
+            else:
+                return np.array(self._labels[position : position + 1])
+        if self._task == "regression":
+            values: npt.NDArray[Any] = self.evaluate(rows)
+            return values
         classes = self.evaluate(rows, LABELS)
-        return np.where(classes == 0, 1, -1) if task == "one_class" else np.asarray(self.artifact.labels.take(classes))
+        labels: npt.NDArray[Any] = self._labels[classes]
+        return labels
 
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""

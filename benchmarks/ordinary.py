@@ -1,6 +1,6 @@
 """Ordinary models: scikit-learn's SVC with default options after scaling, sample rows = training rows.
 
-    python -m benchmarks.ordinary [--only NAME] [--scaler standard|minmax] [--rows N]
+    python -m benchmarks.ordinary [--only NAME] [--scaler standard|minmax|none] [--rows N] [-c C]
 
 For each data set: what the planner chose, how many test rows the expansions certified, what it took to compile, and one
 thread's time per row against scikit-learn, LIBSVM and our exact engine in the same run. Every label is compared with
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -37,7 +37,12 @@ from approxsvm.reports.verification import NEAR_TIE, exact_decision_values
 from benchmarks.timing import medians, spread, warm_seconds
 
 Rows = npt.NDArray[np.float64]
-_SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": MinMaxScaler}
+_SCALERS: dict[str, Callable[[], Any]] = {
+    "standard": StandardScaler,
+    "minmax": MinMaxScaler,
+    "none": FunctionTransformer,  # rows as they are
+}
+_BOTH = ("standard", "minmax")
 _SLOW_ROWS = 400  # that scikit-learn and LIBSVM predict
 _CHECKED_ROWS = 20_000  # whose labels are compared with a direct evaluation
 _TIMED_ROWS = 300_000  # in all rounds together, at least five
@@ -83,6 +88,10 @@ SOURCES = (
     Source("pendigits, 10 classes", "pendigits", "pendigits.t"),
     Source("usps, 10 classes", "usps", "usps.t"),
     Source("svmguide2, 3 classes", "svmguide2"),
+    Source("vehicle, 4 classes", "vehicle.scale"),
+    Source("segment, 7 classes", "segment.scale"),
+    Source("letter, 26 classes", "letter.scale", "letter.scale.t"),
+    Source("covtype, 7 classes", "covtype.data", n_train=10_000),
     Source("MNIST, 10 classes", "mnist", n_train=10_000),
 )
 
@@ -187,9 +196,9 @@ def _check(fast: Any, exact_engine: Any, svc: SVC, model: approxsvm.KernelModel,
     return wrong + int(((fast.predict(rows) != expected) & clear).sum())
 
 
-def measure(problem: Problem) -> tuple[str, ...]:
+def measure(problem: Problem, C: float) -> tuple[str, ...]:
     """One row of the table."""
-    svc = SVC(gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
+    svc = SVC(C=C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
     model = approxsvm.read_model(svc)
     start = perf_counter()
     fast = approxsvm.compile(svc, problem.X)
@@ -234,18 +243,19 @@ def _part(artifact: approxsvm.Artifact) -> str:
 @click.command()
 @click.option("--only", default="", help="Problems whose name contains this.")
 @click.option("--scaler", type=click.Choice([*_SCALERS, "both"]), default="both", show_default=True)
+@click.option("-c", "C", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True)
 @click.option("--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="Test rows at most.")
-def main(only: str, scaler: str, rows: int) -> None:
-    """Measure default SVC models, their rows scaled in either way."""
+def main(only: str, scaler: str, C: float, rows: int) -> None:
+    """Measure SVC models, default but for C, their rows scaled in either way."""
     root = Path(os.environ.get("APPROXSVM_DATA", Path(__file__).resolve().parent.parent.parent / "shared"))
     if not (root / "data").is_dir():
         click.echo(f"nothing measured: {root} has no data/; APPROXSVM_DATA names the folder that has")
         return
     names = ("model", "scaler", "d, SV", "plan", "certified", "bytes", "compile s", "us/row")
     table = Table(*names, "exact engine us, times", "scikit-learn us, times", "LIBSVM us, times")
-    for name, problem in problems(root / "data", only, tuple(_SCALERS) if scaler == "both" else (scaler,), rows):
+    for name, problem in problems(root / "data", only, _BOTH if scaler == "both" else (scaler,), rows):
         click.echo(f"{problem.name}, {name} ...", err=True)
-        table.add_row(problem.name, name, *measure(problem))
+        table.add_row(problem.name, name, *measure(problem, C))
     Console(width=190).print(table)
 
 

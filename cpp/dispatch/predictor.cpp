@@ -15,6 +15,24 @@ namespace {
 // pay.
 constexpr double min_work_per_thread = 4e6;
 
+// The workspace that a predictor keeps, where no other call has it.
+class KeptWorkspace {
+  public:
+    explicit KeptWorkspace(const Predictor& predictor)
+        : predictor_(predictor), workspace_(predictor.take_kept_workspace()) {}
+    KeptWorkspace(const KeptWorkspace&) = delete;
+    KeptWorkspace& operator=(const KeptWorkspace&) = delete;
+    ~KeptWorkspace() {
+        if (workspace_) predictor_.return_kept_workspace();
+    }
+    explicit operator bool() const { return workspace_ != nullptr; }
+    const Workspace* workspace() const { return workspace_; }
+
+  private:
+    const Predictor& predictor_;
+    const Workspace* const workspace_;
+};
+
 // Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunks are multiples of the
 // block, so every row is computed as in one call. The first failure stops the rest.
 template <class Part>
@@ -41,18 +59,19 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
         }
     };
     // Memory first: an exception on another thread, or while one runs, would end the program.
+    const KeptWorkspace kept(predictor);
     std::vector<Workspace> workspaces;
-    for (std::size_t t = 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
+    for (std::size_t t = kept ? 1 : 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
     std::vector<std::thread> threads;
     threads.reserve(n_workers - 1);
     for (std::size_t t = 1; t < n_workers; ++t) {
         try {
-            threads.emplace_back(work, std::cref(workspaces[t]));
+            threads.emplace_back(work, std::cref(workspaces[kept ? t - 1 : t]));
         } catch (const std::exception&) {
             break;  // no more threads or memory to be had: the others do the work
         }
     }
-    work(workspaces[0]);
+    work(kept ? *kept.workspace() : workspaces[0]);
     for (std::thread& thread : threads) thread.join();
     return result;
 }
@@ -167,6 +186,7 @@ Predictor::Predictor(const ModelView& model, const TargetTable& kernels) : model
 void Predictor::prepare() {
     prepared_memory_.reset(new unsigned char[kernels_->prepared_bytes(model_)]);
     prepared_ = kernels_->prepare(model_, prepared_memory_.get());
+    kept_.emplace(make_workspace());
     if (model_.n_members == 0) return;
     for_members(model_, [&](const ModelView& member) {
         ensemble_work_ += work_per_row(member, dense_work(member));
@@ -215,8 +235,8 @@ namespace {
 
 template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
-                      Fault* fault, EvaluateFunction<DenseRows<Real>> function) {
-    StageCounts counts{};
+                      Fault* fault, StageCounts* counts, EvaluateFunction<DenseRows<Real>> function) {
+    StageCounts mine{};
     std::uint32_t label = 0;
     Evaluation out;
     if (predictor.model().task == Task::regression) {
@@ -226,18 +246,21 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
     }
     Request request{1};
     request.fault = fault;
-    const Status status = function(predictor.prepared(), {row, 1, 0, 1}, request, out, counts.data(), workspace.data());
+    const Status status = function(predictor.prepared(), {row, 1, 0, 1}, request, out, mine.data(), workspace.data());
     if (out.labels) value = label;
+    for (std::size_t k = 0; counts && k < mine.size(); ++k) (*counts)[k] += mine[k];
     return status;
 }
 
 }  // namespace
 
-Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault) const {
-    return decide_one_row(*this, row, value, workspace, fault, kernels_->evaluate_dense_f32);
+Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault,
+                             StageCounts* counts) const {
+    return decide_one_row(*this, row, value, workspace, fault, counts, kernels_->evaluate_dense_f32);
 }
-Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault) const {
-    return decide_one_row(*this, row, value, workspace, fault, kernels_->evaluate_dense_f64);
+Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault,
+                             StageCounts* counts) const {
+    return decide_one_row(*this, row, value, workspace, fault, counts, kernels_->evaluate_dense_f64);
 }
 
 }  // namespace approxsvm::dispatch

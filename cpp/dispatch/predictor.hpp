@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "target_table.hpp"
@@ -60,8 +61,14 @@ class Predictor {
 
     // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
     // make_workspace().
-    Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr) const;
-    Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr) const;
+    Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
+                      StageCounts* counts = nullptr) const;
+    Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
+                      StageCounts* counts = nullptr) const;
+
+    // A workspace for one call at a time, so that small calls need not ask for memory; null while another has it.
+    const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }
+    void return_kept_workspace() const { kept_is_taken_ = false; }
 
     // What TargetTable::prepare returned.
     const void* prepared() const { return prepared_; }
@@ -79,6 +86,8 @@ class Predictor {
     std::unique_ptr<unsigned char[]> prepared_memory_;
     const void* prepared_ = nullptr;
     double ensemble_work_ = 0.0;
+    std::optional<Workspace> kept_;
+    mutable std::atomic<bool> kept_is_taken_{false};
 };
 
 }  // namespace approxsvm::dispatch
