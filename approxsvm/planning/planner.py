@@ -536,6 +536,8 @@ class Planner:
         before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
         if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
             return True  # more centers hardly help, and it is far to go
+        if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
+            return True  # more centers cost more than they save
         size = self._size(n_centers)
         # A look that takes longer than building the best plan so far has to promise more.
         worth = _ABOUT if self._affordable(size) >= _LEAST_PROBED_CENTERS else _WORTH_A_LONG_LOOK
