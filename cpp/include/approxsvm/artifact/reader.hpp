@@ -500,9 +500,6 @@ inline Status read_exact_model(const unsigned char* bytes, const Section* sectio
 
 // The network that presumes who wins.
 inline Status read_presumption(const unsigned char* bytes, const Section& section, ModelView& model) {
-    model.landmarks = nullptr;
-    model.presumption = nullptr;
-    model.n_landmarks = 0;
     if (section.offset == 0) return Status::ok;
     if (model.mode == Mode::approximate || model.n_labels <= 2 || model.kernel != KernelKind::gaussian ||
         section.bytes < presumption_header_bytes)

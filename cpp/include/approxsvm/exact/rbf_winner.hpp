@@ -5,7 +5,7 @@
 // some of the support vectors (the landmarks).
 //
 // Kernel values are those of rbf.hpp in float32. The coefficients are float32, too, and the sums over at most
-// listed_together support vectors: a product goes through listed_path roundings before it is added up in float64.
+// listed_tiles tiles: a product goes through listed_path roundings before it is added up in float64.
 // The support vectors of a class have coefficients of one sign in a pair (LIBSVM's duals do), so that the two sums of a
 // pair are its moduli as well.
 #pragma once
@@ -16,9 +16,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Support vectors, and tiles of them, whose inner products are formed together.
+// Tiles whose inner products are formed together: as many support vectors as in block_panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
-constexpr std::size_t listed_together = listed_tiles * tile_rows;
 // The coefficient's rounding, the tile_rows additions within a tile and those of the tiles, and the product's.
 constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 // Moduli of coefficients that float32 adds up without overflow, nor an underflow that counts: products below 2^-126 are

@@ -60,10 +60,11 @@ class ClassCascade {
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
             float* sq_norm = scratch + block_rows;
             double inner[stride];
-            evaluate_forms<Registers>(expansion_of(view_, center_, form), block, scratch, inner, sq_norm);
+            const Expansion expansion = expansion_of(view_, center_, form);
+            evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
             if (!is_prepared) prepare_rows(sq_norm, beside, rows, n, common);
             is_prepared = true;
-            note_values(pair, form, inner, common);
+            note_values(expansion, pair, weights_of(form), inner, common);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
@@ -221,9 +222,8 @@ class ClassCascade {
 
     // The same numbers as decision_value and bound_of give, row by row side by side.
     template <std::size_t Stride>
-    void note_values(std::size_t pair, std::size_t form, const double* inner, const BlockOfRows<Stride>& common) {
-        const Expansion expansion = expansion_of(view_, center_, form);
-        const float* weights = weights_of(form);
+    void note_values(const Expansion& expansion, std::size_t pair, const float* weights, const double* inner,
+                     const BlockOfRows<Stride>& common) {
         float sum[Stride] = {};
         for (std::size_t t = 0; t < n_bound_terms; ++t) {
             for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
