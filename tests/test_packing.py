@@ -30,7 +30,7 @@ from approxsvm.artifact import packing
 from approxsvm.compiler import compile as compile_model
 from approxsvm.reference import decision_values as reference
 
-DENSE, CSR = range(2)
+DENSE, CSR, RELATIVE = range(3)
 FLOAT64, FLOAT32, CODES8, CODES16 = range(4)
 CODE_TYPES = ("<f8", "<f4", "<u1", "<u2")
 HEADER = struct.Struct("<IIIIQ")
@@ -166,12 +166,37 @@ def test_one_number_takes_no_bytes() -> None:
 def test_as_many_codes_as_there_are() -> None:
     for n, kind in ((256, CODES8), (257, CODES16), (65536, CODES16)):
         distinct = np.random.default_rng(n).permutation(n) + 0.1  # not float32
-        vectors = np.tile(distinct, 4).reshape(4, n)
+        vectors = np.stack([np.roll(distinct, k) for k in range(4)])
         assert kind_of(packed(vectors)) == (DENSE, kind)
         check_round_trip(vectors)
-    many = np.arange(65537.0).repeat(4).reshape(4, 65537) + 0.1
+    many = np.stack([np.roll(np.arange(65537.0) + 0.1, k) for k in range(4)])
     assert kind_of(packed(many)) == (DENSE, FLOAT64)
     check_round_trip(many)
+
+
+def one_hot(rng: np.random.Generator, n_sv: int) -> npt.NDArray[np.float64]:
+    """Four categories, standardized."""
+    columns = [np.eye(k)[rng.integers(0, k, n_sv)] for k in (5, 7, 9, 11)]
+    vectors: npt.NDArray[np.float64] = np.hstack(columns)
+    return (vectors - vectors.mean(axis=0)) / vectors.std(axis=0)
+
+
+def test_categories_are_stored_relative_to_the_most_frequent() -> None:
+    rng = np.random.default_rng(5)
+    vectors = one_hot(rng, 300)
+    data = packed(vectors)
+    assert kind_of(data)[0] == RELATIVE
+    assert struct.unpack_from("<Q", data, 16) == (4 * 300,)  # one value of each category differs
+    assert len(data) < 300 * 32 / 2
+    check_round_trip(vectors)
+    # Not where most values differ, and not where the reference is far from the vectors.
+    assert kind_of(packed(np.hstack([vectors, rng.normal(size=(300, 64))])))[0] == DENSE
+    far = np.where(rng.random((300, 40)) < 0.03, 1e4, 0.0)
+    far[:, 0], far[0, 0] = 1e6, 0.0
+    assert kind_of(packed(far))[0] == RELATIVE
+    far[:150, 0] = 0.0
+    far[150:, 0] = 1e6 + rng.normal(size=150)
+    assert kind_of(packed(far))[0] != RELATIVE
 
 
 # --- what is refused ---
@@ -186,6 +211,7 @@ class Packing:
     index_bytes: int = 0
     n_values: int = 20
     dictionary: list[float] = field(default_factory=list)
+    reference: list[float] = field(default_factory=list)
     n_dictionary: int = -1
     counts: list[int] = field(default_factory=list)
     columns: list[int] = field(default_factory=list)
@@ -193,8 +219,8 @@ class Packing:
 
     def encoded(self) -> bytes:
         n_dictionary = len(self.dictionary) if self.n_dictionary < 0 else self.n_dictionary
-        parts = [np.array(self.dictionary, "<f8").tobytes()]
-        if self.storage == CSR:
+        parts = [np.array(self.dictionary, "<f8").tobytes(), np.array(self.reference, "<f8").tobytes()]
+        if self.storage != DENSE:
             parts += [np.array(self.counts, np.uint8).tobytes(), np.array(self.columns, np.uint8).tobytes()]
         if n_dictionary != 1:
             parts.append(np.array(self.values).astype(CODE_TYPES[self.kind]).tobytes())
@@ -209,10 +235,11 @@ def valid(storage: int, kind: int) -> Packing:
         return Packing(DENSE, kind, values=values, dictionary=dictionary)
     columns = [0, 4, 1, 2, 3, 0]
     values = [0.0, 2.0, 1.0, 1.0, 2.0, 0.0]
-    return Packing(CSR, kind, 1, 6, dictionary, counts=[2, 0, 3, 1], columns=columns, values=values)
+    reference = [0.5, 7.0, 0.0, -1e300, 5e-324] if storage == RELATIVE else []
+    return Packing(storage, kind, 1, 6, dictionary, reference, counts=[2, 0, 3, 1], columns=columns, values=values)
 
 
-ALL_KINDS = [(storage, kind) for storage in (DENSE, CSR) for kind in range(4)]
+ALL_KINDS = [(storage, kind) for storage in (DENSE, CSR, RELATIVE) for kind in range(4)]
 
 
 def refused(data: bytes) -> None:
@@ -224,7 +251,7 @@ def refused(data: bytes) -> None:
 @pytest.mark.parametrize(("storage", "kind"), ALL_KINDS)
 def test_the_valid_one_is_valid(storage: int, kind: int) -> None:
     data = valid(storage, kind).encoded()
-    expected = np.zeros((4, 5))
+    expected = np.tile(valid(storage, kind).reference or np.zeros(5), (4, 1))
     names = valid(storage, kind).dictionary or [0.0, 1.0, 2.0]
     values = [names[int(value)] for value in valid(storage, kind).values]
     if storage == DENSE:
@@ -243,7 +270,8 @@ def test_the_valid_one_is_valid(storage: int, kind: int) -> None:
 def test_header_of_the_section(storage: int, kind: int) -> None:
     right = valid(storage, kind)
     data = right.encoded()
-    for offset, wrong in ((0, 2), (0, 2**32 - 1), (0, 1 - storage), (4, 4), (4, 2**32 - 1), (8, 3), (8, 8), (8, 2**31)):
+    others = [(0, k) for k in (0, 1, 2) if k != storage]
+    for offset, wrong in (*others, (0, 3), (0, 2**32 - 1), (4, 4), (4, 2**32 - 1), (8, 3), (8, 8), (8, 2**31)):
         refused(data[:offset] + struct.pack("<I", wrong) + data[offset + 4 :])
     for width in {0, 1, 2, 4} - {right.index_bytes}:
         refused(replace(right, index_bytes=width).encoded())
@@ -283,8 +311,21 @@ def test_numbers_and_codes_of_the_section(storage: int, kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", range(4))
-def test_counts_and_columns_of_the_section(kind: int) -> None:
-    right = valid(CSR, kind)
+def test_reference_of_the_section(kind: int) -> None:
+    right = valid(RELATIVE, kind)
+    for bad in (NAN, INF, -INF):
+        for k in (0, -1):
+            reference = list(right.reference)
+            reference[k] = bad
+            refused(replace(right, reference=reference).encoded())
+    refused(replace(right, reference=right.reference[1:]).encoded())
+    refused(replace(right, reference=[*right.reference, 0.0]).encoded())
+
+
+@pytest.mark.parametrize("storage", [CSR, RELATIVE])
+@pytest.mark.parametrize("kind", range(4))
+def test_counts_and_columns_of_the_section(kind: int, storage: int) -> None:
+    right = valid(storage, kind)
     for counts in ([2, 0, 3, 0], [2, 0, 3, 2], [6, 0, 0, 0], [0, 0, 0, 6], [255, 255, 255, 1], [0, 0, 0, 0]):
         refused(replace(right, counts=counts).encoded())
     for columns in (

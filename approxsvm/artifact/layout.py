@@ -26,7 +26,7 @@ from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Tas
 from approxsvm.model.outputs import ClassProbability, Outputs
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 7
+VERSION: Final = 8
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20

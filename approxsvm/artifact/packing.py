@@ -12,23 +12,28 @@ from approxsvm.errors import ArtifactError
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 _HEADER: Final = struct.Struct("<IIIIQ")
-_DENSE, _CSR = range(2)
+_DENSE, _CSR, _RELATIVE = range(3)
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = range(4)
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
+# Support vectors are stored relative to a row where so few of their values differ from it, for then the exact engine
+# goes by these alone; and where they are at most so many times as far from it as from their mean, for its accuracy.
+_FEW: Final = 1 / 3
+_NEAR: Final = 2.0
+# Values of a column that say whether one of them may be frequent, and how frequent it has to be among them.
+_LOOKED_AT: Final = 256
+_FREQUENT: Final = 0.25
 
 
 def pack(model: KernelModel) -> bytes:
-    """Encode the support vectors of a model: dense or compressed rows, whichever is shorter.
+    """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
 
     Values are codes into a dictionary where few are distinct, else float32 where that is exact, else float64.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
         dense = vectors
-        rows, columns = np.nonzero(dense)
-        counts = np.bincount(rows, minlength=model.n_sv)
-        sparse = _pack_csr(model.n_features, counts, columns, dense[rows, columns])
+        sparse = _pack_csr(model.n_features, *_differences(dense, np.zeros(model.n_features)))
     else:
         canonical = vectors.copy()
         canonical.sum_duplicates()
@@ -39,7 +44,48 @@ def pack(model: KernelModel) -> bytes:
         ):  # dense storage takes at least a byte per value, but for constants
             return sparse
         dense = vectors.toarray()
-    return min(_pack_dense(dense), sparse, key=len)
+    reference = None if model.is_polynomial else reference_row(dense)
+    relative = [] if reference is None else [_pack_csr(model.n_features, *_differences(dense, reference), reference)]
+    return min(_pack_dense(dense), sparse, *relative, key=len)
+
+
+def reference_row(vectors: FloatArray) -> FloatArray | None:
+    """The most frequent value of each feature, where few values of the support vectors are others.
+
+    Categories, one column for each and then standardized, have no zeros, but two values each.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_sv, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_features,), or None
+        None where many values differ from it, where it is zero, and where it is far away.
+    """
+    n_sv, d = vectors.shape
+    if n_sv == 0:
+        return None
+    reference = np.zeros(d)
+    some = vectors[:: max(n_sv // _LOOKED_AT, 1)]
+    for j in range(d):
+        found, counts = np.unique(some[:, j], return_counts=True)
+        if counts.max(initial=0) < _FREQUENT * len(some):
+            continue
+        if len(found) > 1:
+            found, counts = np.unique(vectors[:, j], return_counts=True)
+        reference[j] = found[counts.argmax()]
+    if not reference.any() or np.count_nonzero(vectors != reference) > _FEW * vectors.size:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread, distance = (np.square(vectors - point).sum(axis=1).max() for point in (vectors.mean(axis=0), reference))
+    return reference if distance <= _NEAR**2 * spread else None
+
+
+def _differences(vectors: FloatArray, reference: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray]:
+    """How many values of each vector are not the reference's, their columns, and the values."""
+    rows, columns = np.nonzero(vectors != reference)
+    return np.bincount(rows, minlength=len(vectors)), columns, vectors[rows, columns]
 
 
 def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
@@ -50,17 +96,17 @@ def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
     ArtifactError
         The bytes break a rule of models/FORMAT.md.
     """
-    counts, columns, values = parse(content, n_sv, n_features)
+    counts, columns, values, reference = parse(content, n_sv, n_features)
     if counts is None:
         return values.reshape(n_sv, n_features)
-    result = np.zeros((n_sv, n_features))
+    result = np.tile(reference, (n_sv, 1))
     result[np.repeat(np.arange(n_sv), counts), columns] = values
     return result
 
 
 def parse(
     content: bytes, n_sv: int, n_features: int
-) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None, FloatArray]:
+) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None, FloatArray, FloatArray]:
     """Check every rule, in memory proportional to the bytes, not to the numbers they stand for.
 
     Returns
@@ -70,6 +116,8 @@ def parse(
     columns : ndarray of shape (n_values,), or None
     values : ndarray of shape (n_values,), float64
         A view of one number where all are the same.
+    reference : ndarray of shape (n_features,), float64
+        Values that are not stored; a view of one zero where all are zero.
 
     Raises
     ------
@@ -79,7 +127,7 @@ def parse(
     if len(content) < _HEADER.size:
         raise ArtifactError(f"section support_vectors has {len(content)} bytes, but its header takes {_HEADER.size}")
     storage, kind, index_bytes, n_dictionary, n_values = _HEADER.unpack_from(content)
-    if storage > _CSR or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > 1 << 16:
+    if storage > _RELATIVE or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > 1 << 16:
         raise ArtifactError(
             f"section support_vectors: storage {storage}, values {kind} and {n_dictionary} dictionary entries clash"
         )
@@ -90,11 +138,16 @@ def parse(
             raise ArtifactError(f"section support_vectors has {n_values} values, expected {n_sv * n_features}")
         values = cursor.values(kind, dictionary, n_values)
         cursor.finish()
-        return None, None, values
+        return None, None, values, np.broadcast_to(0.0, n_features)
     if index_bytes != _index_bytes(n_features):
         raise ArtifactError(
             f"section support_vectors has index_bytes {index_bytes}, expected {_index_bytes(n_features)}"
         )
+    reference: FloatArray = np.broadcast_to(0.0, n_features)
+    if storage == _RELATIVE:
+        reference = cursor.take("<f8", n_features)
+        if not np.isfinite(reference).all():
+            raise ArtifactError("section support_vectors is relative to NaN or infinity")
     counts = cursor.take(_INDEX_DTYPES[index_bytes], n_sv).astype(np.int64)
     columns = cursor.take(_INDEX_DTYPES[index_bytes], n_values).astype(np.int64)
     values = cursor.values(kind, dictionary, n_values)
@@ -106,7 +159,7 @@ def parse(
     within[starts[counts > 0]] = False
     if (np.diff(columns, prepend=-1)[within] <= 0).any():
         raise ArtifactError("section support_vectors has columns that do not ascend")
-    return counts, columns, values
+    return counts, columns, values, reference
 
 
 def _index_bytes(n_features: int) -> int:
@@ -123,12 +176,20 @@ def _pack_dense(dense: FloatArray) -> bytes:
     return _HEADER.pack(_DENSE, kind, 0, len(dictionary), dense.size) + dictionary.tobytes() + _padded(values)
 
 
-def _pack_csr(n_features: int, counts: npt.NDArray[Any], columns: npt.NDArray[Any], data: FloatArray) -> bytes:
+def _pack_csr(
+    n_features: int,
+    counts: npt.NDArray[Any],
+    columns: npt.NDArray[Any],
+    data: FloatArray,
+    reference: FloatArray | None = None,
+) -> bytes:
+    """Compressed rows, of all that is not zero or not the reference's."""
     kind, dictionary, values = _narrow(data)
     width = _index_bytes(n_features)
     pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
-    header = _HEADER.pack(_CSR, kind, width, len(dictionary), len(data))
-    return header + dictionary.tobytes() + b"".join(map(_padded, pieces))
+    header = _HEADER.pack(_CSR if reference is None else _RELATIVE, kind, width, len(dictionary), len(data))
+    relative_to = b"" if reference is None else reference.astype("<f8").tobytes()
+    return header + dictionary.tobytes() + relative_to + b"".join(map(_padded, pieces))
 
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:

@@ -756,11 +756,8 @@ def _exact_check_rows(
         row = check_row(header, center, amplitude, k).astype(np.float64)
         intercept, reach = float(intercepts[decision]), 0.0
         value = intercept
-        for first in range(0, model.n_sv, 4096):
-            last = min(first + 4096, model.n_sv)
-            with np.errstate(over="ignore"):
-                sq_distance = ((model.dense_support_vectors(first, last) - row) ** 2).sum(axis=1)
-            value += float(coef[first:last] @ np.exp(-model.gamma * sq_distance))
+        for first, sq_distance in _sq_distances(model, row):
+            value += float(coef[first : first + len(sq_distance)] @ np.exp(-model.gamma * sq_distance))
             reach = max(reach, float(sq_distance.max(initial=0.0)))
         # Norms and their cancellation, from the engine's center, which may be the origin.
         reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
@@ -768,3 +765,15 @@ def _exact_check_rows(
         tolerance = min(relative, 1.0) * float(np.abs(coef).sum()) + 2.0**-48 * abs(intercept)
         result.append((amplitude, value, tolerance))
     return np.array(result, "<f8").tobytes()
+
+
+def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Squared distances of a row to blocks of support vectors, each block with the number of its first."""
+    vectors: Any = model.support_vectors
+    with np.errstate(over="ignore"):
+        if isinstance(vectors, np.ndarray):
+            for first in range(0, model.n_sv, 4096):
+                yield first, np.square(vectors[first : first + 4096] - row).sum(axis=1)
+        elif model.n_sv:  # what cancels here is less than in the engine
+            sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
+            yield 0, np.maximum(sq_norm - 2.0 * (vectors @ row) + row @ row, 0.0)

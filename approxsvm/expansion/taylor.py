@@ -11,9 +11,10 @@ center will do; near the data is best.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -129,6 +130,8 @@ def _dense_blocks(model: KernelModel) -> Iterator[tuple[int, FloatArray]]:
 
 def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
     """Max ||x_i - center|| and max ||x_i||, rounded up; infinite where they overflow."""
+    if model.n_sv and not isinstance(model.support_vectors, np.ndarray):
+        return _sparse_sv_norms(model, center)
     largest = [0.0, 0.0]
     with np.errstate(over="ignore"):
         for _, rows in _dense_blocks(model):
@@ -136,3 +139,17 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
                 largest[k] = max(largest[k], float(np.einsum("ij,ij->i", shifted, shifted).max()))
     up = 1.0 + (model.n_features + 8) * 2.0**-52
     return float(np.sqrt(largest[0])) * up, float(np.sqrt(largest[1])) * up
+
+
+def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
+    """The same from the non-zeros: what cancels in a squared distance is bounded and added."""
+    vectors: Any = model.support_vectors
+    point = center.astype(np.float64)
+    up = (model.n_features + 8) * 2.0**-52
+    with np.errstate(over="ignore", invalid="ignore"):
+        sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1), np.float64).ravel()
+        sq_center = float(point @ point)
+        sq_distance = np.maximum(sq_norm - 2.0 * (vectors @ point) + sq_center, 0.0)
+        sq_distance += up * (np.sqrt(sq_norm) + math.sqrt(sq_center)) ** 2
+    about, origin = (math.sqrt(found) if found < math.inf else math.inf for found in (sq_distance.max(), sq_norm.max()))
+    return about * (1.0 + up), origin * (1.0 + up)

@@ -5,6 +5,8 @@ cycle). The constants were read off the tables of ``python -m benchmarks`` on a 
 
 * a row of the exact engine costs n_sv (n_terms + 30): 30 for exp and the two sums, n_terms its features, or its
   non-zeros where those are few; half as much again where the support vectors do not fit a second-level cache of 1 MB;
+* where support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a non-zero in common
+  costs 64 in place of that, and in a frequent feature every support vector 4 (read off on a Xeon with AVX-512);
 * 3,000 for everything that is done once for a row of an expansion: loading it, exp, the bound;
 * the way to one of many centers costs 12,000, for its rows are loaded three times and lie apart, and n_features for
   every point that is looked at, 5 sqrt(n_centers) of them on average;
@@ -25,7 +27,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from approxsvm.artifact.packing import reference_row
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 _ROW_COST: Final = 3_000.0
@@ -39,6 +43,13 @@ _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
 _PAIR_COST: Final = 1_000.0
 _CACHE_BYTES: Final = 1 << 20
+# Of support vectors stored by columns: a value in common, and a support vector in a frequent feature. Which models
+# have them (by_columns in cpp/include/approxsvm/predict/prepared.hpp), and which features are frequent.
+_ENTRY_COST: Final = 64.0
+_FREQUENT_COST: Final = 4.0
+_COLUMNS_PER_NONZERO: Final = 32
+_MOST_FREQUENT: Final = 64
+_FREQUENT_SHARE: Final = 1 / 12
 # By how much the exact engine is slower where the support vectors do not fit it.
 _SPILLED: Final = 1.5
 _CALL_ROWS: Final = 10_000
@@ -56,47 +67,95 @@ class Size:
         return math.comb(self.n_varying + degree, degree)
 
 
+@dataclass(frozen=True)
+class Products:
+    """What the inner products of a row with the support vectors take in the exact engine.
+
+    Attributes
+    ----------
+    n_terms : float
+        Numbers of a row that are multiplied: its features or, where those are few, what is not the reference's.
+    cost : float
+        Of a row and all support vectors.
+    slower : float
+        By how much all that the engine does is slower where the support vectors do not fit the cache.
+    by_columns : bool
+        Whether support vectors are stored by columns.
+    """
+
+    n_terms: float
+    cost: float
+    slower: float
+    by_columns: bool
+
+    @classmethod
+    def of(cls, model: KernelModel, rows: Any) -> Products:
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        n_sv, d = model.n_sv, model.n_features
+        vectors: Any = model.support_vectors
+        reference = reference_row(vectors) if isinstance(vectors, np.ndarray) else None
+        of_rows, of_vectors = _differing(rows, reference), _differing(vectors, reference)
+        is_compressed = 2 * of_vectors.sum() < n_sv * d
+        if is_compressed and of_vectors.sum() < n_sv * (d // _COLUMNS_PER_NONZERO):
+            least = max(_FREQUENT_SHARE * n_sv, *np.sort(of_vectors)[-_MOST_FREQUENT - 1 :][:1], 1)
+            share = of_rows / max(rows.shape[0], 1)
+            each = np.where(of_vectors > least, _FREQUENT_COST * n_sv, _ENTRY_COST * of_vectors)
+            return cls(float(share.sum()), float(share @ each), 1.0, True)
+        n_differing = float(of_rows.sum()) / max(rows.shape[0], 1)
+        n_terms = n_differing if is_compressed and n_differing <= d / 3 else float(d)
+        spilled = _SPILLED if 4 * n_sv * d > _CACHE_BYTES else 1.0
+        return cls(n_terms, n_sv * n_terms, spilled, False)
+
+
+def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
+    """In how many rows each feature is not the reference's, or not zero."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.count_nonzero(rows if reference is None else rows != reference, axis=0))
+    if reference is not None:
+        return _differing(rows.toarray(), reference)
+    return np.bincount(rows.indices, minlength=rows.shape[1])
+
+
 @dataclass(frozen=True, eq=False)
 class PairCosts:
     """What the exact engine of several classes takes for a row, by all pairs or by those of a presumed winner.
 
     Attributes
     ----------
-    n_terms : float
-        Features of a row, or its non-zeros where those are few.
+    products : Products
     n_features : int
-    stays_sparse : bool
-        Whether rows go through the engine by their non-zeros.
     counts : ndarray of shape (n_classes,)
         Support vectors of each class.
     listed : ndarray of shape (n_classes,)
         Support vectors of other classes that have a coefficient in their pair with each.
     """
 
-    n_terms: float
+    products: Products
     n_features: int
-    stays_sparse: bool
     counts: FloatArray
     listed: FloatArray
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any) -> PairCosts:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
-        d, n = model.n_features, len(model.labels)
-        n_terms = _terms_of(model, rows)
+        n = len(model.labels)
         counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
         listed = np.zeros(n)
         for c in range(n):
             nonzeros = np.count_nonzero(model.dual_coef[:, starts[c] : starts[c + 1]], axis=1)
             listed[np.arange(n) != c] += nonzeros
-        return cls(n_terms, d, n_terms < d / 5, counts.astype(np.float64), listed)
+        return cls(Products.of(model, rows), model.n_features, counts.astype(np.float64), listed)
+
+    @property
+    def stays_sparse(self) -> bool:
+        """Whether rows go through the engine of all pairs by their non-zeros."""
+        return self.products.by_columns or self.products.n_terms < self.n_features / 5
 
     @property
     def all_pairs(self) -> float:
         """By the sums of all pairs in float64."""
         n_sv = float(self.counts.sum())
-        spilled = _SPILLED if 4 * n_sv * self.n_features > _CACHE_BYTES else 1.0
-        return spilled * n_sv * (self.n_terms + _KERNEL_COST + _SUM_COST * len(self.counts))
+        return self.products.slower * (self.products.cost + n_sv * (_KERNEL_COST + _SUM_COST * len(self.counts)))
 
     def of_winner(self, frequency: FloatArray) -> float:
         """By the pairs of one class, which each class is as often as `frequency` says."""
@@ -115,16 +174,6 @@ class PairCosts:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))
         return min(self.all_pairs, self.presuming(0) + (1.0 + _TYPICAL_MISSES) * self.of_winner(frequency))
-
-
-def _terms_of(model: KernelModel, rows: Any) -> float:
-    """Numbers of a row that the exact engine multiplies: its features, or its non-zeros where those are few."""
-    d = model.n_features
-    n_nonzero = (rows.nnz if hasattr(rows, "nnz") else np.count_nonzero(rows)) / max(rows.shape[0], 1)
-    sparse = not isinstance(model.support_vectors, np.ndarray) or np.count_nonzero(model.support_vectors) < (
-        model.support_vectors.size // 2
-    )
-    return float(n_nonzero if sparse and n_nonzero <= d / 3 else d)
 
 
 @dataclass(frozen=True)
@@ -150,9 +199,9 @@ class CostModel:
         d = model.n_features
         if model.n_decisions > 1:
             return cls(d, len(model.labels), model.n_decisions, _ROW_COST + PairCosts.of(model, rows).typical)
-        spilled = _SPILLED if 4 * model.n_sv * d > _CACHE_BYTES else 1.0
-        exact = _ROW_COST + spilled * model.n_sv * (_terms_of(model, rows) + _KERNEL_COST)
-        return cls(d, len(model.labels), model.n_decisions, float(exact))
+        products = Products.of(model, rows)
+        exact = _ROW_COST + products.slower * (products.cost + model.n_sv * _KERNEL_COST)
+        return cls(d, len(model.labels), model.n_decisions, exact)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Of a row that the expansion certifies at once."""

@@ -28,9 +28,10 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.outputs import class_pairs
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import CostModel, Size
-from approxsvm.predictor import EXPANSION_STAGES, LABELS, Evaluator
+from approxsvm.predictor import EXPANSION_STAGES, LABELS, VALUES, Evaluator
 
 Effort = Literal["low", "normal", "high"]
 # Numbers of centers that are tried, by the effort that is allowed.
@@ -69,6 +70,9 @@ _WORTH_A_DEGREE: Final = 1.2
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
 _HOPELESS: Final = 1e-3
+# An expansion of degree 1 is not even tried where its first error is about so far above all but this share of values.
+_FAR_ABOVE: Final = 8.0
+_HOPELESS_SHARE: Final = 0.02
 # Of the time that planning takes: nobody knows how many numbers of centers will be tried, most often two or three.
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
@@ -519,8 +523,32 @@ class Planner:
         if self._mode == "approximate" or not self._is_free:
             return True
         size = self._size(n_centers)
-        least = min(self._costs.expansion(degree, size) for degree in self._degrees(size))
-        return least <= _WORTHWHILE * self.exact_cost
+        degrees = self._degrees(size)
+        least = min(self._costs.expansion(degree, size) for degree in degrees)
+        return least <= _WORTHWHILE * self.exact_cost and not (degrees == (1,) and self._is_hopelessly_curved)
+
+    @cached_property
+    def _is_hopelessly_curved(self) -> bool:
+        """Whether the part of degree 2 about the only center is far above nearly all values: wide data, quickly seen.
+
+        N_2^2 is a double sum over the support vectors (certificate.py); its diagonal is about all of it where they
+        have little in common.
+        """
+        model, rows = self._model, self._sample.held_out
+        if self._mode != "certified" or rows.shape[0] == 0:
+            return False
+        decision = 0  # the function of the two largest classes, as good as any
+        if model.n_decisions > 1:
+            largest = set(np.argsort(model.n_support)[-2:].tolist())
+            decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
+        half_theta_sq = 2.0 * model.gamma * row_norms(model.support_vectors, self._frame.center) ** 2
+        weight = model.coefficients(decision) * np.exp(-0.5 * half_theta_sq)
+        n_2 = math.sqrt(0.5 * float(np.square(weight * half_theta_sq).sum()))
+        s = 2.0 * model.gamma * row_norms(rows, self._frame.center) ** 2
+        least = n_2 * np.exp(-0.5 * s) * s / math.sqrt(2.0) / _FAR_ABOVE
+        values = np.asarray(Evaluator(self._exact_artifact).evaluate(rows, VALUES, values="settled"))
+        of_decision = values.reshape(rows.shape[0], -1)[:, decision]
+        return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
 
     def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
         if self._mode == "approximate":

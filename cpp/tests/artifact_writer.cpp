@@ -54,20 +54,23 @@ Packing pack(const std::vector<std::vector<double>>& vectors, std::size_t d, std
     Packing packed;
     packed.storage = storage;
     packed.value_kind = value_kind;
-    if (storage == 1) packed.index_bytes = d < 256 ? 1 : d < 65536 ? 2 : 4;
+    if (storage > 0) packed.index_bytes = d < 256 ? 1 : d < 65536 ? 2 : 4;
+    const std::vector<double> left_out = storage == 2 && !vectors.empty() ? vectors[0] : std::vector<double>(d);
+    if (storage == 2) packed.reference = left_out;
     for (const std::vector<double>& vector : vectors) {
         std::uint64_t count = 0;
         for (std::size_t j = 0; j < d; ++j) {
-            if (storage == 1 && vector[j] == 0) continue;
+            if (storage > 0 && vector[j] == left_out[j]) continue;
             packed.values.push_back(vector[j]);
-            if (storage == 1) packed.columns.push_back(j);
+            if (storage > 0) packed.columns.push_back(j);
             ++count;
         }
-        if (storage == 1) packed.counts.push_back(count);
+        if (storage > 0) packed.counts.push_back(count);
     }
     packed.n_values = packed.values.size();
     if (value_kind < 2) return packed;
     packed.dictionary = packed.values;
+    if (packed.values.empty()) packed.dictionary = {0.0};  // codes need a dictionary, and nothing to refer to it
     std::sort(packed.dictionary.begin(), packed.dictionary.end());
     packed.dictionary.erase(std::unique(packed.dictionary.begin(), packed.dictionary.end()), packed.dictionary.end());
     packed.n_dictionary = static_cast<std::uint32_t>(packed.dictionary.size());
@@ -143,7 +146,7 @@ std::vector<Section> sections_of(const Model& model) {
 Bytes header_of(const Model& model, std::size_t n_sections) {
     const bool expanded = model.is_expanded();
     Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
-    append(bytes, std::uint32_t{7});
+    append(bytes, std::uint32_t{8});
     append(bytes, static_cast<std::uint32_t>(n_sections));
     append(bytes, std::uint64_t{0});  // file_bytes
     append(bytes, std::uint32_t{0});  // checksum

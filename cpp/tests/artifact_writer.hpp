@@ -168,13 +168,15 @@ struct Packing {
     std::uint32_t storage = 0, value_kind = 0, index_bytes = 0, n_dictionary = 0;
     std::uint64_t n_values = 0;
     std::vector<double> dictionary, values;      // codes are values too
-    std::vector<std::uint64_t> counts, columns;  // of storage 1
+    std::vector<double> reference;               // of storage 2
+    std::vector<std::uint64_t> counts, columns;  // of storage 1 and 2
 
     Bytes bytes() const {
         Bytes result;
         for (const std::uint32_t number : {storage, value_kind, index_bytes, n_dictionary}) append(result, number);
         append(result, n_values);
         append_padded(result, bytes_of(dictionary));
+        append_padded(result, bytes_of(reference));
         append_padded(result, narrowed(counts, index_bytes));
         append_padded(result, narrowed(columns, index_bytes));
         if (n_dictionary == 1) return result;

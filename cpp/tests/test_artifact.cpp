@@ -63,7 +63,7 @@ TEST(valid_artifacts_are_accepted) {
                 if (task != 0) drop_labels(model, task);
                 if (d % 2 == 0) model.feature_names.clear();
                 if (d % 3 == 0) model.expansions[0].direction.clear();
-                model.storage = static_cast<std::uint32_t>(d % 2);
+                model.storage = static_cast<std::uint32_t>(d % 3);
                 model.value_kind = static_cast<std::uint32_t>(d % 4);
                 if (d / 2 == 0) model.value_kind = 0;  // nothing to make a dictionary of
                 if (task == 1) model.tolerance = 0.125;
@@ -484,7 +484,7 @@ TEST(must_magic) {
 }
 
 TEST(must_version) {
-    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 8u, 0x07000000u, ~0u}) {
+    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 9u, 0x08000000u, ~0u}) {
         CHECK_EQ(with(version_at, version), Status::unsupported_version);
     }
 }

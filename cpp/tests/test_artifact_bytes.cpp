@@ -38,7 +38,7 @@ std::vector<artifact_writer::Model> models() {
     for (const std::uint32_t mode : {artifact_writer::certified, artifact_writer::exact}) {
         for (std::uint32_t kind = 0; kind < 8; kind += mode == artifact_writer::certified ? 5 : 1) {
             artifact_writer::Model model = true_model(mode, 2, 3, kind);
-            model.storage = kind % 2;
+            model.storage = kind % 3;
             model.value_kind = kind / 2;
             if (kind % 3 == 0) drop_labels(model, 1);
             if (kind % 4 == 1) model.expansions[0].direction.clear();

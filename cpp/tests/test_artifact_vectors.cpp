@@ -31,7 +31,7 @@ void expect_bad(const std::function<void(Packing&)>& change, std::uint32_t stora
 }
 
 void for_all_kinds(const std::function<void(std::uint32_t, std::uint32_t)>& test) {
-    for (std::uint32_t storage = 0; storage < 2; ++storage) {
+    for (std::uint32_t storage = 0; storage < 3; ++storage) {
         for (std::uint32_t kind = 0; kind < 4; ++kind) test(storage, kind);
     }
 }
@@ -71,7 +71,7 @@ TEST(packed_vectors_come_back_exactly) {
         }
     });
     const double limit = std::numeric_limits<double>::max(), tiny = std::numeric_limits<double>::denorm_min();
-    for (std::uint32_t storage = 0; storage < 2; ++storage) {
+    for (std::uint32_t storage = 0; storage < 3; ++storage) {
         for (const std::uint32_t kind : {0u, 2u, 3u}) {
             expect_round_trip({{limit, -limit, tiny}, {0, 0, 0}, {1e-300, 0.1, -tiny}}, 3, storage, kind);
         }
@@ -80,7 +80,7 @@ TEST(packed_vectors_come_back_exactly) {
     }
     std::vector<std::vector<double>> many(300, std::vector<double>(220));  // 65,536 different values, and no more
     for (std::size_t k = 0; k < 300 * 220; ++k) many[k / 220][k % 220] = static_cast<double>(k % 65536);
-    for (std::uint32_t storage = 0; storage < 2; ++storage) expect_round_trip(many, 220, storage, 3);
+    for (std::uint32_t storage = 0; storage < 3; ++storage) expect_round_trip(many, 220, storage, 3);
     for (const std::uint32_t mode : {certified, exact}) {
         for (const std::uint32_t storage : {0u, 1u}) {
             artifact_writer::Model none = true_model(mode, 3, 0);
@@ -101,10 +101,12 @@ TEST(must_support_vectors_have_a_true_header) {
     for_all_kinds([](std::uint32_t storage, std::uint32_t kind) {
         CHECK_EQ(with_packed(storage, kind, [](Packing&) {}), Status::ok);
         CHECK_EQ(with_packed(storage, kind, [](Packing&) {}, certified), Status::ok);
-        for (const std::uint32_t wrong : {2u, 256u, ~0u}) {
+        for (const std::uint32_t wrong : {3u, 256u, ~0u}) {
             expect_bad([=](Packing& p) { p.storage = wrong; }, storage, kind);
         }
-        expect_bad([](Packing& p) { p.storage = 1 - p.storage; }, storage, kind);
+        for (const std::uint32_t other : {0u, 1u, 2u}) {
+            if (other != storage) expect_bad([=](Packing& p) { p.storage = other; }, storage, kind);
+        }
         for (const std::uint32_t wrong : {4u, 255u, 0x10000u, ~0u}) {
             const Bytes bytes = artifact_writer::pack(true_model(exact).support_vectors, 3, storage, kind).bytes();
             for (const std::size_t field : {std::size_t{0}, std::size_t{4}, std::size_t{8}}) {
@@ -116,7 +118,7 @@ TEST(must_support_vectors_have_a_true_header) {
         }
         // The width of the columns is the least that will do.
         for (const std::uint32_t wrong : {0u, 1u, 2u, 3u, 4u, 8u}) {
-            if (wrong != storage) expect_bad([=](Packing& p) { p.index_bytes = wrong; }, storage, kind);
+            if (wrong != (storage > 0 ? 1u : 0u)) expect_bad([=](Packing& p) { p.index_bytes = wrong; }, storage, kind);
         }
     });
 }
@@ -158,13 +160,22 @@ TEST(must_support_vectors_have_a_dictionary_for_codes_only) {
 }
 
 TEST(must_support_vectors_be_finite) {
-    for (std::uint32_t storage = 0; storage < 2; ++storage) {
+    for (std::uint32_t storage = 0; storage < 3; ++storage) {
         for (std::uint32_t kind = 0; kind < 2; ++kind) {
             for (const double bad : {infinite, -infinite, nan64}) {
                 expect_bad([=](Packing& p) { p.values.front() = bad; }, storage, kind);
                 expect_bad([=](Packing& p) { p.values.back() = bad; }, storage, kind);
             }
         }
+    }
+    for (std::uint32_t kind = 0; kind < 4; ++kind) {
+        for (const double bad : {infinite, -infinite, nan64}) {
+            for (const std::size_t j : {std::size_t{0}, std::size_t{2}}) {
+                expect_bad([=](Packing& p) { p.reference[j] = bad; }, 2, kind);
+            }
+        }
+        expect_bad([](Packing& p) { p.reference.pop_back(); }, 2, kind);
+        expect_bad([](Packing& p) { p.reference.push_back(0.0); }, 2, kind);
     }
 }
 
@@ -192,17 +203,18 @@ TEST(must_support_vectors_be_as_many_as_they_claim) {
 }
 
 TEST(must_support_vectors_have_counts_and_columns_that_fit) {
-    for (std::uint32_t kind = 0; kind < 4; ++kind) {
+    for_all_kinds([](std::uint32_t storage, std::uint32_t kind) {
+        if (storage == 0) return;
         for (std::size_t i = 0; i < 5; ++i) {
             for (const std::uint64_t more : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{200}}) {
-                expect_bad([=](Packing& p) { p.counts[i] += more; }, 1, kind);
+                expect_bad([=](Packing& p) { p.counts[i] += more; }, storage, kind);
             }
-            expect_bad([=](Packing& p) { p.counts[i] += p.counts[i] > 0 ? ~std::uint64_t{0} : 1; }, 1, kind);
+            expect_bad([=](Packing& p) { p.counts[i] += p.counts[i] > 0 ? ~std::uint64_t{0} : 1; }, storage, kind);
         }
-        expect_bad([](Packing& p) { p.counts.assign(5, 255); }, 1, kind);
-        expect_bad([](Packing& p) { p.counts.assign(5, 0); }, 1, kind);
-        expect_bad([](Packing& p) { p.counts.insert(p.counts.end(), 8, 0); }, 1, kind);
-        expect_bad([](Packing& p) { p.columns.insert(p.columns.end(), 8, 0); }, 1, kind);
+        expect_bad([](Packing& p) { p.counts.assign(5, 255); }, storage, kind);
+        expect_bad([](Packing& p) { p.counts.assign(5, 0); }, storage, kind);
+        expect_bad([](Packing& p) { p.counts.insert(p.counts.end(), 8, 0); }, storage, kind);
+        expect_bad([](Packing& p) { p.columns.insert(p.columns.end(), 8, 0); }, storage, kind);
         // Two values to each vector: a sum that is right cannot hide columns that are wrong.
         const auto pairs = [](const std::vector<std::uint64_t>& columns, std::uint64_t first_count = 2) {
             return [=](Packing& p) {
@@ -212,14 +224,14 @@ TEST(must_support_vectors_have_counts_and_columns_that_fit) {
                 p.n_values = 4;
             };
         };
-        CHECK_EQ(with_packed(1, kind, pairs({0, 2, 1, 2})), Status::ok);
-        CHECK_EQ(with_packed(1, kind, pairs({0, 1, 2, 0}, 3)), Status::ok);
+        CHECK_EQ(with_packed(storage, kind, pairs({0, 2, 1, 2})), Status::ok);
+        CHECK_EQ(with_packed(storage, kind, pairs({0, 1, 2, 0}, 3)), Status::ok);
         const std::vector<std::vector<std::uint64_t>> wrong = {
             {0, 0, 1, 2}, {0, 2, 2, 2}, {1, 0, 1, 2}, {0, 2, 2, 1}, {0, 3, 1, 2}, {0, 2, 1, 255}, {255, 0, 1, 2}};
-        for (const auto& columns : wrong) expect_bad(pairs(columns), 1, kind);
-        expect_bad(pairs({0, 1, 2, 2}, 4), 1, kind);
-        expect_bad(pairs({0, 2, 1, 2}, 3), 1, kind);
-    }
+        for (const auto& columns : wrong) expect_bad(pairs(columns), storage, kind);
+        expect_bad(pairs({0, 1, 2, 2}, 4), storage, kind);
+        expect_bad(pairs({0, 2, 1, 2}, 3), storage, kind);
+    });
 }
 
 TEST(must_support_vectors_be_padded_with_zeros) {
@@ -243,6 +255,7 @@ TEST(must_support_vectors_be_padded_with_zeros) {
         };
         constexpr std::size_t widths[] = {8, 4, 1, 2};
         check_padding(8 * packed.dictionary.size());
+        check_padding(8 * packed.reference.size());
         check_padding(packed.counts.size());
         check_padding(packed.columns.size());
         check_padding(widths[kind] * packed.values.size());

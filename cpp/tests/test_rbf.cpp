@@ -50,8 +50,8 @@ struct Model {
     std::size_t n_sv, n_features;
     double half_theta;
     std::vector<double> vectors, coef;  // (n_sv, n_features), every entry a Real; (n_sv,)
-    std::vector<char> memory;
-    KernelSum<Real> expansion;
+    std::vector<char> memory, column_memory;
+    KernelSum<Real> expansion, by_columns;  // the same support vectors in both orders
 
     Model(std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features, double half_theta_,
           std::size_t misalignment = 1)
@@ -63,9 +63,40 @@ struct Model {
           memory(misalignment + kernel_expansion_bytes<Real>(n_sv, n_features)) {
         KernelExpansionWriter<Real> writer(memory.data() + misalignment, n_sv, n_features, half_theta);
         for (std::size_t i = 0; i < n_sv; ++i) {
-            writer.add_support_vector(vectors.data() + i * n_features, coef[i]);
+            writer.add_support_vector({vectors.data() + i * n_features, nullptr, n_features}, coef[i],
+                                      std::fabs(coef[i]));
         }
         expansion = writer.expansion();
+        lay_out_columns(misalignment);
+    }
+
+  private:
+    void lay_out_columns(std::size_t misalignment) {
+        const std::size_t n_values =
+            n_sv * n_features - static_cast<std::size_t>(std::count(vectors.begin(), vectors.end(), 0.0));
+        column_memory.resize(misalignment + kernel_expansion_bytes<Real>(n_sv, n_features, n_values));
+        KernelExpansionWriter<Real> writer(column_memory.data() + misalignment, n_sv, n_features, half_theta, n_values);
+        for (std::size_t i = 0; i < n_sv; ++i) {
+            for (const std::uint32_t j : nonzeros(i).first) writer.count(j);
+        }
+        writer.finish_counting();
+        for (std::size_t i = 0; i < n_sv; ++i) {
+            const auto x = nonzeros(i);
+            writer.add_support_vector({x.second.data(), x.first.data(), x.first.size()}, coef[i], std::fabs(coef[i]));
+        }
+        by_columns = writer.expansion();
+    }
+
+    /// Features and values.
+    std::pair<std::vector<std::uint32_t>, std::vector<double>> nonzeros(std::size_t i) const {
+        std::pair<std::vector<std::uint32_t>, std::vector<double>> found;
+        for (std::size_t j = 0; j < n_features; ++j) {
+            const double value = vectors[i * n_features + j];
+            if (value == 0.0) continue;
+            found.first.push_back(static_cast<std::uint32_t>(j));
+            found.second.push_back(value);
+        }
+        return found;
     }
 };
 
@@ -100,15 +131,26 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 }
 
 template <class Real>
-std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> sparse_sums_of(const KernelSum<Real>& expansion, const Rows<Real>& rows) {
     const SparseRows<Real> sparse(
-        rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(model.expansion, values, n); });
+        rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(expansion, values, n); });
     std::vector<double> sum(rows.size()), moduli(rows.size());
-    kernel_sums_sparse(model.expansion, sparse.values.data(), sparse.columns.data(), sparse.starts.data(), rows.size(),
-                       sparse.half_sq_norm.data(), sum.data(), moduli.data());
+    std::vector<unsigned char> memory(expansion.n_panels * cache_line_bytes + cache_line_bytes);
+    Carver carver(memory.data());
+    kernel_sums_sparse(expansion, sparse.values.data(), sparse.columns.data(), sparse.starts.data(), rows.size(),
+                       sparse.half_sq_norm.data(), sum.data(), moduli.data(), carver.take<Real>(0));
     std::vector<Sums> sums(rows.size());
     for (std::size_t r = 0; r < rows.size(); ++r) sums[r] = {sum[r], moduli[r]};
     return sums;
+}
+
+template <class Real>
+std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    return sparse_sums_of(model.expansion, rows);
+}
+template <class Real>
+std::vector<Sums> column_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    return sparse_sums_of(model.by_columns, rows);
 }
 
 // --- the judge ---
@@ -139,14 +181,14 @@ Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
     return result;
 }
 
-/// The bound of the norms form, from what a prediction knows: the computed sum of moduli.
+/// The bound of the norms form, from what a prediction knows: the computed sum of moduli. `path` is that of the
+/// roundings to an inner product.
 template <class Real>
-long double error_bound(const Model<Real>& model, const Reference& reference, double moduli) {
+long double error_bound(const Model<Real>& model, const Reference& reference, double moduli, std::size_t path) {
     constexpr bool narrow = std::is_same_v<Real, float>;
     const long double u = unit_roundoff<Real>, n = static_cast<long double>(model.n_sv);
     const long double reach = reference.max_norm + reference.row_norm;
-    const long double d = 1.01L * u * static_cast<long double>(inner_product_path(model.n_features) + 5) *
-                          model.half_theta * reach * reach;
+    const long double d = 1.01L * u * static_cast<long double>(path + 5) * model.half_theta * reach * reach;
     const long double s =
         std::min(reference.coef_moduli, 1.001L * moduli + (narrow ? 1e-37L : 1e-300L) * reference.coef_moduli);
     const long double roundings = narrow ? 6.1L * u : (n + 6.1L) * u;
@@ -158,7 +200,11 @@ struct Worst {
     long double ratio = 0;
 
     void judge(const Model<Real>& model, const Reference& reference, const Sums& sums, const std::string& what) {
-        const long double bound = error_bound(model, reference, sums.moduli);
+        judge(model, reference, sums, what, inner_product_path(model.n_features));
+    }
+    void judge(const Model<Real>& model, const Reference& reference, const Sums& sums, const std::string& what,
+               std::size_t path) {
+        const long double bound = error_bound(model, reference, sums.moduli, path);
         const long double error =
             std::max(std::fabs(sums.sum - reference.sum), std::fabs(sums.moduli - reference.moduli));
         if (bound > 0) ratio = std::max(ratio, error / bound);
@@ -199,13 +245,14 @@ Model<Real> random_model(Generator& generator, std::size_t n_sv, std::size_t n_f
                          double coef_exponent = 0) {
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> uniform(-1.0, 1.0), theta(0.5, 2.0);
+    const double share_of_zeros = generator() % 3 == 0 ? 0.93 : 0.2;  // by columns, few are frequent or all
     std::vector<double> vectors, coef;
     for (std::size_t i = 0; i < n_sv; ++i) {
         if (i % 7 == 6) {
             const std::size_t twin = generator() % i * n_features;
             for (std::size_t j = 0; j < n_features; ++j) vectors.push_back(vectors[twin + j]);
         } else {
-            for (Real x : random_vector<Real>(generator, n_features, norm, 0.2)) {
+            for (Real x : random_vector<Real>(generator, n_features, norm, share_of_zeros)) {
                 vectors.push_back(static_cast<double>(x));
             }
         }
@@ -236,6 +283,9 @@ template <class Real>
 void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_judged, Worst<Real>& worst) {
     const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
     const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
+    const std::vector<Sums> columns = column_sums(model, rows);
+    const std::size_t column_path =
+        std::max(inner_product_path(model.n_features), model.by_columns.columns.max_nonzeros);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
     }
@@ -246,6 +296,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
         worst.judge(model, truth, row_sums(model, rows[r]), std::string("row of ") + name_of<Real>());
         worst.judge(model, truth, sparse[r], std::string("sparse row of ") + name_of<Real>());
         EXPECT(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
+        worst.judge(model, truth, columns[r], std::string("columns of ") + name_of<Real>(), column_path);
     }
 }
 
@@ -347,7 +398,8 @@ void check_exact_values() {
     const Rows<Real> rows = {{3, 4}, {3, 5}};
     for (std::size_t r = 0; r < 2; ++r) {
         const Sums row = row_sums(model, rows[r]);
-        for (const Sums& sums : {row, block_sums<2>(model, rows)[r], sparse_sums(model, rows)[r]}) {
+        for (const Sums& sums :
+             {row, block_sums<2>(model, rows)[r], sparse_sums(model, rows)[r], column_sums(model, rows)[r]}) {
             EXPECT(std::fabs(sums.sum - expected[r]) <= 6 * unit_roundoff<Real>, "exact distances, inexact sum");
         }
     }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iostream>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -46,8 +47,8 @@ struct Model {
     std::vector<double> vectors;  // (n_sv, n_features), every entry a Real
     std::vector<double> coef;     // (n_classes - 1, n_sv), as in LIBSVM
     std::vector<double> weights;  // (n_sv,)
-    std::vector<char> memory;
-    ClassKernelSum<Real> expansion;
+    std::vector<char> memory, column_memory;
+    ClassKernelSum<Real> expansion, by_columns;  // the same support vectors in both orders
 
     Model(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
           double half_theta_, std::size_t misalignment = 1)
@@ -64,9 +65,29 @@ struct Model {
                                                                n_features, half_theta);
         for (std::size_t s = 0; s < n_sv; ++s) {
             weights.push_back(largest_modulus(coef.data() + s, n_classes - 1, stride) * (1.0 + static_cast<double>(s)));
-            writer.add_support_vector(vectors.data() + s * n_features, coef.data() + s, stride, weights[s]);
+            writer.add_support_vector({vectors.data() + s * n_features, nullptr, n_features}, coef.data() + s, stride,
+                                      weights[s]);
         }
         expansion = writer.expansion();
+        lay_out_columns(misalignment);
+    }
+    void lay_out_columns(std::size_t misalignment) {  // zeros are values, too
+        std::vector<std::uint32_t> features(n_features);
+        std::iota(features.begin(), features.end(), 0u);
+        const std::size_t n_values = n_sv * n_features;
+        column_memory.resize(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features, n_values),
+                             '\xff');
+        ClassKernelExpansionWriter<Real, std::uint32_t> writer(column_memory.data() + misalignment, counts.data(),
+                                                               n_classes, n_features, half_theta, n_values);
+        for (std::size_t s = 0; s < n_sv; ++s) {
+            for (const std::uint32_t j : features) writer.count(j);
+        }
+        writer.finish_counting();
+        for (std::size_t s = 0; s < n_sv; ++s) {
+            writer.add_support_vector({vectors.data() + s * n_features, features.data(), n_features}, coef.data() + s,
+                                      static_cast<std::ptrdiff_t>(n_sv), weights[s]);
+        }
+        by_columns = writer.expansion();
     }
     std::size_t n_sums() const { return n_classes * n_classes; }
 };
@@ -104,18 +125,30 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 }
 
 template <class Real>
-std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> sparse_sums_of(const Model<Real>& model, const ClassKernelSum<Real>& expansion,
+                                 const Rows<Real>& rows) {
     const SparseRows<Real> sparse(
-        rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(model.expansion.kernels, values, n); });
+        rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(expansion.kernels, values, n); });
     std::vector<double> sums(rows.size() * model.n_sums(), 99.0);
-    class_sums_sparse(model.expansion, sparse.values.data(), sparse.columns.data(), sparse.starts.data(), rows.size(),
-                      sparse.half_sq_norm.data(), sums.data());
+    std::vector<unsigned char> memory((expansion.kernels.n_panels + 1) * cache_line_bytes);
+    Carver carver(memory.data());
+    class_sums_sparse(expansion, sparse.values.data(), sparse.columns.data(), sparse.starts.data(), rows.size(),
+                      sparse.half_sq_norm.data(), sums.data(), carver.take<Real>(0));
     std::vector<Sums> result;
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const auto first = sums.begin() + static_cast<std::ptrdiff_t>(r * model.n_sums());
         result.emplace_back(first, first + static_cast<std::ptrdiff_t>(model.n_sums()));
     }
     return result;
+}
+
+template <class Real>
+std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    return sparse_sums_of(model, model.expansion, rows);
+}
+template <class Real>
+std::vector<Sums> column_sums(const Model<Real>& model, const Rows<Real>& rows) {
+    return sparse_sums_of(model, model.by_columns, rows);
 }
 
 bool same(const Sums& a, const Sums& b) {
@@ -163,24 +196,29 @@ Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
 
 /// The bound of the norms form for one sum over a class of n support vectors.
 template <class Real>
-long double error_bound(const Model<Real>& model, const Reference& truth, std::size_t f, long double n) {
+long double error_bound(const Model<Real>& model, const Reference& truth, std::size_t f, long double n,
+                        std::size_t path) {
     constexpr bool narrow = std::is_same_v<Real, float>;
     const long double u = std::numeric_limits<Real>::epsilon() / 2, reach = truth.max_norm + truth.row_norm;
-    const long double d = 1.01L * u * static_cast<long double>(inner_product_path(model.n_features) + 5) *
-                          model.half_theta * reach * reach;
+    const long double d = 1.01L * u * static_cast<long double>(path + 5) * model.half_theta * reach * reach;
     const long double summation = (n + 2) * 0x1p-53L;
     return 1.05L * truth.moduli[f] * (std::expm1(2 * d) + 6.1L * u + summation) +
            n * truth.largest[f] * (narrow ? 0x1p-120L : 0x1p-1020L);
+}
+template <class Real>
+long double error_bound(const Model<Real>& model, const Reference& truth, std::size_t f, long double n) {
+    return error_bound(model, truth, f, n, inner_product_path(model.n_features));
 }
 
 /// Within the bound; the pairs' values by LIBSVM's own loop; exactly nothing from an empty class.
 template <class Real>
 void judge(const Model<Real>& model, const Reference& truth, const Sums& sums, const std::string& what,
-           long double& worst) {
-    const std::size_t k = model.n_classes;
+           long double& worst, bool columns = false) {
+    const std::size_t k = model.n_classes, path = inner_product_path(model.n_features);
     for (std::size_t f = 0; f < k * k; ++f) {
         const std::uint32_t n = model.counts[f / k];
-        const long double bound = error_bound(model, truth, f, n), error = std::fabs(sums[f] - truth.sums[f]);
+        const long double bound = error_bound(model, truth, f, n, columns ? std::max(path, model.n_features) : path);
+        const long double error = std::fabs(sums[f] - truth.sums[f]);
         if (bound > 0) worst = std::max(worst, error / bound);
         if (error <= bound && (n > 0 || sums[f] == 0.0)) continue;
         expect(false, what + ", " + std::to_string(model.n_features) + " features, class " + std::to_string(f / k) +
@@ -281,6 +319,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
         judge(model, truth, sparse[r], "sparse row of " + name, worst);
         judge_pairs(model, truth, block[r]);
         EXPECT(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
+        judge(model, truth, column_sums(model, {rows[r]})[0], "columns of " + name, worst, true);
     }
 }
 

@@ -99,6 +99,7 @@ class ExactModel {
         view_.packed.counts = bytes_of(counts_);
         view_.packed.columns = bytes_of(model_.indices);
         view_.packed.values = bytes_of(model_.values);
+        view_.packed.n_values = model_.values.size();
     }
 
     /// One decision function per pair of classes. The engines read the coefficients column by column.

@@ -24,6 +24,8 @@ struct PackedVectors {
     const unsigned char* counts;  // per support vector
     const unsigned char* columns;
     const unsigned char* values;
+    std::size_t n_values;
+    const unsigned char* reference;  // (n_features,) float64: what compressed rows leave out; null for zeros
 };
 
 constexpr int last_norm_degree = 8;

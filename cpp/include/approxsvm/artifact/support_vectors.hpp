@@ -44,6 +44,11 @@ APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i)
     }
 }
 
+// Number j of the row that compressed support vectors are stored relative to.
+APPROXSVM_INLINE double reference_value(const PackedVectors& packed, std::size_t j) {
+    return packed.reference ? read_at<double>(packed.reference, 8 * j) : 0.0;
+}
+
 // Walks over the support vectors in order.
 class SupportVectorReader {
   public:
@@ -56,10 +61,16 @@ class SupportVectorReader {
             for (std::size_t j = 0; j < n_features_; ++j) vector[j] = packed_value(packed_, next_value_++);
             return;
         }
-        for (std::size_t j = 0; j < n_features_; ++j) vector[j] = 0.0;
+        for (std::size_t j = 0; j < n_features_; ++j) vector[j] = reference_value(packed_, j);
+        next_stored([&](std::size_t j, double value) { vector[j] = value; });
+    }
+
+    // Calls visit(feature, value) for what is stored of the next of some compressed support vectors: all that may
+    // differ from the reference, in ascending order.
+    template <class Visit>
+    void next_stored(const Visit& visit) {
         for (std::size_t left = read_unsigned(packed_.counts, packed_.index_bytes, next_vector_++); left > 0; --left) {
-            vector[read_unsigned(packed_.columns, packed_.index_bytes, next_value_)] =
-                packed_value(packed_, next_value_);
+            visit(read_unsigned(packed_.columns, packed_.index_bytes, next_value_), packed_value(packed_, next_value_));
             ++next_value_;
         }
     }
@@ -84,15 +95,18 @@ class PackedVectorsParser {
         packed.index_bytes = read_at<std::uint32_t>(bytes_, 8);
         packed.n_dictionary = read_at<std::uint32_t>(bytes_, 12);
         const std::uint64_t n_values = read_at<std::uint64_t>(bytes_, 16);
-        packed.compressed = storage == 1;
+        packed.compressed = storage != 0;
+        packed.n_values = static_cast<std::size_t>(n_values);
         const bool codes = packed.value_kind >= 2;
-        if (storage > 1 || packed.value_kind > 3 || codes == (packed.n_dictionary == 0) || packed.n_dictionary > 65536)
+        if (storage > 2 || packed.value_kind > 3 || codes == (packed.n_dictionary == 0) || packed.n_dictionary > 65536)
             return false;
         const std::uint32_t index_bytes = n_features < 256 ? 1 : n_features < 65536 ? 2 : 4;
         if (packed.index_bytes != (packed.compressed ? index_bytes : 0)) return false;
         if (!packed.compressed && n_values != static_cast<std::uint64_t>(n_sv) * n_features) return false;
         offset_ = packed_header_bytes;
         if (!take(packed.n_dictionary, 8, packed.dictionary)) return false;
+        if (storage == 2 && (!take(n_features, 8, packed.reference) || !is_finite_array(packed.reference, n_features)))
+            return false;
         if (packed.compressed &&
             (!take(n_sv, index_bytes, packed.counts) || !take(n_values, index_bytes, packed.columns)))
             return false;
@@ -118,6 +132,13 @@ class PackedVectorsParser {
         return true;
     }
 
+    static bool is_finite_array(const unsigned char* numbers, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (!is_finite(read_at<double>(numbers, 8 * i))) return false;
+        }
+        return true;
+    }
+
     static bool numbers_are_valid(const PackedVectors& packed, std::size_t n_values) {
         if (packed.value_kind < 2) {
             for (std::size_t i = 0; i < n_values; ++i) {
@@ -125,9 +146,7 @@ class PackedVectorsParser {
             }
             return true;
         }
-        for (std::size_t i = 0; i < packed.n_dictionary; ++i) {
-            if (!is_finite(read_at<double>(packed.dictionary, 8 * i))) return false;
-        }
+        if (!is_finite_array(packed.dictionary, packed.n_dictionary)) return false;
         if (packed.n_dictionary == 1) return true;
         for (std::size_t i = 0; i < n_values; ++i) {
             if (read_unsigned(packed.values, packed.value_kind == 2 ? 1 : 2, i) >= packed.n_dictionary) return false;

@@ -202,7 +202,7 @@ inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const Polyno
         ClassKernelExpansionWriter<double, std::size_t> writer(pieces.engine, &view.n_sv, 1, view.n_features, one);
         for (std::size_t i = 0; i < view.n_sv; ++i) {
             next();
-            writer.add_support_vector(x, nullptr, 0, view.dual_coef[i]);
+            writer.add_support_vector({x, nullptr, view.n_features}, nullptr, 0, view.dual_coef[i]);
         }
         return writer.expansion();
     }
@@ -211,7 +211,7 @@ inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const Polyno
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         next();
-        writer.add_support_vector(x, view.dual_coef + i, stride, 0.0);
+        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, 0.0);
     }
     return writer.expansion();
 }

@@ -10,12 +10,15 @@
 //
 // Storage order ("panels"): support vectors are taken panel_width<Real> at a time, so that one feature of a panel is
 // one cache line; a panel is (n_features, panel_width<Real>). The last panel is filled up with zeros whose
-// coefficient is zero.
+// coefficient is zero. Support vectors with few non-zeros among many features are stored by columns instead
+// (sparse_columns.hpp), and then all rows are sparse ones.
 #pragma once
 
+#include "../carver.hpp"
 #include "../simd/exp.hpp"
 #include "../simd/norms.hpp"
 #include "../simd/simd.hpp"
+#include "sparse_columns.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -34,13 +37,14 @@ constexpr int panel_registers = static_cast<int>(cache_line_bytes / sizeof(float
 template <class Real>
 struct KernelSum {
     std::size_t n_sv, n_features, n_panels;
-    Real theta;                 // 2 gamma / input_scale^2
-    Real half_theta;            // half of it
-    Real max_half_sq_norm;      // the largest of half_sq_norms
-    const Real* panels;         // (n_panels, n_features, panel_width)
-    const Real* half_sq_norms;  // (n_panels * panel_width,): half_theta ||xh_i||^2
-    const double* coef;         // (n_panels * panel_width,): a_i
-    const double* coef_moduli;  // (n_panels * panel_width,): |a_i|, or any weight to add up beside a_i
+    Real theta;                   // 2 gamma / input_scale^2
+    Real half_theta;              // half of it
+    Real max_half_sq_norm;        // the largest of half_sq_norms
+    const Real* panels;           // (n_panels, n_features, panel_width)
+    SparseColumns<Real> columns;  // in place of panels, where it has lanes
+    const Real* half_sq_norms;    // (n_panels * panel_width,): half_theta ||xh_i||^2
+    const double* coef;           // (n_panels * panel_width,): a_i
+    const double* coef_moduli;    // (n_panels * panel_width,): |a_i|, or any weight to add up beside a_i
 };
 
 template <class Real>
@@ -48,22 +52,103 @@ constexpr std::size_t kernel_expansion_panels(std::size_t n_sv) {
     return (n_sv + panel_width<Real> - 1) / panel_width<Real>;
 }
 
+// How many values support vectors have that are stored by columns.
+constexpr std::size_t in_panels = ~std::size_t{0};
+
+// Memory for the support vectors of n_lanes lanes, with n_values values by columns or in panels.
+template <class Real>
+struct VectorMemory {
+    Real *panels = nullptr, *half_sq_norms;
+    bool by_columns;
+    SparseColumnsMemory<Real> columns;
+
+    VectorMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
+        : panels(carver.take<Real>(n_values == in_panels ? n_lanes * n_features : 0)),
+          half_sq_norms(carver.take<Real>(n_lanes)),
+          by_columns(n_values != in_panels),
+          columns(by_columns ? n_lanes : 0, by_columns ? n_features : 0, by_columns ? n_values : 0, carver) {}
+};
+
+// Lays out support vectors, lane by lane, and finds their norms.
+template <class Real>
+class VectorWriter {
+  public:
+    VectorWriter(const VectorMemory<Real>& memory, std::size_t n_lanes, std::size_t n_features, double half_theta)
+        : memory_(memory),
+          columns_(memory.columns, memory.by_columns ? n_lanes : 0, memory.by_columns ? n_features : 0),
+          n_features_(n_features),
+          half_theta_(half_theta) {
+        for (std::size_t i = 0; i < n_lanes; ++i) memory_.half_sq_norms[i] = Real{0};
+    }
+
+    // By columns, all values of all support vectors are counted before the first is set.
+    void count(std::size_t feature) { columns_.count(feature); }
+    void finish_counting() { columns_.finish_counting(); }
+
+    void set(std::size_t lane, const Coordinates& x) {
+        const Real half_sq_norm =
+            static_cast<Real>(half_theta_ * (memory_.by_columns ? add_to_columns(lane, x) : fill_panel_lane(lane, x)));
+        memory_.half_sq_norms[lane] = half_sq_norm;
+        if (half_sq_norm > max_half_sq_norm_) max_half_sq_norm_ = half_sq_norm;
+    }
+    void set_zeros(std::size_t lane) {
+        if (!memory_.by_columns) fill_panel_lane(lane, {nullptr, nullptr, 0});
+    }
+
+    void describe(KernelSum<Real>& kernels) const {
+        kernels.panels = memory_.by_columns ? nullptr : memory_.panels;
+        if (memory_.by_columns) kernels.columns = columns_.columns();
+        kernels.half_sq_norms = memory_.half_sq_norms;
+        kernels.max_half_sq_norm = max_half_sq_norm_;
+    }
+
+  private:
+    // Both return the squared norm.
+    double fill_panel_lane(std::size_t lane, const Coordinates& x) {
+        constexpr std::size_t width = panel_width<Real>;
+        Real* const in_panel = memory_.panels + lane / width * width * n_features_ + lane % width;
+        if (x.features || x.n == 0) {
+            for (std::size_t j = 0; j < n_features_; ++j) in_panel[j * width] = Real{0};
+        }
+        for (std::size_t k = 0; k < x.n; ++k) in_panel[x.feature(k) * width] = static_cast<Real>(x.values[k]);
+        return sq_norm(in_panel, n_features_, width);
+    }
+    double add_to_columns(std::size_t lane, const Coordinates& x) {
+        columns_.add(lane, x);
+        return sum_in_lanes(x.n, [&](std::size_t k) {
+            const double value = static_cast<double>(static_cast<Real>(x.values[k]));
+            return value * value;
+        });
+    }
+
+    const VectorMemory<Real> memory_;
+    SparseColumnsWriter<Real> columns_;
+    const std::size_t n_features_;
+    const double half_theta_;
+    Real max_half_sq_norm_ = Real{0};
+};
+
+template <class Real>
+struct KernelSumMemory {
+    double *coef, *coef_moduli;
+    VectorMemory<Real> vectors;
+
+    KernelSumMemory(std::size_t n_sv, std::size_t n_features, std::size_t n_values, Carver& carver)
+        : coef(carver.take<double>(n_lanes(n_sv))),
+          coef_moduli(carver.take<double>(n_lanes(n_sv))),
+          vectors(n_lanes(n_sv), n_features, n_values, carver) {}
+
+    static constexpr std::size_t n_lanes(std::size_t n_sv) {
+        return kernel_expansion_panels<Real>(n_sv) * panel_width<Real>;
+    }
+};
+
 // Bytes of memory that a KernelSum points into.
 template <class Real>
-constexpr std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_features) {
-    const std::size_t n_lanes = kernel_expansion_panels<Real>(n_sv) * panel_width<Real>;
-    return n_lanes * ((n_features + 1) * sizeof(Real) + 2 * sizeof(double)) + cache_line_bytes;
-}
-
-// Writes support vector i, (n_features,) or null for zeros, into its lane of the panels and returns half_theta times
-// its squared norm.
-template <class Real>
-inline Real set_panel_lane(Real* panels, std::size_t i, std::size_t n_features, const double* scaled,
-                           double half_theta) {
-    constexpr std::size_t width = panel_width<Real>;
-    Real* const x = panels + i / width * width * n_features + i % width;
-    for (std::size_t j = 0; j < n_features; ++j) x[j * width] = scaled ? static_cast<Real>(scaled[j]) : Real{0};
-    return static_cast<Real>(half_theta * sq_norm(x, n_features, width));
+inline std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_features, std::size_t n_values = in_panels) {
+    Carver counter(nullptr);
+    const KernelSumMemory<Real> memory(n_sv, n_features, n_values, counter);
+    return counter.used(nullptr) + cache_line_bytes;
 }
 
 // Fills a KernelSum, one support vector at a time, in memory of kernel_expansion_bytes that the caller lends.
@@ -71,57 +156,58 @@ template <class Real>
 class KernelExpansionWriter {
   public:
     // half_theta = gamma / input_scale^2.
-    KernelExpansionWriter(void* memory, std::size_t n_sv, std::size_t n_features, double half_theta)
-        : n_features_(n_features), n_added_(0), half_theta_(half_theta) {
-        const std::size_t n_panels = kernel_expansion_panels<Real>(n_sv), n_lanes = n_panels * panel_width<Real>;
-        const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(memory) % cache_line_bytes;
-        char* start = static_cast<char*>(memory) + (misaligned ? cache_line_bytes - misaligned : 0);
-        panels_ = reinterpret_cast<Real*>(start);
-        coef_ = reinterpret_cast<double*>(panels_ + n_lanes * n_features);
-        coef_moduli_ = coef_ + n_lanes;
-        half_sq_norms_ = reinterpret_cast<Real*>(coef_moduli_ + n_lanes);
-        result_.n_sv = n_sv;
-        result_.n_features = n_features;
-        result_.n_panels = n_panels;
-        result_.theta = static_cast<Real>(2.0 * half_theta);
-        result_.half_theta = static_cast<Real>(half_theta);
-        result_.max_half_sq_norm = Real{0};
-        result_.panels = panels_;
-        result_.half_sq_norms = half_sq_norms_;
-        result_.coef = coef_;
-        result_.coef_moduli = coef_moduli_;
-        for (std::size_t i = n_sv; i < n_lanes; ++i) set_lane(i, nullptr, 0.0, 0.0);
-    }
+    KernelExpansionWriter(void* memory, std::size_t n_sv, std::size_t n_features, double half_theta,
+                          std::size_t n_values = in_panels)
+        : KernelExpansionWriter(Carver(memory), n_sv, n_features, half_theta, n_values) {}
 
-    // The next support vector: xh_i, (n_features,), and a_i. Called n_sv times, in the order of the support vectors.
-    void add_support_vector(const double* scaled, double coefficient) {
-        add_support_vector(scaled, coefficient, coefficient < 0.0 ? -coefficient : coefficient);
-    }
-    // The same with a weight of the caller's in place of |a_i|.
-    void add_support_vector(const double* scaled, double coefficient, double weight) {
-        set_lane(n_added_++, scaled, coefficient, weight);
+    // As VectorWriter wants it.
+    void count(std::size_t feature) { vectors_.count(feature); }
+    void finish_counting() { vectors_.finish_counting(); }
+
+    // The next support vector: xh_i and a_i, and a weight, such as |a_i|. Called n_sv times, in the order of the
+    // support vectors.
+    void add_support_vector(const Coordinates& scaled, double coefficient, double weight) {
+        vectors_.set(n_added_, scaled);
+        memory_.coef[n_added_] = coefficient;
+        memory_.coef_moduli[n_added_++] = weight;
     }
 
     // Complete after n_sv calls of add_support_vector.
-    const KernelSum<Real>& expansion() const { return result_; }
-
-  private:
-    // `scaled` may be null, for zeros.
-    void set_lane(std::size_t i, const double* scaled, double coefficient, double weight) {
-        const Real half_sq_norm = set_panel_lane(panels_, i, n_features_, scaled, half_theta_);
-        half_sq_norms_[i] = half_sq_norm;
-        if (half_sq_norm > result_.max_half_sq_norm) result_.max_half_sq_norm = half_sq_norm;
-        coef_[i] = coefficient;
-        coef_moduli_[i] = weight;
+    KernelSum<Real> expansion() const {
+        KernelSum<Real> result{n_sv_,
+                               n_features_,
+                               kernel_expansion_panels<Real>(n_sv_),
+                               static_cast<Real>(2.0 * half_theta_),
+                               static_cast<Real>(half_theta_),
+                               Real{0},
+                               nullptr,
+                               {},
+                               nullptr,
+                               memory_.coef,
+                               memory_.coef_moduli};
+        vectors_.describe(result);
+        return result;
     }
 
-    std::size_t n_features_, n_added_;
-    double half_theta_;
-    Real* panels_;
-    Real* half_sq_norms_;
-    double* coef_;
-    double* coef_moduli_;
-    KernelSum<Real> result_;
+  private:
+    KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
+                          std::size_t n_values)
+        : memory_(n_sv, n_features, n_values, carver),
+          vectors_(memory_.vectors, KernelSumMemory<Real>::n_lanes(n_sv), n_features, half_theta),
+          n_sv_(n_sv),
+          n_features_(n_features),
+          half_theta_(half_theta) {
+        for (std::size_t i = n_sv; i < KernelSumMemory<Real>::n_lanes(n_sv); ++i) {
+            vectors_.set_zeros(i);
+            memory_.coef[i] = memory_.coef_moduli[i] = 0.0;
+        }
+    }
+
+    const KernelSumMemory<Real> memory_;
+    VectorWriter<Real> vectors_;
+    const std::size_t n_sv_, n_features_;
+    const double half_theta_;
+    std::size_t n_added_ = 0;
 };
 
 // --- what all three have in common
@@ -489,13 +575,46 @@ inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Rea
     clear_unreachable(half_sq_norm, n_rows, sum, moduli);
 }
 
+// The inner products of the lanes of Panels panels, out of those of all lanes.
+template <int Panels, class Real>
+APPROXSVM_INLINE void load_products(const Real* products, std::size_t first_panel,
+                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    const Real* const first = products + first_panel * panel_width<Real>;
+    APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
+}
+
+// The two sums of a sparse row by columns; `products` is room for all lanes.
+template <class Real>
+inline void kernel_sums_columns(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
+                                std::size_t n_terms, Real half_sq_norm, Real* products, double& sum, double& moduli) {
+    column_products(expansion.columns, values, columns, n_terms, products);
+    f64v s = zero64(), m = zero64();
+    const auto add_panels = [&](auto n, std::size_t panel) {
+        typename RegisterOf<Real>::type total[n.value * panel_registers];
+        load_products<n.value>(products, panel, total);
+        add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm, s, m);
+    };
+    std::size_t panel = 0;
+    for (; panel + group_panels <= expansion.n_panels; panel += group_panels) add_panels(Number<group_panels>{}, panel);
+    for (; panel < expansion.n_panels; ++panel) add_panels(Number<1>{}, panel);
+    sum = sum_of_lanes(s);
+    moduli = sum_of_lanes(m);
+    clear_unreachable(&half_sq_norm, 1, &sum, &moduli);
+}
+
 // The two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the center is 0)
 // in the columns columns[k] in [0, n_features), row_starts[r] <= k < row_starts[r + 1]; half_sq_norm[r] = half_theta
-// ||u_r||^2. The work follows the non-zeros.
+// ||u_r||^2. The work follows the non-zeros. `products` is room for all lanes where they are stored by columns.
 template <class Real>
 inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sum,
-                               double* moduli) {
+                               double* moduli, Real* products = nullptr) {
+    for (std::size_t r = 0; expansion.columns.n_lanes > 0 && r < n_rows; ++r) {
+        const std::size_t start = row_starts[r];
+        kernel_sums_columns(expansion, values + start, columns + start, row_starts[r + 1] - start, half_sq_norm[r],
+                            products, sum[r], moduli[r]);
+    }
+    if (expansion.columns.n_lanes > 0) return;
     for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
         const std::size_t left = n_rows - first, n = left < sparse_block_rows ? left : sparse_block_rows;
         kernel_sums_sparse_block(expansion, values, columns, row_starts + first, n, half_sq_norm + first, sum + first,

@@ -43,13 +43,27 @@ constexpr std::size_t class_kernel_panels(const Count* n_sv_of_class, std::size_
     return n_panels;
 }
 
+template <class Real>
+struct ClassKernelSumMemory {
+    double* coef;
+    std::uint32_t* class_of_panel;
+    VectorMemory<Real> vectors;
+
+    ClassKernelSumMemory(std::size_t n_panels, std::size_t n_classes, std::size_t n_features, std::size_t n_values,
+                         Carver& carver)
+        : coef(carver.take<double>(n_panels * panel_width<Real> * n_classes)),
+          class_of_panel(carver.take<std::uint32_t>(n_panels)),
+          vectors(n_panels * panel_width<Real>, n_features, n_values, carver) {}
+};
+
 // Bytes of memory that a ClassKernelSum points into.
 template <class Real, class Count>
-constexpr std::size_t class_kernel_bytes(const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features) {
-    const std::size_t per_lane = (n_features + 1) * sizeof(Real) + n_classes * sizeof(double);
-    return class_kernel_panels<Real>(n_sv_of_class, n_classes) *
-               (panel_width<Real> * per_lane + sizeof(std::uint32_t)) +
-           cache_line_bytes;
+inline std::size_t class_kernel_bytes(const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
+                                      std::size_t n_values = in_panels) {
+    Carver counter(nullptr);
+    const std::size_t n_panels = class_kernel_panels<Real>(n_sv_of_class, n_classes);
+    const ClassKernelSumMemory<Real> memory(n_panels, n_classes, n_features, n_values, counter);
+    return counter.used(nullptr) + cache_line_bytes;
 }
 
 // Fills a ClassKernelSum, one support vector at a time, in memory of class_kernel_bytes that the caller lends.
@@ -58,66 +72,77 @@ class ClassKernelExpansionWriter {
   public:
     // half_theta = gamma / input_scale^2. The counts must outlive the writer.
     ClassKernelExpansionWriter(void* memory, const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
-                               double half_theta)
-        : n_sv_of_class_(n_sv_of_class), half_theta_(half_theta) {
-        const std::size_t n_panels = class_kernel_panels<Real>(n_sv_of_class, n_classes), n_lanes = n_panels * width;
-        const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(memory) % cache_line_bytes;
-        char* const start = static_cast<char*>(memory) + (misaligned ? cache_line_bytes - misaligned : 0);
-        panels_ = reinterpret_cast<Real*>(start);
-        coef_ = reinterpret_cast<double*>(panels_ + n_lanes * n_features);
-        half_sq_norms_ = reinterpret_cast<Real*>(coef_ + n_lanes * n_classes);
-        std::uint32_t* const class_of_panel = reinterpret_cast<std::uint32_t*>(half_sq_norms_ + n_lanes);
-        result_.kernels = {0,
-                           n_features,
-                           n_panels,
-                           static_cast<Real>(2.0 * half_theta),
-                           static_cast<Real>(half_theta),
-                           Real{0},
-                           panels_,
-                           half_sq_norms_,
-                           nullptr,
-                           nullptr};
-        result_.n_classes = n_classes;
-        result_.class_of_panel = class_of_panel;
-        result_.coef = coef_;
-        std::size_t panel = 0;
-        for (std::size_t c = 0; c < n_classes; ++c) {
-            const std::size_t n = static_cast<std::size_t>(n_sv_of_class[c]), first = panel * width;
-            result_.kernels.n_sv += n;
-            for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
-                class_of_panel[panel] = static_cast<std::uint32_t>(c);
-            }
-            for (std::size_t i = first + n; i < panel * width; ++i) set_lane(i, nullptr, nullptr, 0, 0.0);
-        }
-    }
+                               double half_theta, std::size_t n_values = in_panels)
+        : ClassKernelExpansionWriter(Carver(memory), n_sv_of_class, n_classes, n_features, half_theta, n_values) {}
 
-    // The next support vector: xh_i, (n_features,), its n_classes - 1 coefficients, each `stride` after the one before,
-    // and its weight. Called once per support vector, class after class.
-    void add_support_vector(const double* scaled, const double* coefficients, std::ptrdiff_t stride, double weight) {
+    // As VectorWriter wants it.
+    void count(std::size_t feature) { vectors_.count(feature); }
+    void finish_counting() { vectors_.finish_counting(); }
+
+    // The next support vector: xh_i, its n_classes - 1 coefficients, each `stride` after the one before, and its
+    // weight. Called once per support vector, class after class.
+    void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
+                            double weight) {
         while (n_added_ == static_cast<std::size_t>(n_sv_of_class_[class_])) {
             next_lane_ = (next_lane_ + width - 1) / width * width;
             n_added_ = 0;
             ++class_;
         }
         ++n_added_;
-        set_lane(next_lane_++, scaled, coefficients, stride, weight);
+        vectors_.set(next_lane_, scaled);
+        set_coefficients(next_lane_++, coefficients, stride, weight);
     }
 
     // Complete after all calls of add_support_vector.
-    const ClassKernelSum<Real>& expansion() const { return result_; }
+    ClassKernelSum<Real> expansion() const {
+        ClassKernelSum<Real> result{{n_sv_,
+                                     n_features_,
+                                     n_panels_,
+                                     static_cast<Real>(2.0 * half_theta_),
+                                     static_cast<Real>(half_theta_),
+                                     Real{0},
+                                     nullptr,
+                                     {},
+                                     nullptr,
+                                     nullptr,
+                                     nullptr},
+                                    n_classes_,
+                                    memory_.class_of_panel,
+                                    memory_.coef};
+        vectors_.describe(result.kernels);
+        return result;
+    }
 
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    // `scaled` and `coefficients` may be null, for zeros.
-    void set_lane(std::size_t i, const double* scaled, const double* coefficients, std::ptrdiff_t stride,
-                  double weight) {
-        KernelSum<Real>& kernels = result_.kernels;
-        const Real half_sq_norm = set_panel_lane(panels_, i, kernels.n_features, scaled, half_theta_);
-        half_sq_norms_[i] = half_sq_norm;
-        if (half_sq_norm > kernels.max_half_sq_norm) kernels.max_half_sq_norm = half_sq_norm;
-        double* const coef = coef_ + i / width * result_.n_classes * width + i % width;
-        const std::size_t n_coefficients = result_.n_classes - 1;
+    ClassKernelExpansionWriter(Carver carver, const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
+                               double half_theta, std::size_t n_values)
+        : n_sv_of_class_(n_sv_of_class),
+          n_classes_(n_classes),
+          n_features_(n_features),
+          n_panels_(class_kernel_panels<Real>(n_sv_of_class, n_classes)),
+          half_theta_(half_theta),
+          memory_(n_panels_, n_classes, n_features, n_values, carver),
+          vectors_(memory_.vectors, n_panels_ * width, n_features, half_theta) {
+        std::size_t panel = 0;
+        for (std::size_t c = 0; c < n_classes; ++c) {
+            const std::size_t n = static_cast<std::size_t>(n_sv_of_class[c]), first = panel * width;
+            n_sv_ += n;
+            for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
+                memory_.class_of_panel[panel] = static_cast<std::uint32_t>(c);
+            }
+            for (std::size_t i = first + n; i < panel * width; ++i) {
+                vectors_.set_zeros(i);
+                set_coefficients(i, nullptr, 0, 0.0);
+            }
+        }
+    }
+
+    // `coefficients` may be null, for zeros.
+    void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
+        double* const coef = memory_.coef + i / width * n_classes_ * width + i % width;
+        const std::size_t n_coefficients = n_classes_ - 1;
         for (std::size_t r = 0; r < n_coefficients; ++r) {
             coef[r * width] = coefficients ? coefficients[static_cast<std::ptrdiff_t>(r) * stride] : 0.0;
         }
@@ -125,12 +150,11 @@ class ClassKernelExpansionWriter {
     }
 
     const Count* n_sv_of_class_;
-    double half_theta_;
-    std::size_t class_ = 0, n_added_ = 0, next_lane_ = 0;
-    Real* panels_;
-    Real* half_sq_norms_;
-    double* coef_;
-    ClassKernelSum<Real> result_;
+    const std::size_t n_classes_, n_features_, n_panels_;
+    const double half_theta_;
+    const ClassKernelSumMemory<Real> memory_;
+    VectorWriter<Real> vectors_;
+    std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
 // max_r |coef[r]|, the weight that a support vector needs to count in full in every pair.
@@ -276,18 +300,16 @@ constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 constexpr int rows_together = tile_rows == 8 ? 4 : 2;
 constexpr int row_sums_together = 5;
 
-// Kernel values of a row with the support vectors of n_panels panels, in float64; terms as in panel_products. Never
-// inlined: among the loops around it, compilers run out of registers for the addresses of its innermost one (12 % at
-// 784 features).
-template <class Real, class FeatureOf>
-APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
-                                             std::size_t n_panels, const Real* values, std::size_t n_terms,
-                                             FeatureOf feature_of, Real half_sq_norm, double* kernel) {
+// Kernel values of a row with the support vectors of n_panels panels, in float64: products(Number<Panels>, panel,
+// total) gives the inner products of some panels.
+template <class Real, class Products>
+APPROXSVM_INLINE void keep_kernels(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_panels,
+                                   Real half_sq_norm, double* kernel, const Products& products) {
     constexpr int halves = lanes_of<Real> / lanes64;
     const auto add_panels = [&](auto n, std::size_t panel) {
         constexpr int n_registers = n.value * panel_registers;
         typename RegisterOf<Real>::type total[n_registers];
-        panel_products<n.value>(expansion, panel, values, n_terms, feature_of, total);
+        products(n, panel, total);
         panel_kernels<n.value>(expansion, panel, half_sq_norm, total);
         double* const out = kernel + (panel - first_panel) * panel_width<Real>;
         APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
@@ -299,6 +321,18 @@ APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, s
     std::size_t panel = first_panel;
     for (; panel + group_panels <= end; panel += group_panels) add_panels(Number<group_panels>{}, panel);
     for (; panel < end; ++panel) add_panels(Number<1>{}, panel);
+}
+
+// The same of a row with few non-zeros or many, in panels; terms as in panel_products. Never
+// inlined: among the loops around it, compilers run out of registers for the addresses of its innermost one (12 % at
+// 784 features).
+template <class Real, class FeatureOf>
+APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
+                                             std::size_t n_panels, const Real* values, std::size_t n_terms,
+                                             FeatureOf feature_of, Real half_sq_norm, double* kernel) {
+    keep_kernels(expansion, first_panel, n_panels, half_sq_norm, kernel, [&](auto n, std::size_t panel, auto& total) {
+        panel_products<n.value>(expansion, panel, values, n_terms, feature_of, total);
+    });
 }
 
 // Adds the products of n_panels panels of kernel values with the coefficients of Sums functions to the sums of Rows
@@ -389,12 +423,37 @@ inline void class_sums_row(const ClassKernelSum<Real>& expansion, const Real* u,
         sums);
 }
 
+// The sums of a sparse row by columns, (n_classes, n_classes); `products` is room for all lanes.
+template <class Real>
+inline void class_sums_columns(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
+                               std::size_t n_terms, Real half_sq_norm, Real* products, double* sums) {
+    const KernelSum<Real>& kernels = expansion.kernels;
+    const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    column_products(kernels.columns, values, columns, n_terms, products);
+    for (std::size_t i = 0; i < n_sums; ++i) sums[i] = 0.0;
+    alignas(cache_line_bytes) double kernel[chunk_lanes<Real>];
+    for (std::size_t panel = 0; panel < kernels.n_panels; panel += max_chunk_panels) {
+        const std::size_t left = kernels.n_panels - panel, n_panels = left < max_chunk_panels ? left : max_chunk_panels;
+        keep_kernels(kernels, panel, n_panels, half_sq_norm, kernel,
+                     [&](auto n, std::size_t first, auto& total) { load_products<n.value>(products, first, total); });
+        add_chunk_sums<1>(expansion, panel, n_panels, kernel, sums);
+    }
+    clear_unreachable_sums(&half_sq_norm, 1, n_sums, sums);
+}
+
 // The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_classes + r].
 template <class Real>
 inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
-                              const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm,
-                              double* sums) {
+                              const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sums,
+                              Real* products = nullptr) {
     const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    const bool by_columns = expansion.kernels.columns.n_lanes > 0;
+    for (std::size_t r = 0; by_columns && r < n_rows; ++r) {
+        const std::size_t start = row_starts[r];
+        class_sums_columns(expansion, values + start, columns + start, row_starts[r + 1] - start, half_sq_norm[r],
+                           products, sums + r * n_sums);
+    }
+    if (by_columns) return;
     for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
         const std::size_t left = n_rows - first;
         class_sums_rows<rows_together>(

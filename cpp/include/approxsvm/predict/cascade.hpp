@@ -61,24 +61,70 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
 }
 
-// Calls visit(k, K(x_k, row), moved) for every support vector in turn, differences first; `moved` bounds what a row
-// that is off by row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far
-// away. `memory` has room for two rows of doubles.
+// Squared distances of a row to all support vectors in turn, differences first and in the order of the features. Where
+// support vectors are stored by what differs from a reference, features in which neither they nor the row do are left
+// out: these add zero.
+class Distances {
+  public:
+    // The row is z, (n_features,), followed by room for as many numbers and, if `packed` is compressed, features.
+    Distances(const ModelView& model, double* z)
+        : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
+        if (!packed_.compressed) return;
+        differing_ = reinterpret_cast<std::uint32_t*>(x_);
+        for (std::size_t j = 0; j < d_; ++j) {
+            if (z_[j] != reference_value(packed_, j)) differing_[n_differing_++] = static_cast<std::uint32_t>(j);
+        }
+    }
+
+    double next() {
+        double sum = 0.0;
+        if (!packed_.compressed) {
+            reader_.next(x_);
+            for (std::size_t j = 0; j < d_; ++j) sum += (x_[j] - z_[j]) * (x_[j] - z_[j]);
+            return sum;
+        }
+        std::size_t k = 0;
+        const auto add_reference_until = [&](std::size_t end) {
+            for (; k < n_differing_ && differing_[k] < end; ++k) {
+                const double difference = reference_value(packed_, differing_[k]) - z_[differing_[k]];
+                sum += difference * difference;
+            }
+        };
+        reader_.next_stored([&](std::size_t j, double value) {
+            add_reference_until(j);
+            k += k < n_differing_ && differing_[k] == j;
+            sum += (value - z_[j]) * (value - z_[j]);
+        });
+        add_reference_until(d_);
+        return sum;
+    }
+
+  private:
+    const std::size_t d_;
+    const PackedVectors& packed_;
+    SupportVectorReader reader_;
+    const double* const z_;
+    double* const x_;
+    std::uint32_t* differing_ = nullptr;
+    std::size_t n_differing_ = 0;
+};
+inline std::size_t definition_bytes(const ModelView& model) {
+    return 2 * model.n_features * sizeof(double);
+}
+
+// Calls visit(k, K(x_k, row), moved) for every support vector in turn; `moved` bounds what a row that is off by
+// row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far away. `memory`
+// is of definition_bytes.
 template <class Source, class Visit>
 inline void for_kernels_by_definition(const PreparedModel& prepared, const Source& source, std::size_t i,
                                       double row_error, float* memory, const Visit& visit) {
     const ModelView& model = *prepared.view;
-    const std::size_t d = model.n_features;
-    double* z = reinterpret_cast<double*>(memory);
-    double* x = z + d;
-    const double unseen = source.load(i, prepared.zeros, 1.0, z, 1);
-    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(d) + 8.0) * unit64;
-    SupportVectorReader reader(model);
+    double* const z = reinterpret_cast<double*>(memory);
+    const double unseen = source.load(i, nullptr, 1.0, z, 1);
+    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(model.n_features) + 8.0) * unit64;
+    Distances distances(model, z);
     for (std::size_t k = 0; k < model.n_sv; ++k) {
-        reader.next(x);
-        double sq_distance = 0.0;
-        for (std::size_t j = 0; j < d; ++j) sq_distance += (x[j] - z[j]) * (x[j] - z[j]);
-        sq_distance += unseen;
+        const double sq_distance = distances.next() + unseen;
         double moved = 0.0;
         if (row_error != 0.0) {  // or NaN
             const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
@@ -135,20 +181,27 @@ constexpr std::size_t route_rows = 16384;
 // rows for either engine and its sums, the centers of routed rows, and the values of all pairs of classes for a block
 // of rows.
 struct EvaluationMemory {
-    float *first_block, *later_block, *nonzeros32, *nonzeros64;
+    float *first_block, *later_block;
+    NonzeroRoom nonzeros32, nonzeros64;
+    float* products32;
+    double* products64;
     double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
     std::uint32_t *routing, *tally;
     WinnerRoom winner;
 
     EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver) {
-        const std::size_t block = workspace_bytes(model.n_features) / sizeof(float);
+        const bool blocks = model.n_centers > 0 || !by_columns(model);
+        const std::size_t block = blocks ? workspace_bytes(model.n_features) / sizeof(float) : 0;
+        const std::size_t defined = definition_bytes(model) / sizeof(float);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
         const std::size_t n_sums = classes ? n_labels * n_labels : 2;
         first_block = carver.take<float>(block);
-        later_block = carver.take<float>(block);
-        nonzeros32 = carver.take<float>(has_engines(model) ? block : 0);
-        nonzeros64 = carver.take<float>(has_engines(model) ? block : 0);
+        later_block = carver.take<float>(block > defined ? block : defined);
+        nonzeros32 = NonzeroRoom::of<float>(model, carver);
+        nonzeros64 = NonzeroRoom::of<double>(model, carver);
+        products32 = carver.take<float>(room_for_products<float>(model));
+        products64 = carver.take<double>(room_for_products<double>(model));
         sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
@@ -184,8 +237,10 @@ class Cascade {
           engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
                                                                     : infinity),
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
-          engine32_(prepared, source, batch, {prepared.exact32.expansion}, block_, memory.nonzeros32, memory.sums32),
-          engine64_(prepared, source, batch, {prepared.exact64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
+          engine32_(prepared, source, batch, {prepared.exact32.expansion, memory.products32}, block_, memory.nonzeros32,
+                    memory.sums32),
+          engine64_(prepared, source, batch, {prepared.exact64.expansion, memory.products64}, block_, memory.nonzeros64,
+                    memory.sums64) {}
 
     static constexpr bool expands() { return true; }
 
@@ -329,8 +384,8 @@ class Cascade {
         nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
         double unseen;
         if (by_nonzeros_) {
-            nonzeros_.n =
-                source_.load_nonzeros(row.row, view_.input_scale, limit, nonzeros_.values, nonzeros_.columns, unseen);
+            nonzeros_.n = source_.load_nonzeros(row.row, nullptr, view_.input_scale, limit, nonzeros_.values,
+                                                nonzeros_.columns, unseen);
             if (nonzeros_.n <= limit) return refine(&row, 1, Number<-1>{});
         }
         source_.load_one(row.row, expansion_.center, view_.input_scale, block_);

@@ -40,8 +40,10 @@ class ClassCascade {
           block_(memory.later_block),
           winner_(prepared, source, request, slope_, block_, memory.winner),
           presumes_(labels_only_ && !batch.engines_alone && winner_.is_there()),
-          engine32_(prepared, source, batch, {prepared.class32.expansion}, block_, memory.nonzeros32, memory.sums32),
-          engine64_(prepared, source, batch, {prepared.class64.expansion}, block_, memory.nonzeros64, memory.sums64) {}
+          engine32_(prepared, source, batch, {prepared.class32.expansion, memory.products32}, block_, memory.nonzeros32,
+                    memory.sums32),
+          engine64_(prepared, source, batch, {prepared.class64.expansion, memory.products64}, block_, memory.nonzeros64,
+                    memory.sums64) {}
 
     // Whether expansions say what is wanted: of all pairs, or of those of a class that labels alone need.
     bool expands() const { return labels_only_ || !view_.majority_only; }

@@ -39,6 +39,7 @@ struct SingleSums {
     static constexpr bool counts_unseen = true;
 
     const KernelSum<Real>& kernels;
+    Real* const products;  // room_for_products
     static std::size_t n_sums() { return 2; }
 
     template <int Registers>
@@ -51,7 +52,7 @@ struct SingleSums {
     }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
-        kernel_sums_sparse(kernels, values, columns, starts, n, half_sq_norm, sums, sums + n);
+        kernel_sums_sparse(kernels, values, columns, starts, n, half_sq_norm, sums, sums + n, products);
     }
 };
 
@@ -61,6 +62,7 @@ struct ClassSums {
     static constexpr bool by_row = true, counts_unseen = true;
 
     const ClassKernelSum<Real>& expansion;
+    Real* const products = nullptr;
     const KernelSum<Real>& kernels = expansion.kernels;
     std::size_t n_sums() const { return expansion.n_classes * expansion.n_classes; }
 
@@ -71,7 +73,7 @@ struct ClassSums {
     void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, u, half_sq_norm, sums); }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
-        class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums);
+        class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, products);
     }
 };
 
@@ -81,6 +83,55 @@ constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
 }
 constexpr std::size_t sums_room(std::size_t n_sums) {
     return n_sums * (sparse_rows_together(n_sums) > block_rows ? sparse_rows_together(n_sums) : block_rows);
+}
+
+// Room for the inner products of a row by columns.
+template <class Real>
+inline std::size_t room_for_products(const ModelView& model) {
+    if (!by_columns(model)) return 0;
+    return has_classes(model)
+               ? class_kernel_panels<Real>(model.class_counts, std::size_t{model.n_labels}) * panel_width<Real>
+               : KernelSumMemory<Real>::n_lanes(model.n_sv);
+}
+
+// The non-zeros that wait for an engine: of many rows, for all of these pass over a panel while it is in the cache, but
+// by columns of one row alone, with as many as there are features.
+struct NonzeroRoom {
+    unsigned char* memory;
+    std::size_t n_bytes;
+
+    template <class Real>
+    static NonzeroRoom of(const ModelView& model, Carver& carver) {
+        const std::size_t d = model.n_features;
+        const std::size_t n_bytes = !has_engines(model) ? 0
+                                    : by_columns(model) ? d * (sizeof(Real) + sizeof(std::int32_t))
+                                                        : workspace_bytes(d);
+        return {carver.take<unsigned char>(n_bytes), n_bytes};
+    }
+    template <class Real>
+    std::size_t capacity() const {
+        return n_bytes / (sizeof(Real) + sizeof(std::int32_t));
+    }
+};
+
+// n rows about the engines' center into the lanes of a block, zeros into those left over.
+template <int Registers, class Real, class Source>
+inline void load_engine_block(const PreparedModel& prepared, const Source& source, const std::size_t* rows,
+                              std::size_t n, Real* block, double* unseen) {
+    constexpr std::size_t stride = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    const ModelView& model = *prepared.view;
+    if constexpr (sizeof(Real) == sizeof(float)) {
+        if (!engine_at_reference(model) || !model.packed.reference) {  // a center in float32: many rows side by side
+            const float* const center = prepared.engine_center ? model.center : prepared.zeros;
+            return source.template load_block<Registers>(rows, n, center, model.input_scale, block, unseen);
+        }
+    }
+    for (std::size_t r = 0; r < n; ++r) {
+        unseen[r] = source.load(rows[r], prepared.engine_center, model.input_scale, block + r, stride);
+    }
+    for (std::size_t j = 0; n < stride && j < model.n_features; ++j) {
+        for (std::size_t r = n; r < stride; ++r) block[j * stride + r] = Real{0};
+    }
 }
 
 // --- one engine
@@ -97,34 +148,35 @@ struct RowSums {
 template <class Real, class Sums, class Source>
 class EngineStage {
   public:
-    // `block` is room for a block of rows and may be shared, `nonzeros` as much again and `room` for sums_room() are
-    // not.
+    // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
     EngineStage(const PreparedModel& prepared, const Source& source, const Batch& batch, const Sums& sums, float* block,
-                float* nonzeros, double* room)
+                const NonzeroRoom& nonzeros, double* room)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           sums_(sums),
           one_by_one_(batch.engines_alone),
-          at_origin_(Sums::counts_unseen ? engine_at_origin(view_) : source.is_sparse()),
-          sparse_rows_(sparse_rows_together(sums.n_sums())),
+          stays_sparse_(Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
+          sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums())),
+          most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),
           room_(room),
-          capacity_((workspace_bytes(view_.n_features) - 64) / (sizeof(Real) + sizeof(std::int32_t))),
-          values_(reinterpret_cast<Real*>(nonzeros)),
+          capacity_(nonzeros.capacity<Real>()),
+          values_(reinterpret_cast<Real*>(nonzeros.memory)),
           columns_(reinterpret_cast<std::int32_t*>(values_ + capacity_)) {}
 
     // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up.
     template <class Offer>
     void send(std::size_t i, const Offer& offer) {
-        if (send_sparse(i, view_.n_features / 3, offer)) return;
+        if (send_sparse(i, most_nonzeros_, offer)) return;
         dense_[n_dense_++] = i;
         if (n_dense_ == dense_capacity) settle_dense(offer);
     }
-    // Takes row i if it is cheap by its non-zeros, of which it may have up to `limit`, a third of the features at most.
+    // Takes row i if it is cheap by its non-zeros, of which it may have up to `limit`, a third of the features at most;
+    // by columns every row is.
     template <class Offer>
     bool send_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
-        return at_origin_ && add_sparse(i, limit, offer);
+        return stays_sparse_ && add_sparse(i, limit, offer);
     }
 
     template <class Offer>
@@ -148,8 +200,8 @@ class EngineStage {
         if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
         const std::size_t r = n_sparse_, start = starts_[r];
         double unseen;
-        const std::size_t n =
-            source_.load_nonzeros(i, view_.input_scale, limit, values_ + start, columns_ + start, unseen);
+        const std::size_t n = source_.load_nonzeros(i, prepared_.engine_center, view_.input_scale, limit,
+                                                    values_ + start, columns_ + start, unseen);
         if (n > limit) return false;
         const Real seen = half_sq_norm_row(sums_.kernels, values_ + start, n);
         half_sq_norm_[r] = seen + weight_of(unseen);
@@ -192,12 +244,7 @@ class EngineStage {
         constexpr std::size_t stride = Registers * width;
         Real half_sq_norm[stride];
         double unseen[stride] = {};
-        for (std::size_t r = 0; r < n; ++r) {
-            unseen[r] = source_.load(dense_[r], prepared_.engine_center, view_.input_scale, block_ + r, stride);
-        }
-        for (std::size_t j = 0; j < view_.n_features; ++j) {
-            for (std::size_t r = n; r < stride; ++r) block_[j * stride + r] = Real{0};
-        }
+        load_engine_block<Registers>(prepared_, source_, dense_, n, block_, unseen);
         half_sq_norms_block<Registers>(sums_.kernels, block_, half_sq_norm);
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
         sums_.template block<Registers>(block_, half_sq_norm, room_);
@@ -219,8 +266,8 @@ class EngineStage {
     const ModelView& view_;
     const Source& source_;
     const Sums sums_;
-    const bool one_by_one_, at_origin_;
-    const std::size_t sparse_rows_;
+    const bool one_by_one_, stays_sparse_;
+    const std::size_t sparse_rows_, most_nonzeros_;
     Real* const block_;
     double* const room_;
 

@@ -114,7 +114,7 @@ class RowMapping {
         Status status = rows_.check_order(i);
         if (status != Status::ok) return status;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, prepared_.zeros, 1.0, raw, 1) > 0.0) {
+        if (rows_.load(i, nullptr, 1.0, raw, 1) > 0.0) {
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }
@@ -125,7 +125,7 @@ class RowMapping {
 
     Status overflowed(std::size_t i) const {
         double largest = 0.0;
-        rows_.load(i, prepared_.zeros, 1.0, memory_.raw, 1);
+        rows_.load(i, nullptr, 1.0, memory_.raw, 1);
         for (std::size_t j = 0; j < view_.n_raw_features; ++j) largest = std::fmax(largest, std::fabs(memory_.raw[j]));
         if (fault_) *fault_ = {i, largest, largest_double};
         return Status::map_overflow;

@@ -91,7 +91,7 @@ class PolynomialEvaluator {
     void take_block(std::size_t n) {
         constexpr std::size_t stride = Registers * width;
         const std::size_t d = view_.n_features;
-        for (std::size_t r = 0; r < n; ++r) source_.load(queue_[r], prepared_.zeros, 1.0, block_ + r, stride);
+        for (std::size_t r = 0; r < n; ++r) source_.load(queue_[r], nullptr, 1.0, block_ + r, stride);
         for (std::size_t j = 0; j < d; ++j) {
             for (std::size_t r = n; r < stride; ++r) block_[j * stride + r] = 0.0;
         }
@@ -115,7 +115,7 @@ class PolynomialEvaluator {
 
     void take_row(std::size_t i) {
         const std::size_t d = view_.n_features;
-        source_.load(i, prepared_.zeros, 1.0, block_, 1);
+        source_.load(i, nullptr, 1.0, block_, 1);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             const PolynomialForm form = form_of(view_, k);
             value_[k] = form.numbers[form_part::constant] + form_row(form, d, block_);
@@ -128,7 +128,7 @@ class PolynomialEvaluator {
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
         std::int32_t* columns = reinterpret_cast<std::int32_t*>(block_ + limit);
         double unseen;
-        const std::size_t n = source_.load_nonzeros(i, 1.0, limit, block_, columns, unseen);
+        const std::size_t n = source_.load_nonzeros(i, nullptr, 1.0, limit, block_, columns, unseen);
         if (n > limit) return false;
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             const PolynomialForm form = form_of(view_, k);
@@ -176,7 +176,7 @@ class PolynomialEvaluator {
         if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
             norm = norm_above(sq_norm, nullptr, view_.n_features);
         } else {
-            source_.load(i, prepared_.zeros, 1.0, room_, 1);
+            source_.load(i, nullptr, 1.0, room_, 1);
             norm = norm_above(sq_norm, room_, view_.n_features);
         }
         const double moved = row_error(i);
@@ -191,7 +191,7 @@ class PolynomialEvaluator {
     void define(std::size_t i) {
         const std::size_t d = view_.n_features;
         double *z = room_, *x = room_ + d;
-        source_.load(i, prepared_.zeros, 1.0, z, 1);
+        source_.load(i, nullptr, 1.0, z, 1);
         for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] = 0.0;
         SupportVectorReader reader(view_);
         for_support_vectors(view_, [&](std::size_t c, std::size_t s) {

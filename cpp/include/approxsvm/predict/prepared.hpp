@@ -45,12 +45,12 @@ struct WinnerEngine {
 
 struct PreparedModel {
     const ModelView* view;
-    const float* basis;          // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
-    const float* weights;        // (n_centers, n_forms, n_bound_terms)
-    const double* bounds;        // (n_bases, n_cells): all there are about a single center; else null
-    const float* zeros;          // (n_features,) and (n_raw_features,)
-    const double* map_gains;     // fill_map_gains', of the input map
-    const float* engine_center;  // (n_features,): the center, or zeros
+    const float* basis;           // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
+    const float* weights;         // (n_centers, n_forms, n_bound_terms)
+    const double* bounds;         // (n_bases, n_cells): all there are about a single center; else null
+    const float* zeros;           // (n_features,) and (n_raw_features,)
+    const double* map_gains;      // fill_map_gains', of the input map
+    const double* engine_center;  // (n_features,): the center, or the reference; null for zeros
     FoldedModel folded;
     ExactEngine<float> exact32;
     ExactEngine<double> exact64;
@@ -63,10 +63,20 @@ struct PreparedModel {
     const PreparedModel* const* members;  // of an ensemble, which has nothing else
 };
 
-// Sparse rows stay sparse in the exact engine when its center is the origin, and that loses no accuracy when the data
-// are about as far from the origin as from their mean.
-inline bool engine_at_origin(const ModelView& model) {
-    return model.packed.compressed && model.max_sv_norm_origin <= 2.0 * model.max_sv_norm;
+// Rows stay sparse in the exact engine when its center is the row that support vectors are stored relative to, most
+// often the origin, and that loses no accuracy when the data are about as far from there as from their mean. Writers
+// see to it that they are, but for the origin.
+inline bool engine_at_reference(const ModelView& model) {
+    return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
+}
+
+// Support vectors with few non-zeros among many features are stored by columns in the engine. Down to a share of
+// non-zeros, panels cost less time and not much more memory.
+constexpr std::size_t columns_per_nonzero = 32;
+inline bool by_columns(const ModelView& model) {
+    return !is_polynomial(model) && engine_at_reference(model) &&
+           model.packed.n_values < model.n_sv * (model.n_features / columns_per_nonzero) &&
+           model.packed.n_values < 0xffffffffu;
 }
 
 inline bool has_direction(const ModelView& model) {
@@ -81,10 +91,14 @@ inline std::size_t n_bases(const ModelView& model) {
 inline bool has_folded_center(const ModelView& model) {
     return model.n_centers == 1 && !has_classes(model);
 }
+inline std::size_t values_by_columns(const ModelView& view) {
+    return by_columns(view) ? view.packed.n_values : in_panels;
+}
 template <class Real>
 inline std::size_t engine_bytes(const ModelView& view) {
-    return has_classes(view) ? class_kernel_bytes<Real>(view.class_counts, view.n_labels, view.n_features)
-                             : kernel_expansion_bytes<Real>(view.n_sv, view.n_features);
+    const std::size_t d = view.n_features, n_values = values_by_columns(view);
+    return has_classes(view) ? class_kernel_bytes<Real>(view.class_counts, view.n_labels, d, n_values)
+                             : kernel_expansion_bytes<Real>(view.n_sv, d, n_values);
 }
 
 inline std::size_t n_zeros(const ModelView& view) {
@@ -96,7 +110,7 @@ inline bool has_class_engines(const ModelView& view) {
 }
 // All that the winner's engine is made of; of other models nothing.
 inline PairCoefficients pair_coefficients(const ModelView& view) {
-    if (!has_class_engines(view)) return {};
+    if (!has_class_engines(view) || by_columns(view)) return {};
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
 }
 
@@ -104,6 +118,8 @@ struct PreparedPieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
     double *bounds = nullptr, *folded = nullptr, *vector = nullptr, *narrowing = nullptr, *map_gains;
+    double* engine_center = nullptr;
+    std::uint32_t* features = nullptr;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
     PolynomialPieces polynomial;
     WinnerMemory winner;
@@ -126,6 +142,8 @@ struct PreparedPieces {
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
         folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
+        features = carver.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
+        engine_center = carver.take<double>(has_engines(view) ? d : 0);
         narrowing = carver.take<double>(2 * std::size_t{view.n_labels});
         exact32 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
         exact64 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
@@ -169,6 +187,14 @@ inline std::size_t prepared_bytes(const ModelView& view) {
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
+// The longest path of roundings to an inner product with a row of n_terms coordinates that are not zero.
+template <class Real>
+inline std::size_t products_path(const KernelSum<Real>& e, std::size_t n_terms) {
+    const std::size_t path = inner_product_path(n_terms),
+                      in_common = n_terms < e.columns.max_nonzeros ? n_terms : e.columns.max_nonzeros;
+    return in_common > path ? in_common : path;
+}
+
 // What rounding does to an exact engine's sum at a row of n_terms coordinates that are not zero and with
 // h = gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in a distance may be harmful.
 //
@@ -187,7 +213,7 @@ inline double engine_bound(const KernelSum<Real>& e, const EngineSums& sums, con
     constexpr double u = unit_of<Real>;
     const double t = sums.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
                  a1 = decision.sum_moduli;
-    const double per_reach = 1.01 * u * (static_cast<double>(inner_product_path(n_terms)) + 8.0);
+    const double per_reach = 1.01 * u * (static_cast<double>(products_path(e, n_terms)) + 8.0);
     const double reach = std::sqrt(furthest) + std::sqrt(half_sq_norm);
     if (!(per_reach * reach * reach <= 0x1p-5)) return infinity;
     // exp does not go below 2^-126.
@@ -235,28 +261,56 @@ inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, st
 
 // --- filling
 
-// What rounding to float32 loses of a shifted and scaled support vector, as a distance.
-APPROXSVM_INLINE double lost_in_float32(const double* vector, std::size_t n_features) {
+// The support vectors one after the other in the engines' coordinates, u = input_scale (x - engine center): those that
+// are not zero, where the center is what support vectors are stored relative to.
+class EngineVectors {
+  public:
+    EngineVectors(const ModelView& view, const double* engine_center, const PreparedPieces& pieces)
+        : view_(view), center_(engine_center), pieces_(pieces), reader_(view) {}
+
+    Coordinates next() {
+        double* const u = pieces_.vector;
+        std::size_t n = 0;
+        if (!engine_at_reference(view_)) {
+            reader_.next(u);
+            for (; n < view_.n_features; ++n) u[n] = (u[n] - center_[n]) * view_.input_scale;
+            return {u, nullptr, n};
+        }
+        reader_.next_stored([&](std::size_t j, double value) {
+            const double left_out = center_ ? center_[j] : 0.0;
+            if (value == left_out) return;
+            u[n] = (value - left_out) * view_.input_scale;
+            pieces_.features[n++] = static_cast<std::uint32_t>(j);
+        });
+        return {u, pieces_.features, n};
+    }
+
+  private:
+    const ModelView& view_;
+    const double* const center_;
+    const PreparedPieces& pieces_;
+    SupportVectorReader reader_;
+};
+
+inline double sq_norm_of(const Coordinates& x) {
+    return sq_norm(x.values, x.n);
+}
+
+// What rounding to float32 loses of a support vector, as a distance.
+APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     double sq_error = 0.0;
-    for (std::size_t j = 0; j < n_features; ++j) {
-        const double lost = vector[j] - static_cast<double>(static_cast<float>(vector[j]));
+    for (std::size_t k = 0; k < x.n; ++k) {
+        const double lost = x.values[k] - static_cast<double>(static_cast<float>(x.values[k]));
         sq_error += lost * lost;
     }
     return std::sqrt(sq_error);
 }
 
 // The mean of gamma ||x_i - center||^2 over the first support vectors, at least 2^-20.
-inline double typical_half_sq_norm(const ModelView& view, const float* center, double* x) {
+inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
-    SupportVectorReader reader(view);
     double sum = 0.0;
-    for (std::size_t i = 0; i < n; ++i) {
-        reader.next(x);
-        for (std::size_t j = 0; j < view.n_features; ++j) {
-            const double from_center = x[j] - static_cast<double>(center[j]);
-            sum += view.gamma * from_center * from_center;
-        }
-    }
+    for (std::size_t i = 0; i < n; ++i) sum += half_theta * sq_norm_of(vectors.next());
     const double mean = n > 0 ? sum / static_cast<double>(n) : 0.0;
     return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
 }
@@ -266,40 +320,37 @@ inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
 }
 
-// A support vector in the engines' coordinates: returns gamma ||x||^2 about their center.
-inline double to_engine_coordinates(const ModelView& view, const float* center, double half_theta, double* x) {
-    double sq_norm = 0.0;
-    for (std::size_t j = 0; j < view.n_features; ++j) {
-        x[j] = (x[j] - static_cast<double>(center[j])) * view.input_scale;
-        sq_norm += x[j] * x[j];
+// Tells a writer of columns about all values.
+template <class Writer>
+inline void count_values(const ModelView& view, EngineVectors vectors, Writer& writer) {
+    if (!by_columns(view)) return;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        const Coordinates x = vectors.next();
+        for (std::size_t k = 0; k < x.n; ++k) writer.count(x.features[k]);
     }
-    return half_theta * sq_norm;
+    writer.finish_counting();
 }
 
 // Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
 // the bound of the engine in float32 is for a row at the center.
 inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
-    const std::size_t d = view.n_features;
+    const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale;
-    KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta);
-    KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta);
-    double* x = pieces.vector;
-    const double t = typical_half_sq_norm(view, model.engine_center, x);
-    SupportVectorReader reader(view);
+    KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta, n_values);
+    KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta, n_values);
+    EngineVectors vectors(view, model.engine_center, pieces);
+    count_values(view, vectors, writer32);
+    count_values(view, vectors, writer64);
+    const double t = typical_half_sq_norm(view, half_theta, vectors);
     double error32 = 0.0, error64 = 0.0, weighted_moduli = 0.0;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
-        reader.next(x);
-        double sq_distance = 0.0;
-        for (std::size_t j = 0; j < d; ++j) {
-            const double from_center = x[j] - static_cast<double>(view.center[j]);
-            sq_distance += from_center * from_center;
-        }
-        const double half_sq_norm = to_engine_coordinates(view, model.engine_center, half_theta, x);
+        const Coordinates x = vectors.next();
+        const double half_sq_norm = half_theta * sq_norm_of(x);
         const double a = view.dual_coef[i], modulus = std::fabs(a), weight = modulus * (t + half_sq_norm);
         const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
-        error32 += modulus * (lost_in_float32(x, d) + rounded);
+        error32 += modulus * (lost_in_float32(x) + rounded);
         error64 += modulus * rounded;
-        weighted_moduli += weight * std::exp(-view.gamma * sq_distance);
+        weighted_moduli += weight * std::exp(-half_sq_norm);
         writer32.add_support_vector(x, a, weight);
         writer64.add_support_vector(x, a, weight);
     }
@@ -312,25 +363,27 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
 
 // The same for several classes.
 inline void fill_class_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
-    const std::size_t d = view.n_features, n_classes = view.n_labels;
+    const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
     ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, view.class_counts, n_classes, d,
-                                                              half_theta);
+                                                              half_theta, n_values);
     ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, view.class_counts, n_classes, d,
-                                                               half_theta);
-    double *x = pieces.vector, *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
-    const double t = typical_half_sq_norm(view, model.engine_center, x);
+                                                               half_theta, n_values);
+    EngineVectors vectors(view, model.engine_center, pieces);
+    count_values(view, vectors, writer32);
+    count_values(view, vectors, writer64);
+    double *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
+    const double t = typical_half_sq_norm(view, half_theta, vectors);
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
-    SupportVectorReader reader(view);
     std::size_t i = 0;
     for (std::size_t c = 0; c < n_classes; ++c) {
         errors32[c] = errors64[c] = 0.0;
         for (std::uint32_t k = 0; k < view.class_counts[c]; ++k, ++i) {
-            reader.next(x);
-            const double half_sq_norm = to_engine_coordinates(view, model.engine_center, half_theta, x);
+            const Coordinates x = vectors.next();
+            const double half_sq_norm = half_theta * sq_norm_of(x);
             const double modulus = largest_modulus(view.dual_coef + i, n_classes - 1, stride);
             const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
-            errors32[c] += slope * modulus * (lost_in_float32(x, d) + rounded);
+            errors32[c] += slope * modulus * (lost_in_float32(x) + rounded);
             errors64[c] += slope * modulus * rounded;
             writer32.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
             writer64.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
@@ -338,6 +391,15 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
     }
     model.class32 = {writer32.expansion(), t, errors32};
     model.class64 = {writer64.expansion(), t, errors64};
+}
+
+// The engines' center: what rows are sparse about, or the model's own.
+inline const double* fill_engine_center(const ModelView& view, double* center) {
+    if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
+    for (std::size_t j = 0; j < view.n_features; ++j) {
+        center[j] = engine_at_reference(view) ? reference_value(view.packed, j) : static_cast<double>(view.center[j]);
+    }
+    return center;
 }
 
 // The presumption's weights are of z - center; the engine's are of scaled rows about its own center.
@@ -349,7 +411,8 @@ inline Presumption fill_presumption(const ModelView& view, const PreparedPieces&
         double constant = static_cast<double>(view.presumption[c]);
         for (std::size_t j = 0; j < d; ++j) {
             const double weight = static_cast<double>(of_features[j * n + c]);
-            constant += weight * (static_cast<double>(model.engine_center[j]) - static_cast<double>(view.center[j]));
+            const double center = model.engine_center ? model.engine_center[j] : 0.0;
+            constant += weight * (center - static_cast<double>(view.center[j]));
             writer.set_weight(c, j, weight / view.input_scale);
         }
         writer.set_constant(c, constant);
@@ -372,12 +435,12 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     for (std::size_t k = 0; k < view.n_decisions; ++k) {
         model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
     }
-    model.zeros = model.engine_center = pieces.zeros;
+    model.zeros = pieces.zeros;
     if (is_polynomial(view)) {
         model.polynomial = lay_out_polynomial(view, pieces.polynomial);
         return model;
     }
-    model.engine_center = engine_at_origin(view) ? pieces.zeros : view.center;
+    model.engine_center = fill_engine_center(view, pieces.engine_center);
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
     for (std::size_t e = 0; e < view.n_centers * view.n_forms; ++e) {

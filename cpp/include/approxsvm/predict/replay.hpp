@@ -106,7 +106,8 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
-    constexpr std::size_t batches[] = {1, block_rows, 1, block_rows};
+    const std::size_t block = by_columns(model) ? 1 : block_rows;  // rows are never taken together there
+    const std::size_t batches[] = {1, block, 1, block};
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);

@@ -20,8 +20,8 @@ class RowSource {
     Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
 
     // u[j * stride] = scale (z_j - center_j); returns the squared norm of features that the model has never seen.
-    virtual double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const = 0;
-    virtual double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const = 0;
+    virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;
+    virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
 
     // n rows into the lanes of a block, zeros into those left over; unseen[r] as load returns it.
     template <int Registers>
@@ -33,11 +33,12 @@ class RowSource {
     // One row; `u` has room for whole registers.
     virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
 
-    // scale z_j and j of up to `limit` non-zeros; returns their number, or limit + 1 when there are more.
-    virtual std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values,
-                                      std::int32_t* columns, double& unseen_sq_norm) const = 0;
-    virtual std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values,
-                                      std::int32_t* columns, double& unseen_sq_norm) const = 0;
+    // scale (z_j - reference_j) and j where that is not zero, `limit` times at most; returns how many there are, or
+    // limit + 1 when there are more. No reference stands for zeros.
+    virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
+                                      float* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
+    virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
+                                      double* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
 
     // Checks the row, and evaluates it by its non-zeros about the only center where that is cheaper than all features;
     // n_nonzero is none_evaluated elsewhere.
@@ -67,22 +68,22 @@ class SelectedRows final : public RowSource {
         : RowSource(n, rows.is_sparse()), rows_(rows), first_(0), indices_(indices) {}
 
     Status check(std::size_t i) const override { return rows_.check(at(i)); }
-    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
         return rows_.load(at(i), center, scale, u, stride);
     }
-    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const override {
         return rows_.load(at(i), center, scale, u, stride);
     }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         return rows_.load_one(at(i), center, scale, u);
     }
-    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
-                              double& unseen_sq_norm) const override {
-        return rows_.load_nonzeros(at(i), scale, limit, values, columns, unseen_sq_norm);
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const override {
+        return rows_.load_nonzeros(at(i), reference, scale, limit, values, columns, unseen_sq_norm);
     }
-    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
-                              double& unseen_sq_norm) const override {
-        return rows_.load_nonzeros(at(i), scale, limit, values, columns, unseen_sq_norm);
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const override {
+        return rows_.load_nonzeros(at(i), reference, scale, limit, values, columns, unseen_sq_norm);
     }
     Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                            std::size_t& n_nonzero) const override {
@@ -103,6 +104,12 @@ class SelectedRows final : public RowSource {
     const std::size_t* const indices_;
 };
 
+// One coordinate, rounded once after the difference.
+template <class Out, class Real>
+APPROXSVM_INLINE Out scaled(Real z, double center, double scale) {
+    return static_cast<Out>((static_cast<double>(z) - center) * scale);
+}
+
 template <class Real>
 class DenseSource final : public RowSource {
   public:
@@ -112,23 +119,23 @@ class DenseSource final : public RowSource {
     Status check(std::size_t i) const override {
         return all_finite(row(i), rows_.column_stride, n_features_) ? Status::ok : Status::not_finite;
     }
-    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
         return load_into(i, center, scale, u, stride);
     }
-    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const override {
         return load_into(i, center, scale, u, stride);
     }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         load_row(n_features_, center, scale, row(i), rows_.column_stride, u);
         return 0.0;
     }
-    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
-                              double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
     }
-    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
-                              double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
     }
     Status sparse_value_of(std::size_t, const ModelView&, const FoldedModel&, SparseValue&,
                            std::size_t& n_nonzero) const override {
@@ -161,38 +168,36 @@ class DenseSource final : public RowSource {
     }
 
     template <class Out>
-    double load_into(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
+    double load_into(std::size_t i, const double* center, double scale, Out* u, std::size_t stride) const {
         const Real* z = row(i);
-        if (stride == 1 && rows_.column_stride == 1) {  // a loop that vectorizes
-            for (std::size_t j = 0; j < n_features_; ++j) u[j] = rounded(z[j], center[j], scale, Out{});
+        if (stride == 1 && rows_.column_stride == 1) {  // loops that vectorize
+            for (std::size_t j = 0; center && j < n_features_; ++j) u[j] = scaled<Out>(z[j], center[j], scale);
+            for (std::size_t j = 0; !center && j < n_features_; ++j) u[j] = scaled<Out>(z[j], 0.0, scale);
             return 0.0;
         }
         for (std::size_t j = 0; j < n_features_; ++j) {
-            u[j * stride] = rounded(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride], center[j], scale, Out{});
+            const Real value = z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride];
+            u[j * stride] = scaled<Out>(value, center ? center[j] : 0.0, scale);
         }
         return 0.0;
     }
     template <class Out>
-    std::size_t load_nonzeros_into(std::size_t i, double scale, std::size_t limit, Out* values, std::int32_t* columns,
-                                   double& unseen_sq_norm) const {
+    std::size_t load_nonzeros_into(std::size_t i, const double* reference, double scale, std::size_t limit, Out* values,
+                                   std::int32_t* columns, double& unseen_sq_norm) const {
         const Real* z = row(i);
         std::size_t n = 0;
         unseen_sq_norm = 0.0;
         for (std::size_t j = 0; j < n_features_; ++j) {
-            const Real value = z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride];
-            if (value == Real{0}) continue;
+            const double value = static_cast<double>(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride]);
+            const double left_out = reference ? reference[j] : 0.0;
+            if (value == left_out) continue;
             if (n == limit) return limit + 1;
-            values[n] = rounded(value, 0.0f, scale, Out{});
+            values[n] = scaled<Out>(value, left_out, scale);
             columns[n++] = static_cast<std::int32_t>(j);
         }
         return n;
     }
     const Real* row(std::size_t i) const { return rows_.values + static_cast<std::ptrdiff_t>(i) * rows_.row_stride; }
-    static float rounded(Real z, float center, double scale, float) { return shifted(z, center, scale); }
-    static double rounded(Real z, float center, double scale, double) {
-        return (static_cast<double>(z) - static_cast<double>(center)) * scale;
-    }
-
     const DenseRows<Real> rows_;
     const std::size_t n_features_;
 };
@@ -207,22 +212,22 @@ class CsrSource final : public RowSource {
         SparseRow<Real, Index> row;
         return get(i, row);
     }
-    double load(std::size_t i, const float* center, double scale, float* u, std::size_t stride) const override {
+    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
         return load_into(i, center, scale, u, stride);
     }
-    double load(std::size_t i, const float* center, double scale, double* u, std::size_t stride) const override {
+    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const override {
         return load_into(i, center, scale, u, stride);
     }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         return load_into(i, center, scale, u, 1);
     }
-    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, float* values, std::int32_t* columns,
-                              double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
     }
-    std::size_t load_nonzeros(std::size_t i, double scale, std::size_t limit, double* values, std::int32_t* columns,
-                              double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, scale, limit, values, columns, unseen_sq_norm);
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const override {
+        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
     }
     Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                            std::size_t& n_nonzero) const override {
@@ -248,31 +253,46 @@ class CsrSource final : public RowSource {
         }
     }
 
-    template <class Out>
-    double load_into(std::size_t i, const float* center, double scale, Out* u, std::size_t stride) const {
-        for (std::size_t j = 0; j < n_features_; ++j)
-            u[j * stride] = static_cast<Out>(-static_cast<double>(center[j]) * scale);
+    template <class Center, class Out>
+    double load_into(std::size_t i, const Center* center, double scale, Out* u, std::size_t stride) const {
+        const auto center_of = [=](std::size_t j) { return center ? static_cast<double>(center[j]) : 0.0; };
+        for (std::size_t j = 0; j < n_features_; ++j) u[j * stride] = scaled<Out>(0.0, center_of(j), scale);
         SparseRow<Real, Index> row;
         checked_row(rows_, i, n_features_, row);
         for (std::size_t k = 0; k < row.n_nonzero; ++k) {
             const std::size_t j = static_cast<std::size_t>(row.columns[k]);
-            u[j * stride] =
-                static_cast<Out>((static_cast<double>(row.values[k]) - static_cast<double>(center[j])) * scale);
+            u[j * stride] = scaled<Out>(row.values[k], center_of(j), scale);
         }
         return row.unseen_sq_norm;
     }
     template <class Out>
-    std::size_t load_nonzeros_into(std::size_t i, double scale, std::size_t limit, Out* values, std::int32_t* columns,
-                                   double& unseen_sq_norm) const {
+    std::size_t load_nonzeros_into(std::size_t i, const double* reference, double scale, std::size_t limit, Out* values,
+                                   std::int32_t* columns, double& unseen_sq_norm) const {
         SparseRow<Real, Index> row;
         checked_row(rows_, i, n_features_, row);
-        if (row.n_nonzero > limit) return limit + 1;
         unseen_sq_norm = row.unseen_sq_norm;
+        if (reference) return load_differences(row, reference, scale, limit, values, columns);
+        if (row.n_nonzero > limit) return limit + 1;
         for (std::size_t k = 0; k < row.n_nonzero; ++k) {
-            values[k] = static_cast<Out>(static_cast<double>(row.values[k]) * scale);
+            values[k] = scaled<Out>(row.values[k], 0.0, scale);
             columns[k] = static_cast<std::int32_t>(row.columns[k]);
         }
         return row.n_nonzero;
+    }
+    template <class Out>
+    std::size_t load_differences(const SparseRow<Real, Index>& row, const double* reference, double scale,
+                                 std::size_t limit, Out* values, std::int32_t* columns) const {
+        std::size_t n = 0;
+        for (std::size_t j = 0, k = 0; j < n_features_; ++j) {
+            const bool is_stored = k < row.n_nonzero && static_cast<std::size_t>(row.columns[k]) == j;
+            const double value = is_stored ? static_cast<double>(row.values[k]) : 0.0;
+            k += is_stored;
+            if (value == reference[j]) continue;
+            if (n == limit) return limit + 1;
+            values[n] = scaled<Out>(value, reference[j], scale);
+            columns[n++] = static_cast<std::int32_t>(j);
+        }
+        return n;
     }
 
     const CsrRows<Real, Index> rows_;

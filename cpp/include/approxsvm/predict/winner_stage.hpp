@@ -140,7 +140,7 @@ class WinnerStage {
     template <int Registers>
     void load(const std::size_t* rows, std::size_t n, float* half_sq_norm) {
         double unseen[block_rows] = {};
-        source_.template load_block<Registers>(rows, n, prepared_.engine_center, view_.input_scale, block_, unseen);
+        load_engine_block<Registers>(prepared_, source_, rows, n, block_, unseen);
         half_sq_norms_block<Registers>(*prepared_.winner.sums.kernels, block_, half_sq_norm);
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<float>(view_.gamma * unseen[r]);
     }

@@ -1,0 +1,153 @@
+// Support vectors with few non-zeros, feature by feature: for each the support vectors that have it, and its values in
+// them. The inner products of a row with all of them take as many multiply-adds as they have non-zeros in common, and
+// the memory is in proportion to the non-zeros. Of the most frequent features all values are stored, zeros among them,
+// for then whole registers advance.
+#pragma once
+
+#include "../carver.hpp"
+#include "../simd/simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+template <class Real>
+struct SparseColumns {
+    std::size_t n_lanes;           // of support vectors; 0 where there are no columns
+    std::size_t max_nonzeros;      // of a support vector
+    const std::uint32_t* bounds;   // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
+    const std::uint32_t* lanes;    // of the entries
+    const Real* values;            // of the entries
+    const std::uint8_t* frequent;  // (n_features,): 0, or the number, from 1, of a feature with all values stored
+    const Real* of_frequent;       // (number of frequent features, n_lanes)
+};
+
+// A support vector by its coordinates: all of them, or those that are not zero with their features.
+struct Coordinates {
+    const double* values;
+    const std::uint32_t* features;  // ascending; null: all in order
+    std::size_t n;
+
+    std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
+};
+
+// Features with all values stored, at most, and the share of lanes that one of them has a value in, at least: about
+// where a register of 8 or 16 lanes, zeros among them, costs less than the values one by one.
+constexpr std::size_t max_frequent = 64;
+constexpr std::size_t frequent_share = 12;
+
+// How many there may be among n_values values: all of them together have at least that share.
+constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
+    const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
+    return most < max_frequent ? most : max_frequent;
+}
+
+template <class Real>
+struct SparseColumnsMemory {
+    std::uint32_t *bounds, *lanes;
+    Real* values;
+    std::uint8_t* frequent;
+    Real* of_frequent;
+
+    SparseColumnsMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
+        : bounds(carver.take<std::uint32_t>(n_features + 1)),
+          lanes(carver.take<std::uint32_t>(n_values)),
+          values(carver.take<Real>(n_values)),
+          frequent(carver.take<std::uint8_t>(n_features)),
+          of_frequent(carver.take<Real>(most_frequent(n_lanes, n_values) * n_lanes)) {}
+};
+
+// Fills memory for n_values values: counts all of them first, then takes the support vectors lane by lane.
+template <class Real>
+class SparseColumnsWriter {
+  public:
+    SparseColumnsWriter(const SparseColumnsMemory<Real>& memory, std::size_t n_lanes, std::size_t n_features)
+        : memory_(memory), n_lanes_(n_lanes), n_features_(n_features) {
+        for (std::size_t j = 0; n_lanes > 0 && j <= n_features; ++j) memory_.bounds[j] = 0;
+    }
+
+    // A value of feature j, wherever.
+    void count(std::size_t j) { ++memory_.bounds[j + 1]; }
+
+    void finish_counting() {
+        std::size_t least = (n_lanes_ + frequent_share - 1) / frequent_share;
+        while (n_at_least(least) > max_frequent) least += least / 8 + 1;
+        std::uint32_t n_frequent = 0, next = 0;
+        for (std::size_t j = 0; j < n_features_; ++j) {
+            const std::uint32_t n = memory_.bounds[j + 1];
+            const bool is_frequent = n > 0 && n >= least;
+            memory_.frequent[j] = static_cast<std::uint8_t>(is_frequent ? ++n_frequent : 0);
+            memory_.bounds[j + 1] = next;  // the next place for a value, and in the end that behind the last
+            if (!is_frequent) next += n;
+        }
+        for (std::size_t i = 0; i < n_frequent * n_lanes_; ++i) memory_.of_frequent[i] = Real{0};
+    }
+
+    void add(std::size_t lane, const Coordinates& x) {
+        std::size_t n_nonzeros = 0;
+        for (std::size_t k = 0; k < x.n; ++k) {
+            const Real value = static_cast<Real>(x.values[k]);
+            const std::size_t j = x.feature(k);
+            n_nonzeros += value != Real{0};
+            if (memory_.frequent[j] > 0) {
+                memory_.of_frequent[(memory_.frequent[j] - std::size_t{1}) * n_lanes_ + lane] = value;
+                continue;
+            }
+            const std::uint32_t entry = memory_.bounds[j + 1]++;
+            memory_.lanes[entry] = static_cast<std::uint32_t>(lane);
+            memory_.values[entry] = value;
+        }
+        if (n_nonzeros > max_nonzeros_) max_nonzeros_ = n_nonzeros;
+    }
+
+    SparseColumns<Real> columns() const {
+        return {n_lanes_,       max_nonzeros_,    memory_.bounds,     memory_.lanes,
+                memory_.values, memory_.frequent, memory_.of_frequent};
+    }
+
+  private:
+    std::size_t n_at_least(std::size_t least) const {
+        std::size_t n = 0;
+        for (std::size_t j = 0; j < n_features_; ++j) n += memory_.bounds[j + 1] >= least;
+        return n;
+    }
+
+    const SparseColumnsMemory<Real> memory_;
+    const std::size_t n_lanes_, n_features_;
+    std::size_t max_nonzeros_ = 0;
+};
+
+// products[lane] = the inner product of a row with each support vector, for all n_lanes, a multiple of lanes_of<Real>.
+// The row has n_terms entries values[k] at the features columns[k]. A term goes through as many roundings as the row
+// and the support vector have non-zeros in common, at most: zeros add nothing.
+template <class Real>
+inline void column_products(const SparseColumns<Real>& x, const Real* values, const std::int32_t* columns,
+                            std::size_t n_terms, Real* products) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr std::size_t width = static_cast<std::size_t>(lanes_of<Real>);
+    for (std::size_t i = 0; i < x.n_lanes; i += width) store(products + i, set1(Real{0}));
+    for (std::size_t k = 0; k < n_terms; ++k) {
+        const std::size_t j = static_cast<std::size_t>(columns[k]);
+        const Real u = values[k];
+        if (x.frequent[j] > 0) {
+            const Real* const of_feature = x.of_frequent + (x.frequent[j] - std::size_t{1}) * x.n_lanes;
+            const Register wide = set1(u);
+            for (std::size_t i = 0; i < x.n_lanes; i += width) {
+                store(products + i, fmadd(wide, load(of_feature + i), load(products + i)));
+            }
+            continue;
+        }
+        std::uint32_t entry = x.bounds[j];
+        const std::uint32_t end = x.bounds[j + 1];
+        for (; end - entry >= 4; entry += 4) {  // the lanes of a feature differ: four sums at a time
+            Real sum[4];
+            APPROXSVM_UNROLL for (std::uint32_t i = 0; i < 4; ++i) {
+                sum[i] = products[x.lanes[entry + i]] + u * x.values[entry + i];
+            }
+            APPROXSVM_UNROLL for (std::uint32_t i = 0; i < 4; ++i) products[x.lanes[entry + i]] = sum[i];
+        }
+        for (; entry != end; ++entry) products[x.lanes[entry]] += u * x.values[entry];
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

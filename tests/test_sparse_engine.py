@@ -1,0 +1,215 @@
+"""Support vectors with few values of their own: by columns in the exact engine, or relative to a frequent row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.sparse import csr_array, random_array
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm import KernelModel
+from approxsvm.artifact import packing
+from approxsvm.planning.cost import Products
+from approxsvm.predictor import BOUNDS, VALUES, Evaluator
+from approxsvm.readers import read_any
+from approxsvm.reference import decision_values as reference
+
+Rows = npt.NDArray[np.float64]
+RELATIVE = 2
+
+
+def text(n_rows: int, n_features: int, seed: int, n_words: int = 12) -> csr_array[Any]:
+    """Rows of norm 1 about a few words each, some of them much more frequent than others."""
+    rng = np.random.default_rng(seed)
+    frequency = 1.0 / np.arange(1, n_features + 1)
+    words = rng.choice(n_features, (n_rows, n_words), p=frequency / frequency.sum())
+    rows: csr_array[Any] = csr_array(
+        (
+            rng.uniform(0.2, 1.0, words.size),
+            words.ravel().astype(np.int32),
+            np.arange(0, words.size + 1, n_words, dtype=np.int32),
+        ),
+        shape=(n_rows, n_features),
+    )
+    rows.sum_duplicates()
+    norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    rows.data /= np.repeat(norms, np.diff(rows.indptr))
+    return rows
+
+
+def text_model(n_labels: int, n_features: int = 900, gamma: float = 1.5, n_sv: int = 150) -> KernelModel:
+    rng = np.random.default_rng(n_labels)
+    counts = np.full(n_labels, n_sv // n_labels)
+    counts[0] += n_sv - counts.sum()
+    coef = rng.normal(size=(n_labels - 1, n_sv))
+    return KernelModel(
+        task="classification",
+        support_vectors=text(n_sv, n_features, 1),
+        dual_coef=coef,
+        intercept=0.1 * rng.normal(size=n_labels * (n_labels - 1) // 2),
+        labels=np.arange(n_labels),
+        n_support=counts,
+        gamma=gamma,
+    )
+
+
+def awkward_rows(vectors: csr_array[Any], seed: int) -> Rows:
+    """Rows like the support vectors, support vectors themselves, dense rows, far ones, and nothing at all."""
+    rng = np.random.default_rng(seed)
+    d = vectors.shape[1]
+    dense = vectors[:20].toarray()
+    return np.vstack(
+        [
+            text(60, d, seed).toarray(),
+            dense,
+            dense * (1.0 + 2.0**-40),
+            dense + 1e-7 * rng.normal(size=dense.shape),
+            rng.normal(size=(5, d)),
+            30.0 * dense[:5],
+            1e150 * dense[:5],
+            1e-160 * dense[:5],
+            np.zeros((2, d)),
+        ]
+    )
+
+
+def check_values(model: KernelModel, rows: Rows, evaluator: Evaluator) -> None:
+    """Values within their bounds of the exact ones, by every door and by the engines in both precisions."""
+    with np.errstate(over="ignore"):
+        exact = reference.decision_function(model, rows)
+    moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
+    for values in ("settled", "exact"):
+        answers = [
+            evaluator.evaluate(rows, VALUES | BOUNDS, values),
+            evaluator.evaluate(csr_array(rows), VALUES | BOUNDS, values),
+            evaluator.evaluate(np.asfortranarray(rows), VALUES | BOUNDS, values),
+            tuple(
+                np.concatenate(part)
+                for part in zip(
+                    *(evaluator.evaluate(row[np.newaxis], VALUES | BOUNDS, values) for row in rows), strict=True
+                )
+            ),
+        ]
+        for found, bounds in answers:
+            errors = np.abs(found.reshape(exact.shape) - exact)
+            assert (errors <= bounds.reshape(exact.shape) + 1e-13 * moduli).all()
+        if values == "exact":
+            for _, bounds in answers:
+                assert (bounds.reshape(exact.shape) <= 1.1e-10 * moduli + 1e-13).all()
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 6])
+@pytest.mark.parametrize("gamma", [1e-3, 1.5, 80.0])
+def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
+    model = text_model(n_labels, gamma=gamma)
+    rows = awkward_rows(model.support_vectors, 7)
+    assert Products.of(model, csr_array(rows)).by_columns
+    compiled = approxsvm.compile(model, mode="exact")
+    evaluator = Evaluator(compiled.artifact)
+    check_values(model, rows, evaluator)
+    narrow = rows[np.abs(rows).max(axis=1) < 1e30].astype(np.float32)
+    check_values(model, narrow.astype(np.float64), evaluator)
+    found = evaluator.evaluate(narrow, VALUES, "exact")
+    assert np.allclose(found, evaluator.evaluate(narrow.astype(np.float64), VALUES, "exact"), rtol=0, atol=1e-9)
+    # Features that no support vector has only move a row away.
+    wider = csr_array((np.ones(3), np.array([2, 900, 2000]), np.array([0, 3])), shape=(1, 2001))
+    seen = csr_array((np.ones(1), np.array([2]), np.array([0, 1])), shape=(1, 900))
+    value = evaluator.evaluate(seen, VALUES, "exact") - model.intercept
+    wide = evaluator.native.csr(wider.indptr, wider.indices, wider.data, 1, VALUES, "exact") - model.intercept
+    assert np.allclose(wide, value * np.exp(-2.0 * gamma), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_labels_of_text_in_every_mode(target: str, n_labels: int) -> None:
+    X = text(400, 3000, 2)
+    y = np.random.default_rng(0).integers(0, n_labels, 400)
+    svc = SVC(C=10.0).fit(X[:300], y[:300])
+    for options in ({}, {"mode": "exact"}, {"degree": 1, "n_centers": 1}, {"tolerance": 1e-6}):
+        compiled = approxsvm.compile(svc, X[:300], **options)
+        assert (compiled.predict(X) == svc.predict(X)).all()
+        assert (compiled.predict(X.toarray()) == svc.predict(X)).all()
+        assert (compiled.predict(X[:1]) == svc.predict(X[:1])).all()
+
+
+def test_memory_follows_the_values() -> None:
+    """A million columns: dense rows of these support vectors would take 24 GB."""
+    X = text(3000, 1 << 20, 4, n_words=6)
+    svc_like = text_model(2, n_features=1 << 20, n_sv=3000)
+    vectors: Any = svc_like.support_vectors
+    compiled = approxsvm.compile(svc_like)
+    assert len(compiled.artifact.data) < 20 * vectors.nnz + (4 << 20)  # and a center
+    values = Evaluator(compiled.artifact).evaluate(X[:50], VALUES, "exact")
+    kernel = np.exp(-svc_like.gamma * np.maximum(2.0 - 2.0 * (X[:50] @ vectors.T).toarray(), 0.0))
+    assert np.allclose(values, kernel @ svc_like.coefficients(0) + svc_like.intercept[0], rtol=0, atol=1e-9)
+
+
+# --- relative to a row ---
+
+
+def categories(n_rows: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, k, n_rows) for k in (3, 4, 6, 9, 12)])
+    return X, (X[:, 0] + X[:, 1] + X[:, 3] // 3 + rng.integers(0, 2, n_rows)) % 3
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_standardized_categories(target: str, n_labels: int) -> None:
+    X, y = categories(600, 1)
+    y = np.minimum(y, n_labels - 1)
+    source = make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler(), SVC(C=3.0)).fit(X[:400], y[:400])
+    compiled = approxsvm.compile(source[1:], source[0].transform(X[:400]), mode="exact")
+    encoded = source[0].transform(X)
+    packed = compiled.artifact._sections["support_vectors"]
+    assert packed[0] == RELATIVE
+    assert (compiled.predict(encoded) == source.predict(X)).all()
+    model: Any = read_any(source[2])
+    rows = source[1].transform(encoded)
+    off = rows + 1e-9 * np.random.default_rng(2).normal(size=rows.shape)  # nothing is the reference's any more
+    bare = approxsvm.compile(source[2], rows[:400], mode="exact")
+    assert bare.artifact._sections["support_vectors"][0] == RELATIVE
+    mixed = np.where(np.random.default_rng(3).random(rows.shape) < 0.5, rows, off)
+    check_values(
+        model, np.vstack([rows[::9], off[::9], mixed[::9], np.zeros((1, rows.shape[1]))]), Evaluator(bare.artifact)
+    )
+    certified = approxsvm.compile(source[2], rows[:400], n_centers=16, degree=2)
+    assert certified.artifact._sections["support_vectors"][0] == RELATIVE
+    for judged in (rows, off, mixed):
+        assert (certified.predict(judged) == source[2].predict(judged)).all()
+        assert (bare.predict(csr_array(judged)) == source[2].predict(judged)).all()
+
+
+def test_many_standardized_categories_by_columns(target: str) -> None:
+    """Relative to a row and by columns at once."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 60, 500) for _ in range(6)])
+    y = X[:, 0] % 2
+    source = make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler(), SVC(C=3.0)).fit(X, y)
+    model: Any = read_any(source[2])
+    rows = source[:2].transform(X)
+    assert Products.of(model, rows).by_columns
+    compiled = approxsvm.compile(source[2], rows, mode="exact")
+    check_values(
+        model,
+        np.vstack([rows[:60], rows[:5] + 1e-3, rng.normal(size=(5, rows.shape[1]))]),
+        Evaluator(compiled.artifact),
+    )
+    assert (compiled.predict(rows) == source.predict(X)).all()
+
+
+def test_reference_row() -> None:
+    rng = np.random.default_rng(1)
+    vectors = np.where(rng.random((500, 30)) < 0.1, rng.normal(size=(500, 30)), 2.5)
+    found = packing.reference_row(vectors)
+    assert found is not None
+    assert (found == 2.5).all()
+    assert packing.reference_row(np.where(vectors == 2.5, 0.0, vectors)) is None  # zero needs no row
+    assert packing.reference_row(rng.normal(size=(500, 30))) is None
+    assert packing.reference_row(np.empty((0, 4))) is None
+    sparse = random_array((40, 900), density=0.01, random_state=1).tocsr()
+    assert packing.reference_row(sparse.toarray()) is None
