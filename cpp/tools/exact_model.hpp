@@ -20,10 +20,10 @@ struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The engine lays the support vectors out densely, in float32 and float64, and needs some rows of the same width per
-/// thread. Wider models, which are very sparse ones, are left to LibsvmSums.
+/// The engine lays the support vectors out in float32 and float64, densely unless nearly all values are zero, and needs
+/// some rows of the same width per thread. Larger and wider models are left to LibsvmSums.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
-inline constexpr std::size_t max_engine_features = std::size_t{1} << 16;
+inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
 /// Each thread's engines keep values and bounds of all pairs of classes for a block of rows.
 inline constexpr std::int32_t max_engine_classes = 256;
 
@@ -33,7 +33,7 @@ class ExactModel {
         check_supported();
         describe();
         has_engine_ = model_.kernel_type == text::KernelType::rbf && model_.n_classes > 1 &&
-                      view_.task != Task::regression && engine_can_hold() && place_center();
+                      view_.task != Task::regression && engine_can_hold() && place_center() && engine_fits();
     }
     ExactModel(const ExactModel&) = delete;
     ExactModel& operator=(const ExactModel&) = delete;
@@ -131,8 +131,6 @@ class ExactModel {
             if (!(decision.sum_moduli < max_output_scale)) return false;
         }
         if (view_.n_features > max_engine_features || model_.n_classes > max_engine_classes) return false;
-        constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
-        if (view_.n_sv > max_engine_bytes / entry_bytes / view_.n_features) return false;
         int exponent;
         std::frexp(view_.gamma, &exponent);
         view_.input_scale = std::ldexp(1.0, (exponent - (exponent & 1)) / 2);
@@ -152,22 +150,27 @@ class ExactModel {
             center_.push_back(static_cast<float>(sum / n_sv));
         }
         view_.center = center_.data();
-        double max_sq_norm = 0.0, max_sq_norm_origin = 0.0;
+        double max_sq_norm = 0.0, max_sq_norm_origin = 0.0, center_sq_norm = 0.0;
+        for (const float c : center_) center_sq_norm += static_cast<double>(c) * static_cast<double>(c);
         SupportVectorReader reader(view_);
         for (std::size_t i = 0; i < view_.n_sv; ++i) {
-            reader.next(vector.data());
-            double sq_norm = 0.0, sq_norm_origin = 0.0;
-            for (std::size_t j = 0; j < vector.size(); ++j) {
-                const double from_center = vector[j] - static_cast<double>(center_[j]);
-                sq_norm += from_center * from_center;
-                sq_norm_origin += vector[j] * vector[j];
-            }
+            double sq_norm = center_sq_norm, sq_norm_origin = 0.0;
+            reader.next_stored([&](std::size_t j, double value) {
+                const double c = static_cast<double>(center_[j]), from_center = value - c;
+                sq_norm += from_center * from_center - c * c;
+                sq_norm_origin += value * value;
+            });
             max_sq_norm = std::max(max_sq_norm, sq_norm);
             max_sq_norm_origin = std::max(max_sq_norm_origin, sq_norm_origin);
         }
         view_.max_sv_norm = std::sqrt(max_sq_norm) * (1.0 + 0x1p-20);
         view_.max_sv_norm_origin = std::sqrt(max_sq_norm_origin) * (1.0 + 0x1p-20);
         return std::isfinite(max_sq_norm) && std::isfinite(max_sq_norm_origin);
+    }
+
+    bool engine_fits() const {
+        constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
+        return by_columns(view_) || view_.n_sv <= max_engine_bytes / entry_bytes / view_.n_features;
     }
 
     template <class Numbers>

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../model_view.hpp"
+#include "../simd/block.hpp"
 #include "../simd/simd.hpp"
 #include "../status.hpp"
 #include "support_vectors.hpp"
@@ -63,11 +64,10 @@ inline void for_stages(const InputMapView& map, const Use& use) {
 }
 
 // No NaN, and no infinity unless limits are looked at.
-inline bool all_numbers(const double* numbers, std::size_t n, bool may_be_infinite = false) {
+inline bool all_numbers(const double* numbers, std::size_t n, bool may_be_infinite) {
+    if (!may_be_infinite) return all_finite(numbers, 1, n);
     bool valid = true;
-    for (std::size_t k = 0; k < n; ++k) {
-        valid &= may_be_infinite ? numbers[k] == numbers[k] : std::fabs(numbers[k]) <= largest_double;
-    }
+    for (std::size_t k = 0; k < n; ++k) valid &= numbers[k] == numbers[k];
     return valid;
 }
 
@@ -78,7 +78,7 @@ inline bool stage_is_valid(const MapStage& stage) {
         for (std::size_t k = 0; k < m; ++k) {
             if (!(parts[part::bias_error][k] >= 0.0)) return false;
         }
-        return all_numbers(parts[part::center], n + n * m + 2 * m);
+        return all_finite(parts[part::center], 1, n + n * m + 2 * m);
     }
     for (std::size_t k = 0; k < part::n_affine; ++k) {
         if (parts[k] && !all_numbers(parts[k], n, k == part::low || k == part::high)) return false;

@@ -384,7 +384,7 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) {
             const double* values = row(x, r);
             const double distance = map_.n_stages > 0 ? norm_above(row(error, r), n_features) : 0.0;
-            rows[r] = {values, distance == distance ? distance : HUGE_VAL, all_numbers(values, n_features)};
+            rows[r] = {values, distance == distance ? distance : HUGE_VAL, all_finite(values, 1, n_features)};
         }
     }
 

@@ -118,7 +118,7 @@ class RowMapping {
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }
-        if (checks && !all_numbers(raw, view_.n_raw_features)) return Status::not_finite;
+        if (checks && !all_finite(raw, 1, view_.n_raw_features)) return Status::not_finite;
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
         return Status::ok;
     }

@@ -187,15 +187,45 @@ class DenseSource final : public RowSource {
         const Real* z = row(i);
         std::size_t n = 0;
         unseen_sq_norm = 0.0;
-        for (std::size_t j = 0; j < n_features_; ++j) {
-            const double value = static_cast<double>(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride]);
-            const double left_out = reference ? reference[j] : 0.0;
-            if (value == left_out) continue;
-            if (n == limit) return limit + 1;
-            values[n] = scaled<Out>(value, left_out, scale);
-            columns[n++] = static_cast<std::int32_t>(j);
+        for (std::size_t first = 0; first < n_features_; first += run_features) {
+            const std::size_t left = n_features_ - first, end = first + (left < run_features ? left : run_features);
+            if (left >= run_features && is_run(z, reference, first)) continue;
+            if (n + (end - first) <= limit) {  // room for all of them: no branches
+                for (std::size_t j = first; j < end; ++j) {
+                    const double value = value_at(z, j), left_out = reference ? reference[j] : 0.0;
+                    values[n] = scaled<Out>(value, left_out, scale);
+                    columns[n] = static_cast<std::int32_t>(j);
+                    n += value != left_out;
+                }
+                continue;
+            }
+            for (std::size_t j = first; j < end; ++j) {
+                const double value = value_at(z, j), left_out = reference ? reference[j] : 0.0;
+                if (value == left_out) continue;
+                if (n == limit) return limit + 1;
+                values[n] = scaled<Out>(value, left_out, scale);
+                columns[n++] = static_cast<std::int32_t>(j);
+            }
         }
         return n;
+    }
+    double value_at(const Real* z, std::size_t j) const {
+        return static_cast<double>(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride]);
+    }
+    // Features that are compared together, bit by bit: most of them are the reference's.
+    static constexpr std::size_t run_features = 8;
+    bool is_run(const Real* z, const double* reference, std::size_t first) const {
+        if (rows_.column_stride != 1) return false;
+        std::uint64_t differing = 0;
+        for (std::size_t j = first; j < first + run_features; ++j) {
+            differing |= bits_of(static_cast<double>(z[j])) ^ (reference ? bits_of(reference[j]) : 0);
+        }
+        return differing == 0;
+    }
+    static std::uint64_t bits_of(double x) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &x, sizeof bits);
+        return bits;
     }
     const Real* row(std::size_t i) const { return rows_.values + static_cast<std::ptrdiff_t>(i) * rows_.row_stride; }
     const DenseRows<Real> rows_;

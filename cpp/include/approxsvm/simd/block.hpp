@@ -84,10 +84,16 @@ inline void load_row(std::size_t n_features, const float* center, double scale, 
 
 template <class Real>
 inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_t n_features) {
-    for (std::size_t j = 0; j < n_features; ++j) {
-        if (!is_finite(row[static_cast<std::ptrdiff_t>(j) * column_stride])) return false;
+    constexpr Real largest = sizeof(Real) == sizeof(float) ? static_cast<Real>(largest_float) : Real(largest_double);
+    bool finite = true;
+    if (column_stride == 1) {  // a loop that vectorizes
+        for (std::size_t j = 0; j < n_features; ++j) finite &= std::fabs(row[j]) <= largest;
+        return finite;
     }
-    return true;
+    for (std::size_t j = 0; j < n_features; ++j) {
+        finite &= std::fabs(row[static_cast<std::ptrdiff_t>(j) * column_stride]) <= largest;
+    }
+    return finite;
 }
 
 }  // namespace APPROXSVM_TARGET
