@@ -16,6 +16,9 @@ _DENSE, _CSR, _RELATIVE = range(3)
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = range(4)
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
+_MOST_CODES: Final = 1 << 16
+# Rows with a larger share of non-zeros are shorter dense, whatever their numbers and columns take.
+_DENSE_SHARE: Final = 8 / 9
 # Support vectors are stored relative to a row where so few of their values differ from it, for then the exact engine
 # goes by these alone; and where they are at most so many times as far from it as from their mean, for its accuracy.
 _FEW: Final = 1 / 3
@@ -33,7 +36,8 @@ def pack(model: KernelModel) -> bytes:
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
         dense = vectors
-        sparse = _pack_csr(model.n_features, *_differences(dense, np.zeros(model.n_features)))
+        is_dense = np.count_nonzero(dense) > _DENSE_SHARE * dense.size
+        others = [] if is_dense else [_pack_csr(model.n_features, *_differences(dense, np.zeros(model.n_features)))]
     else:
         canonical = vectors.copy()
         canonical.sum_duplicates()
@@ -43,10 +47,11 @@ def pack(model: KernelModel) -> bytes:
             sparse
         ):  # dense storage takes at least a byte per value, but for constants
             return sparse
-        dense = vectors.toarray()
+        dense, others = vectors.toarray(), [sparse]
     reference = None if model.is_polynomial else reference_row(dense)
-    relative = [] if reference is None else [_pack_csr(model.n_features, *_differences(dense, reference), reference)]
-    return min(_pack_dense(dense), sparse, *relative, key=len)
+    if reference is not None:
+        others.append(_pack_csr(model.n_features, *_differences(dense, reference), reference))
+    return min([_pack_dense(dense), *others], key=len)
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
@@ -127,7 +132,7 @@ def parse(
     if len(content) < _HEADER.size:
         raise ArtifactError(f"section support_vectors has {len(content)} bytes, but its header takes {_HEADER.size}")
     storage, kind, index_bytes, n_dictionary, n_values = _HEADER.unpack_from(content)
-    if storage > _RELATIVE or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > 1 << 16:
+    if storage > _RELATIVE or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > _MOST_CODES:
         raise ArtifactError(
             f"section support_vectors: storage {storage}, values {kind} and {n_dictionary} dictionary entries clash"
         )
@@ -194,14 +199,17 @@ def _pack_csr(
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
     """Kind, dictionary and bytes of some values; no bytes at all when they are all the same."""
-    dictionary, codes = np.unique(values, return_inverse=True)
+    dictionary: FloatArray = np.unique(values[: 4 * _MOST_CODES])
+    codes: npt.NDArray[Any] = np.empty(0)
+    if len(dictionary) <= _MOST_CODES:
+        dictionary, codes = np.unique(values, return_inverse=True)
     choices: list[tuple[int, int]] = [(8 * len(values), _FLOAT64)]
     with np.errstate(over="ignore"):
         if (values.astype(np.float32).astype(np.float64) == values).all():
             choices.append((4 * len(values), _FLOAT32))
     if 1 <= len(dictionary) <= 1 << 8:
         choices.append((8 * len(dictionary) + (len(values) if len(dictionary) > 1 else 0), _CODES8))
-    elif len(dictionary) <= 1 << 16 and len(dictionary) > 0:
+    elif 0 < len(dictionary) <= _MOST_CODES:
         choices.append((8 * len(dictionary) + 2 * len(values), _CODES16))
     _, kind = min(choices)
     if kind < _CODES8:

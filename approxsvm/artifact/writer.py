@@ -678,17 +678,20 @@ def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, by
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     """Header, section table and aligned sections in their order as bytes, with counts and checksum filled in."""
     offset = HEADER_BYTES + SECTION.size * len(sections)
-    table, body = b"", b""
+    table, body = b"", []
     for name, content in sorted(sections.items(), key=lambda section: SECTION_IDS[section[0]]):
         start = aligned(offset)
         table += SECTION.pack(SECTION_IDS[name], 0, start, len(content))
-        body += bytes(start - offset) + content
+        body += [bytes(start - offset), content]
         offset = start + len(content)
-    body += bytes(aligned(offset) - offset)
+    body.append(bytes(aligned(offset) - offset))
     header = {**header, "n_sections": len(sections), "file_bytes": aligned(offset), "checksum": 0}
-    data = bytearray(HEADER.pack(*(header[name] for name, _ in HEADER_FIELDS)) + table + body)
-    struct.pack_into("<I", data, CHECKSUM_OFFSET, zlib.crc32(data))
-    return bytes(data)
+    head = bytearray(HEADER.pack(*(header[name] for name, _ in HEADER_FIELDS)) + table)
+    checksum = zlib.crc32(head)
+    for piece in body:  # which may be large: nothing is copied but in the end
+        checksum = zlib.crc32(piece, checksum)
+    struct.pack_into("<I", head, CHECKSUM_OFFSET, checksum)
+    return b"".join([head, *body])
 
 
 def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:

@@ -22,7 +22,9 @@ Cauchy and Schwarz give
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!),
 
 which is next to equality where the parts halve from degree to degree, as they do about where rows become open. The
-table of the predictor uses the eigenvalues; where the degree is 2, rows that it leaves open get the form.
+table of the predictor uses the eigenvalues; where the degree is 2, rows that it leaves open get the form. Of a huge model
+there is time for one pass over the Gram matrix and G alone (gram.is_huge): all G_k are positive semi-definite, so that
+G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G serves for that of G_k.
 
 Far from the center the support vectors put their energy into parts of high degree, which hardly matter near it, but
 which T counts in full. For 0 < theta <= 1, Cauchy and Schwarz with weights theta^k in place of 1 gives
@@ -89,7 +91,6 @@ from scipy.special import gammainc
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
-from approxsvm.expansion.kernel_sums import sum_path as kernel_path
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 U64: Final = 2.0**-53
@@ -208,7 +209,7 @@ def certificates(
     # On a slice a coefficient has passed through exp once more: four operations, at most, beside the features'.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * U64)
-    total = _total_norm(kernel, kernel_path(function.n_sv), (d + 4) * _growth(4 * kernel.sq_radius) * U64, sum_moduli)
+    total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * U64, sum_moduli)
     n_centers, known = len(centers), len(centers[0].degree_sq)
     norms, kept_sq = np.zeros((n_centers, LAST_DEGREE + 1)), np.zeros((n_centers, known))
     radii_sq = np.array([function.gamma * c.max_sv_norm**2 + c.half_sq_offset * (1 + 1e-9) for c in centers])
@@ -216,19 +217,26 @@ def certificates(
     errors, traces = np.zeros(n_centers), np.zeros(n_centers)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for c, (sums, radius_sq) in enumerate(zip(centers, radii_sq, strict=True)):
-            direction_slack = 0.0
-            for k in range(known):
-                slack = _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k] + sums.terms[k] * U64 * sums.degree_sq[k]
+            slacks = [
+                _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k] + sums.terms[k] * U64 * sums.degree_sq[k]
+                for k in range(known)
+            ]
+            direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
+            largest = math.inf  # eigenvalue of G, where it has to serve for all degrees: G is at least 2^(3-k) G_k
+            if sums.direction is not None and not sums.spectra:
+                largest = _largest_eigenvalue(sums.direction) + direction_slack
+            for k, slack in enumerate(slacks):
                 norm = _root(sums.degree_sq[k] + slack)
                 kept_sq[c, k] = max(sums.degree_sq[k] - slack, 0.0) if math.isfinite(norm) else 0.0
                 if k in sums.spectra and k > degree:
                     norm = min(norm, _root(_largest_eigenvalue(sums.spectra[k]) + slack))
+                if k >= 3 and k > degree:
+                    norm = min(norm, _root(largest / DIRECTION_CONTRACTION ** (k - 3)))
                 norms[c, k] = min(norm, total)
-                direction_slack += DIRECTION_CONTRACTION ** (k - 3) * slack if k >= 3 else 0.0
             if forms is not None and sums.direction is not None:
                 _keep_direction(forms[c], sums.direction * unit * unit)
                 errors[c], traces[c] = _direction_numbers(forms[c], sums.direction, direction_slack, unit)
-        remainders, thetas = _remainders(kernel, kept_sq, total, sum_moduli, d, radii_sq, typical_s)
+        remainders, thetas = _remainders(kernel, function.n_sv, kept_sq, total, sum_moduli, d, radii_sq, typical_s)
         rounding = [_kappa(degree, function.n_sv, d, radius_sq) * sum_moduli * unit for radius_sq in radii_sq]
         return Certificates(
             norms=norms * unit,
@@ -246,6 +254,7 @@ def certificates(
 
 def _remainders(
     kernel: KernelSums,
+    n_sv: int,
     kept_sq: FloatArray,
     total: float,
     sum_moduli: float,
@@ -255,7 +264,6 @@ def _remainders(
 ) -> tuple[FloatArray, FloatArray]:
     """T_theta for the best theta, and that theta, of each center."""
     degrees = np.arange(kept_sq.shape[1])
-    path = kernel_path(len(kernel.values))
     argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * U64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
     least = np.full(len(kept_sq), np.inf)
@@ -263,8 +271,8 @@ def _remainders(
         for c, radius_sq in enumerate(radii_sq):
             upper = total
             if theta < 1.0:
-                moduli = float(kernel.faded_moduli[c, column]) * (1 + (len(kernel.values) + 2000 * (d + 4)) * U64)
-                slack = _kappa(0, path, d, radius_sq) + 1.001 * argument_error
+                moduli = float(kernel.faded_moduli[c, column]) * (1 + (n_sv + 2000 * (d + 4)) * U64)
+                slack = _kappa(0, kernel.path, d, radius_sq) + 1.001 * argument_error
                 if argument_error <= 2.0**-10:
                     upper = min(upper, _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2))
                 upper = min(upper, moduli) if math.isfinite(moduli) else upper

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,60 @@ _SERIES: Final = np.array(
     [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
 )
 
+# Matrices over pairs of support vectors: a power of the Gram matrix by the degree that it is for, or their series.
+_Matrix: TypeAlias = int | Literal["direction"]
+
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
-InOrder = Callable[[Callable[[int], Result], Sequence[int]], Iterable[tuple[int, Result]]]
+
+
+class InOrder(Protocol):
+    """Maps a function over arguments, side by side or not; arguments and results come in order."""
+
+    def __call__(
+        self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
+    ) -> Iterable[tuple[Argument, Result]]:
+        """Arguments with what the function makes of them."""
+
+
+# Products of pairs of support vectors from which a pass over the Gram matrix takes so long that there is only one.
+_MANY_PRODUCTS: Final = 4e11
+
+
+def is_huge(n_sv: int, n_features: int) -> bool:
+    """Whether one pass over the Gram matrix, and a product of the same size, is all that there is time for."""
+    return float(n_sv) ** 2 * n_features >= _MANY_PRODUCTS
 
 
 def _block_side(n_features: int) -> int:
     """Side of the square blocks of the Gram matrix: those of one pair of blocks stay in a cache."""
-    return 512 if n_features >= 64 else 256  # wide rows are worth larger products of matrices
+    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows are worth larger products
+
+
+@dataclass(frozen=True, eq=False)
+class GramSums:
+    """Double sums over the support vectors about one center, as computed.
+
+    Attributes
+    ----------
+    degree_sq : ndarray of shape (9,)
+        N_k^2.
+    spectra : dict
+        G_k for the degrees to be sharpened.
+    direction : ndarray of shape (n_features, n_features), or None
+        G = sum_{k=3}^8 2^(3-k) G_k.
+    kernel_sq, kernel_moduli_sq : float
+        sum_ij a_i a_j K_ij and sum_ij |a_i a_j| K_ij; NaN where they were not asked for.
+    half_sq_radius : float
+        gamma max ||x_i - center||^2.
+    """
+
+    degree_sq: FloatArray
+    spectra: dict[int, FloatArray]
+    direction: FloatArray | None
+    kernel_sq: float
+    kernel_moduli_sq: float
+    half_sq_radius: float
 
 
 def sum_path(n_sv: int, n_features: int) -> int:
@@ -40,32 +87,36 @@ def sum_path(n_sv: int, n_features: int) -> int:
     return 2 * min(n_sv, side) + n_blocks * (n_blocks + 1) // 2
 
 
-def gram_norms(
+def gram_sums(
     function: DecisionFunction,
     center: npt.NDArray[np.float32],
     sharpened: tuple[int, ...],
     directed: bool,
-    in_order: InOrder[_Pair],
+    in_order: InOrder,
     progress: Callable[[float], None],
-) -> tuple[FloatArray, dict[int, FloatArray], FloatArray | None]:
-    """N_k^2 for k = 0 ... 8, G_k for the degrees to be sharpened, and G = sum_{k=3}^8 2^(3-k) G_k.
+    with_kernel: bool = False,
+) -> GramSums:
+    """One pass over the Gram matrix.
 
     Parameters
     ----------
     function : DecisionFunction
     center : ndarray of shape (n_features,), float32
     sharpened : tuple of int
+        Degrees whose G_k is wanted.
     directed : bool
-        Whether G is wanted; None takes its place otherwise.
-    in_order : callable
-        Maps a function over arguments, side by side or not, with results in order: the sums do not depend on it.
+        Whether G is wanted.
+    in_order : InOrder
+        The sums do not depend on it.
     progress : callable
         Told the share of the work that is done.
+    with_kernel : bool
+        Whether the sums over the kernel are wanted, too.
     """
     n_sv, d = function.n_sv, function.n_features
-    degree_sq = np.zeros(LAST_DEGREE + 1)
-    spectra = {k: np.zeros((d, d)) for k in sharpened}
-    direction = np.zeros((d, d)) if directed else None
+    degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0
+    wanted: tuple[_Matrix, ...] = (*sharpened, "direction") if directed else sharpened
+    matrices: dict[_Matrix, FloatArray] = {name: np.zeros((d, d)) for name in wanted}
     point = center.astype(np.float64)
 
     side = _block_side(d)
@@ -75,43 +126,64 @@ def gram_norms(
         rows = (function.rows(first, min(first + side, n_sv)) - point) * function.scale
         return _Block.of(rows, function.coef[first : first + len(rows)])
 
-    starts = range(0, n_sv, side)
-    for step, first in enumerate(starts):
-        left = block(first)
+    def pairs() -> Iterator[tuple[_Block, int, int]]:
+        """Each strip from its diagonal block on."""
+        for first in range(0, n_sv, side):
+            left = block(first)
+            for second in range(first, n_sv, side):
+                yield left, first, second
 
-        def pair_with(second: int, left: _Block = left) -> _Pair:
-            return _pair(left, block(second), sharpened, directed, workspace)
+    def pair_of(of: tuple[_Block, int, int]) -> _Pair:
+        return _pair(of[0], block(of[2]), wanted, with_kernel, workspace)
 
-        for second, pair in in_order(pair_with, range(first, n_sv, side)):
-            twice = 1.0 if first == second else 2.0
-            degree_sq += twice * pair.degree_sq
-            for k, part in pair.spectra.items():
-                spectra[k] += twice * part
-            if direction is not None and pair.direction is not None:
-                direction += twice * pair.direction
-        progress(1.0 - (1.0 - (step + 1) / len(starts)) ** 2)
+    strip: dict[_Matrix, FloatArray] = {}
+    for (left, first, second), pair in in_order(pair_of, pairs()):
+        if first == second:
+            radius = max(radius, float(left.half_sq_norm.max(initial=0.0)))
+            strip = {name: np.zeros((len(left.rows), d)) for name in wanted}
+        twice = 1.0 if first == second else 2.0
+        degree_sq += twice * pair.degree_sq
+        kernel_sq += twice * pair.kernel_sq
+        kernel_moduli_sq += twice * pair.kernel_moduli_sq
+        for name, product in pair.products.items():
+            product *= twice
+            strip[name] += product
+        if second + side >= n_sv:
+            for name, product in strip.items():
+                matrices[name] += left.weighted.T @ product
+        done = (n_sv - first) * (n_sv - first) - (second - first) * 2.0 * side
+        progress(min(max(1.0 - done / n_sv**2, 0.0), 1.0))
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
-    spectra = {k: (0.5 / factorials[k]) * (part + part.T) for k, part in spectra.items()}
-    return degree_sq / factorials, spectra, None if direction is None else 0.5 * (direction + direction.T)
+    spectra = {k: (0.5 / factorials[k]) * (matrices[k] + matrices[k].T) for k in sharpened}
+    direction = 0.5 * (matrices["direction"] + matrices["direction"].T) if directed else None
+    return GramSums(degree_sq / factorials, spectra, direction, kernel_sq, kernel_moduli_sq, radius)
 
 
 @dataclass
 class _Block:
-    """Consecutive support vectors, shifted and scaled, and their weights."""
+    """Consecutive support vectors, shifted and scaled, with their coefficients and weights."""
 
     rows: FloatArray
+    coef: FloatArray
+    half_sq_norm: FloatArray
     weight: FloatArray
 
     @classmethod
     def of(cls, rows: FloatArray, coef: FloatArray) -> _Block:
-        return cls(rows, coef * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows)))
+        half_sq_norm = 0.5 * np.einsum("ij,ij->i", rows, rows)
+        return cls(rows, coef, half_sq_norm, coef * np.exp(-half_sq_norm))
+
+    @property
+    def weighted(self) -> FloatArray:
+        return self.rows * self.weight[:, np.newaxis]
 
 
 @dataclass
 class _Pair:
     degree_sq: FloatArray
-    spectra: dict[int, FloatArray]
-    direction: FloatArray | None
+    kernel_sq: float
+    kernel_moduli_sq: float
+    products: dict[_Matrix, FloatArray]  # of matrices of pairs with the weighted support vectors of the second block
 
 
 class _Workspace(threading.local):
@@ -128,7 +200,7 @@ class _Workspace(threading.local):
         return self._numbers[name][:size].reshape(n_rows, n_columns)
 
 
-def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...], directed: bool, workspace: _Workspace) -> _Pair:
+def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: _Workspace) -> _Pair:
     """What one block of the Gram matrix contributes."""
 
     def matrix(name: str | int) -> FloatArray:
@@ -136,20 +208,23 @@ def _pair(left: _Block, right: _Block, sharpened: tuple[int, ...], directed: boo
 
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         gram = np.matmul(left.rows, right.rows.T, out=matrix("gram"))
-        powers = {k: matrix(k) for k in sharpened}
-        sum_of_powers = matrix("direction") if directed else None
+        of_pairs = {name: matrix(name) for name in wanted}
         degree_sq = _native.gram_powers(
             gram,
             left.weight,
             right.weight,
-            {k - 1: power for k, power in powers.items()},  # G_k is made of powers k - 1
+            {k - 1: power for k, power in of_pairs.items() if isinstance(k, int)},  # G_k is made of powers k - 1
             _SERIES,
-            sum_of_powers,
+            of_pairs.get("direction"),
         )
-        weighted = [side.rows * side.weight[:, np.newaxis] for side in (left, right)]
-
-        def in_features(of_gram: FloatArray) -> FloatArray:
-            return weighted[0].T @ (of_gram @ weighted[1])
-
-        spectra = {k: in_features(power) for k, power in powers.items()}
-        return _Pair(degree_sq, spectra, None if sum_of_powers is None else in_features(sum_of_powers))
+        kernel_sq = kernel_moduli_sq = math.nan
+        if with_kernel:
+            gram -= left.half_sq_norm[:, np.newaxis]
+            gram -= right.half_sq_norm
+            kernel = np.exp(np.minimum(gram, 0.0, out=gram), out=gram)
+            kernel_sq = float(left.coef @ (kernel @ right.coef))
+            kernel_moduli_sq = float(np.abs(left.coef) @ (kernel @ np.abs(right.coef)))
+        weighted = right.weighted if wanted else right.rows
+        return _Pair(
+            degree_sq, kernel_sq, kernel_moduli_sq, {name: of_pair @ weighted for name, of_pair in of_pairs.items()}
+        )

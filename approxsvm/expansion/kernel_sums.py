@@ -9,7 +9,7 @@ K^theta and coefficients that fade with the distance from the center (certificat
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -41,13 +41,15 @@ class KernelSums:
     total_sq, moduli_sq : float
         sum_ij a_i a_j K_ij and sum_ij |a_i a_j| K_ij.
     values : ndarray of shape (n_sv,)
-        The decision function at the support vectors, without the intercept.
+        The decision function at the support vectors, without the intercept; empty where nobody needs it.
     contracted_sq : ndarray of shape (n_centers, len(CONTRACTIONS))
         W_theta^2; column 0 repeats `total_sq`.
     faded_moduli : ndarray of shape (n_centers, len(CONTRACTIONS))
         sum_i |at_i|.
     sq_radius : float
         gamma times the largest squared norm that went into a distance.
+    path : int
+        Longest path of additions.
     """
 
     total_sq: float
@@ -56,10 +58,11 @@ class KernelSums:
     contracted_sq: FloatArray
     faded_moduli: FloatArray
     sq_radius: float
+    path: int
 
 
 def mapped_in_order(
-    pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Sequence[Argument]
+    pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
     """Arguments and results in order, with a few results waiting at most: each may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
@@ -121,10 +124,11 @@ def kernel_sums(
                 contracted_sq[first:last, column] = energy
                 faded_moduli[first:last, column] = np.abs(coef).sum(axis=1)
     contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
-    return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius)
+    path = _sum_path(function.n_sv)
+    return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius, path)
 
 
-def sum_path(n_sv: int) -> int:
+def _sum_path(n_sv: int) -> int:
     """Longest path of additions of the double sums: within a block and over the blocks, both ways."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 

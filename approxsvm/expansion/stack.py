@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder
-from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
+from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
 from approxsvm.model.kernel_model import FloatArray, KernelModel
@@ -90,31 +90,46 @@ def expand_and_certify(
             slices[key] = function.on_slice(centers[c], varying)
         return Local(slices[key], centers[c][varying])
 
-    kernel = _sums_over_kernel(function, n_centers, local, varying is not None, lambda share: tell(0.3 * share))
-    last = _last_moment(local(0).function, n_centers, degree)
+    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
+    last = 0 if in_one_pass else _last_moment(local(0).function, n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
+
+    def expand(c: int) -> tuple[Local, list[FloatArray]]:
+        here = local(c)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
+            moments = taylor.moments_about(here.function, here.center, last or degree)
+            coefficients = taylor.coefficients_of(here.function, moments[: degree + 1])
+            for part, of_degree in zip(parts, coefficients, strict=True):
+                part[c] = of_degree
+        return here, moments
+
+    def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> CenterSums:
+        here, moments = expand(c)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if last:
+                return _from_moments(here, degree, directions, moments)
+            return _from_gram(here, degree, directions, in_order, tell)
 
     with ThreadPoolExecutor(all_threads()) as pool:
 
-        def about(c: int, in_order: InOrder[Any], tell: Callable[[float], None]) -> CenterSums:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
-                here = local(c)
-                moments = taylor.moments_about(here.function, here.center, last or degree)
-                for part, coefficients in zip(
-                    parts, taylor.coefficients_of(here.function, moments[: degree + 1]), strict=True
-                ):
-                    part[c] = coefficients
-                if last:
-                    return _from_moments(here, degree, directions, moments)
-                return _from_gram(here, degree, directions, in_order, tell)
+        def side_by_side(f: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+            return mapped_in_order(pool, f, arguments)
 
-        if n_centers == 1:  # the threads share the center
-            sums = [about(0, lambda f, arguments: mapped_in_order(pool, f, arguments), lambda x: tell(0.3 + 0.7 * x))]
+        if in_one_pass:
+            expanded = pool.submit(expand, 0)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                found, kernel = _from_one_pass(local(0), side_by_side, tell)
+            expanded.result()
+            sums = [found]
         else:
-            sums = []
-            for c, center_sums in mapped_in_order(pool, lambda c: about(c, _one_by_one, _ignore), range(n_centers)):
-                sums.append(center_sums)
-                tell(0.3 + 0.7 * (c + 1) / n_centers)
+            kernel = _sums_over_kernel(function, n_centers, local, varying is not None, lambda x: tell(0.3 * x))
+            if n_centers == 1:  # the threads share the center
+                sums = [about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))]
+            else:
+                sums = []
+                for c, center_sums in mapped_in_order(pool, lambda c: about(c, _one_by_one, _ignore), range(n_centers)):
+                    sums.append(center_sums)
+                    tell(0.3 + 0.7 * (c + 1) / n_centers)
     directions = directions and all(center.direction is not None for center in sums)
     typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
@@ -153,7 +168,7 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     return found if np.isfinite(found) else 0.0
 
 
-def _one_by_one(function: Callable[[int], Any], arguments: Sequence[int]) -> Iterable[tuple[int, Any]]:
+def _one_by_one(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
     return ((argument, function(argument)) for argument in arguments)
 
 
@@ -193,15 +208,48 @@ def _from_gram(
     local: Local,
     degree: int,
     directed: bool,
-    in_order: InOrder[Any],
+    in_order: InOrder,
     progress: Callable[[float], None],
 ) -> CenterSums:
+    sharpened = _sharpened(local.function, degree)
+    return _center_sums(local, gram.gram_sums(local.function, local.center, sharpened, directed, in_order, progress))
+
+
+def _one_pass_only(function: DecisionFunction, degree: int) -> bool:
+    """Whether there is time for one pass over all pairs of support vectors alone.
+
+    G then takes the place of the G_k, each of which is at most a multiple of it; it begins with degree 3.
+    """
+    d = function.n_features
+    return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(function.n_sv, d)
+
+
+def _from_one_pass(local: Local, in_order: InOrder, progress: Callable[[float], None]) -> tuple[CenterSums, KernelSums]:
     function = local.function
-    sharpened = _sharpened(function, degree)
-    degree_sq, spectra, direction = gram.gram_norms(function, local.center, sharpened, directed, in_order, progress)
+    found = gram.gram_sums(function, local.center, (), True, in_order, progress, with_kernel=True)
+    energies, moduli = np.full((2, 1, len(CONTRACTIONS)), np.inf)
+    energies[:, 0], moduli[:, 0] = found.kernel_sq, np.abs(function.coef).sum()
+    path = gram.sum_path(function.n_sv, function.n_features)
+    kernel = KernelSums(
+        found.kernel_sq, found.kernel_moduli_sq, np.empty(0), energies, moduli, found.half_sq_radius, path
+    )
+    return _center_sums(local, found), kernel
+
+
+def _center_sums(local: Local, found: gram.GramSums) -> CenterSums:
+    function = local.function
     moduli_sq, max_sv_norm = _moduli(local)
-    path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(degree_sq))
-    return CenterSums(degree_sq, spectra, direction, path, terms, moduli_sq, max_sv_norm, function.half_sq_offset)
+    path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(found.degree_sq))
+    return CenterSums(
+        found.degree_sq,
+        found.spectra,
+        found.direction,
+        path,
+        terms,
+        moduli_sq,
+        max_sv_norm,
+        function.half_sq_offset,
+    )
 
 
 def _from_moments(local: Local, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:

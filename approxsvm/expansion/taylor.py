@@ -109,7 +109,10 @@ def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.fl
     if choice == "origin" or model.n_sv == 0:
         return np.zeros(model.n_features, np.float32)
     scale = 1.0 / model.n_sv  # scaled before summing: the sum itself may overflow
-    mean = np.asarray((model.support_vectors * scale).sum(axis=0)).ravel()
+    if isinstance(model.support_vectors, np.ndarray):
+        mean: FloatArray = np.sum([(rows * scale).sum(axis=0) for _, rows in _dense_blocks(model)], axis=0)
+    else:
+        mean = np.asarray((model.support_vectors * scale).sum(axis=0)).ravel()
     with np.errstate(over="ignore"):
         center = mean.astype(np.float32)
     if not np.isfinite(center).all():

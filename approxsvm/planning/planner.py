@@ -43,6 +43,8 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # Rows looked at, at most; and the share of them that judges the candidates instead of placing the centers.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
+# Numbers that dense ones may have together, unless they are few rows.
+_MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Centers of a candidate that are tried, at most and at least, and rows that try them. Between them as many as take a
 # second, or as long as building the best candidate so far: a look is cheap, and costs more where more was found.
 _PROBED_CENTERS: Final = 128
@@ -236,9 +238,12 @@ def winners_by(exact: Artifact, rows: Any) -> npt.NDArray[np.intp]:
 
 
 def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
-    """At most 40,000 rows of X, else of the support vectors, a quarter of them held out."""
+    """At most 40,000 rows of X, else of the support vectors, a quarter of them held out; of wide dense ones fewer."""
     rows = model.support_vectors if X is None else X
-    chosen = np.random.default_rng(random_state).permutation(rows.shape[0])[:MAX_SAMPLE_ROWS]
+    most = MAX_SAMPLE_ROWS
+    if isinstance(rows, np.ndarray):
+        most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], _PROBE_ROWS))
+    chosen = np.random.default_rng(random_state).permutation(rows.shape[0])[:most]
     n_held_out = int(len(chosen) * HELD_OUT_SHARE)
     return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), X is None)
 
