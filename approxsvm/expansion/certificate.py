@@ -22,9 +22,9 @@ Cauchy and Schwarz give
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!),
 
 which is next to equality where the parts halve from degree to degree, as they do about where rows become open. The
-table of the predictor uses the eigenvalues; where the degree is 2, rows that it leaves open get the form. Of a huge model
-there is time for one pass over the Gram matrix and G alone (gram.is_huge): all G_k are positive semi-definite, so that
-G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G serves for that of G_k.
+table of the predictor uses the eigenvalues; where the degree is 2, rows that it leaves open get the form. Of a huge
+model there is time for one pass over the Gram matrix and G alone (gram.is_huge): all G_k are positive semi-definite, so
+that G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G serves for that of G_k.
 
 Far from the center the support vectors put their energy into parts of high degree, which hardly matter near it, but
 which T counts in full. For 0 < theta <= 1, Cauchy and Schwarz with weights theta^k in place of 1 gives
