@@ -186,7 +186,7 @@ struct EvaluationMemory {
     float* products32;
     double* products64;
     double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
-    std::uint32_t *routing, *tally;
+    std::uint32_t *routing, *tally, *block_wins;
     WinnerRoom winner;
 
     EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver) {
@@ -210,6 +210,7 @@ struct EvaluationMemory {
         pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_moved = carver.take<double>(n_pairs_here);
         tally = carver.take<std::uint32_t>(2 * n_labels);
+        block_wins = carver.take<std::uint32_t>(n_labels * block_rows);
     }
 };
 
@@ -475,22 +476,22 @@ class Cascade {
     }
 
     auto offer32() {
-        return [this](std::size_t i, const RowSums<float>& sums) {
+        return offer_by_row([this](std::size_t i, const RowSums<float>& sums) {
             if (!settle_by_sums(i, prepared_.exact32, sums, by_float32)) engine64_.send(i, offer64());
-        };
+        });
     }
     auto offer64() {
-        return [this](std::size_t i, const RowSums<double>& sums) {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
             if (!settle_by_sums(i, prepared_.exact64, sums, by_float64)) settle_by_definition(i);
-        };
+        });
     }
 
     template <class Real>
     bool settle_by_sums(std::size_t i, const ExactEngine<Real>& engine, const RowSums<Real>& row, Stage stage) {
         const double value = row.sums[0] + view_.decisions[0].intercept;
-        const EngineSums sums{row.sums[row.stride], engine.typical_half_sq_norm, engine.narrowing_error};
-        const double bound = engine_bound(engine.expansion, sums, view_.decisions[0],
-                                          static_cast<double>(row.half_sq_norm), row.n_terms);
+        const EngineBound<Real> rounding(engine.expansion, engine.typical_half_sq_norm);
+        const double bound = rounding.of(rounding.of_row(static_cast<double>(row.half_sq_norm), row.n_terms),
+                                         row.sums[row.stride], engine.narrowing_error, view_.decisions[0]);
         const double slack = slack_of(i);
         if (!(bound <= engine_tolerance_ && suffices(value, bound + slack))) return false;
         settle(i, value, bound + slack, stage);

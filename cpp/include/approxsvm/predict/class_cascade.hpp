@@ -37,6 +37,7 @@ class ClassCascade {
           bound_(block_bounds_ + block_rows * view_.n_decisions),
           moved_(memory.pair_moved),
           tally_(memory.tally),
+          block_wins_(memory.block_wins),
           block_(memory.later_block),
           winner_(prepared, source, request, slope_, block_, memory.winner),
           presumes_(labels_only_ && !batch.engines_alone && winner_.is_there()),
@@ -288,32 +289,79 @@ class ClassCascade {
         };
     }
 
-    auto offer32() {
-        return [this](std::size_t i, const RowSums<float>& sums) {
-            note_sums(i, prepared_.class32, sums);
-            judge(i, by_float32, [this](std::size_t row) { engine64_.send(row, offer64()); });
-        };
-    }
+    struct Offer32 {
+        ClassCascade& cascade;
+
+        void operator()(std::size_t i, const RowSums<float>& sums) const {
+            cascade.note_sums(i, cascade.prepared_.class32, sums);
+            cascade.judge(i, by_float32, [this](std::size_t row) { cascade.send_to_float64(row); });
+        }
+        template <std::size_t Stride>
+        void settle_block(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
+                          bool* is_settled) const {
+            if (cascade.labels_only_) cascade.settle_winners<Stride>(rows, n, sums, half_sq_norm, is_settled);
+        }
+    };
+    Offer32 offer32() { return {*this}; }
     auto offer64() {
-        return [this](std::size_t i, const RowSums<double>& sums) {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
             note_sums(i, prepared_.class64, sums);
             if (exact_ && !accurate_) return settle_by_definition(i);
             judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
-        };
+        });
+    }
+
+    // Of a block of rows, those with a class that wins all its pairs for certain: side by side, which nearly all have.
+    template <std::size_t Stride>
+    void settle_winners(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
+                        bool* is_settled) {
+        static_assert(Stride <= block_rows);
+        const ClassEngine<float>& engine = prepared_.class32;
+        const EngineBound<float> rounding(engine.expansion.kernels, engine.typical_half_sq_norm);
+        RowRounding of_row[Stride];
+        double row_error[Stride];
+        for (std::size_t r = 0; r < Stride; ++r) {
+            of_row[r] = rounding.of_row(static_cast<double>(half_sq_norm[r]), view_.n_features);
+            row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
+        }
+        for (std::size_t k = 0; k < n_classes_ * Stride; ++k) block_wins_[k] = 0;
+        for_each_pair(n_classes_, [&](std::size_t pair, std::size_t i, std::size_t j) {
+            const DecisionNumbers& decision = view_.decisions[pair];
+            const double narrowing = engine.narrowing_errors[i] + engine.narrowing_errors[j];
+            std::uint32_t *first = block_wins_ + i * Stride, *second = block_wins_ + j * Stride;
+            for (std::size_t r = 0; r < Stride; ++r) {
+                const double value = pair_sum(sums + r, n_classes_, Stride, i, j) + decision.intercept;
+                const double bound =
+                    rounding.of(of_row[r], pair_moduli(sums + r, n_classes_, Stride, i, j), narrowing, decision) +
+                    row_slack(decision, slope_, row_error[r]);
+                const double modulus = std::fabs(value);
+                const bool is_certain = modulus > bound && modulus <= largest_double;  // not where either is NaN
+                first[r] += is_certain && value > 0.0;
+                second[r] += is_certain && value < 0.0;
+            }
+        });
+        for (std::size_t c = 0; c < n_classes_; ++c) {
+            for (std::size_t r = 0; r < n; ++r) {
+                if (block_wins_[c * Stride + r] != n_classes_ - 1) continue;
+                settle_label(rows[r], c, by_float32);
+                is_settled[r] = true;
+            }
+        }
     }
 
     template <class Real>
     void note_sums(std::size_t row_number, const ClassEngine<Real>& engine, const RowSums<Real>& row) {
         accurate_ = true;
+        const EngineBound<Real> rounding(engine.expansion.kernels, engine.typical_half_sq_norm);
+        const RowRounding of_row = rounding.of_row(static_cast<double>(row.half_sq_norm), row.n_terms);
+        const double row_error = row_error_of(request_, row_number);
         for_each_pair(n_classes_, [&](std::size_t pair, std::size_t i, std::size_t j) {
             const DecisionNumbers& decision = view_.decisions[pair];
-            const EngineSums sums{pair_moduli(row.sums, n_classes_, row.stride, i, j), engine.typical_half_sq_norm,
-                                  engine.narrowing_errors[i] + engine.narrowing_errors[j]};
             value_[pair] = pair_sum(row.sums, n_classes_, row.stride, i, j) + decision.intercept;
-            const double bound = engine_bound(engine.expansion.kernels, sums, decision,
-                                              static_cast<double>(row.half_sq_norm), row.n_terms);
+            const double bound = rounding.of(of_row, pair_moduli(row.sums, n_classes_, row.stride, i, j),
+                                             engine.narrowing_errors[i] + engine.narrowing_errors[j], decision);
             accurate_ &= bound <= exact_share * decision.sum_moduli;
-            bound_[pair] = bound + slack_of(row_number, pair);
+            bound_[pair] = bound + row_slack(decision, slope_, row_error);
         });
     }
 
@@ -398,6 +446,7 @@ class ClassCascade {
     double *const block_values_, *const block_bounds_;
     double *const value_, *const bound_, *const moved_;  // of one row, (n_decisions,)
     std::uint32_t* const tally_;
+    std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
     std::size_t center_ = 0;
     WinnerStage<Source> winner_;

@@ -145,6 +145,23 @@ struct RowSums {
     std::size_t n_terms;  // coordinates that may not be zero
 };
 
+// An offer that takes row by row.
+template <class TakeRow>
+struct OfferByRow {
+    TakeRow take;
+
+    template <class Real>
+    void operator()(std::size_t i, const RowSums<Real>& sums) const {
+        take(i, sums);
+    }
+    template <std::size_t Stride, class Real>
+    void settle_block(const std::size_t*, std::size_t, const double*, const Real*, bool*) const {}
+};
+template <class TakeRow>
+inline OfferByRow<TakeRow> offer_by_row(const TakeRow& take) {
+    return {take};
+}
+
 template <class Real, class Sums, class Source>
 class EngineStage {
   public:
@@ -165,7 +182,8 @@ class EngineStage {
           values_(reinterpret_cast<Real*>(nonzeros.memory)),
           columns_(reinterpret_cast<std::int32_t*>(values_ + capacity_)) {}
 
-    // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up.
+    // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up. Before that, an
+    // offer may settle some rows of a block, which is_settled notes.
     template <class Offer>
     void send(std::size_t i, const Offer& offer) {
         if (send_sparse(i, most_nonzeros_, offer)) return;
@@ -248,7 +266,10 @@ class EngineStage {
         half_sq_norms_block<Registers>(sums_.kernels, block_, half_sq_norm);
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
         sums_.template block<Registers>(block_, half_sq_norm, room_);
+        bool is_settled[stride] = {};
+        offer.template settle_block<stride>(dense_, n, room_, half_sq_norm, is_settled);
         for (std::size_t r = 0; r < n; ++r) {
+            if (is_settled[r]) continue;
             offer(dense_[r], RowSums<Real>{room_ + r, stride, half_sq_norm[r], view_.n_features});
         }
     }

@@ -155,7 +155,7 @@ class PolynomialEvaluator {
     // --- the engine
 
     auto offer() {
-        return [this](std::size_t i, const RowSums<double>& row) {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& row) {
             if (status_ != Status::ok) return;
             if (has_classes(view_)) {
                 for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
@@ -167,7 +167,7 @@ class PolynomialEvaluator {
             }
             find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
             judge(i, by_float64);
-        };
+        });
     }
 
     // Bounds of sums over all support vectors.

@@ -202,32 +202,50 @@ inline std::size_t products_path(const KernelSum<Real>& e, std::size_t n_terms) 
 // h), and while d_i <= 2^-5 the kernel value by at most 1.05 (2.125 d_i + 6.1 u) of itself. Summed over |a_i| K_i that
 // is 1.05 (2.125 * 2 u (path + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i K_i. The engine
 // adds up Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
-struct EngineSums {
-    double weighted_moduli;       // Q
-    double typical_half_sq_norm;  // t
-    double narrowing_error;
+struct RowRounding {
+    double of_reached, most_reached, row_share, of_all_moduli;
+    double underflow;  // infinite where nothing is known
 };
 template <class Real>
-inline double engine_bound(const KernelSum<Real>& e, const EngineSums& sums, const DecisionNumbers& decision,
-                           double half_sq_norm, std::size_t n_terms) {
-    constexpr double u = unit_of<Real>;
-    const double t = sums.typical_half_sq_norm, furthest = static_cast<double>(e.max_half_sq_norm),
-                 a1 = decision.sum_moduli;
-    const double per_reach = 1.01 * u * (static_cast<double>(products_path(e, n_terms)) + 8.0);
-    const double reach = std::sqrt(furthest) + std::sqrt(half_sq_norm);
-    if (!(per_reach * reach * reach <= 0x1p-5)) return infinity;
-    // exp does not go below 2^-126.
-    const double weighted = 1.001 * sums.weighted_moduli + 0x1p-120 * a1 * (t + furthest);
-    const double moduli = weighted / t < a1 ? weighted / t : a1;
-    const double most = a1 * (furthest + half_sq_norm),
-                 reached = weighted * (half_sq_norm > t ? half_sq_norm / t : 1.0);
-    const double kernels = 1.05 * (4.25 * per_reach * (reached < most ? reached : most) + 6.1 * u * moduli);
-    const double summation = 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64 * moduli;
-    // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at most.
-    const double moved = 0.61 * a1 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
-    return kernels + summation + sums.narrowing_error + 1.01 * moved + 0x1p-120 * a1 +
-           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
-}
+class EngineBound {
+  public:
+    EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
+        : engine_(e),
+          t_(typical_half_sq_norm),
+          furthest_(static_cast<double>(e.max_half_sq_norm)),
+          inverse_t_((1.0 + 0x1p-50) / t_),
+          root_of_furthest_(std::sqrt(furthest_)),
+          of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
+
+    // What a row has to do with the bounds of all decision functions.
+    RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
+        constexpr double u = unit_of<Real>;
+        const double per_reach = 1.01 * u * (static_cast<double>(products_path(engine_, n_terms)) + 8.0);
+        const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
+        // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at
+        // most.
+        const double moved = 1.01 * 0.61 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
+        return {1.05 * 4.25 * per_reach, furthest_ + half_sq_norm, half_sq_norm > t_ ? half_sq_norm * inverse_t_ : 1.0,
+                moved + 0x1p-120, per_reach * reach * reach <= 0x1p-5 ? 0x1p-1040 : infinity};
+    }
+
+    // weighted_moduli is Q.
+    APPROXSVM_INLINE double of(const RowRounding& row, double weighted_moduli, double narrowing_error,
+                               const DecisionNumbers& decision) const {
+        const double a1 = decision.sum_moduli;
+        // exp does not go below 2^-126.
+        const double weighted = 1.001 * weighted_moduli + 0x1p-120 * a1 * (t_ + furthest_);
+        const double share = weighted * inverse_t_, moduli = share < a1 ? share : a1;
+        const double most = a1 * row.most_reached, reached = weighted * row.row_share;
+        const double rounding = row.of_reached * (reached < most ? reached : most) + of_moduli_ * moduli;
+        return rounding + narrowing_error + row.of_all_moduli * a1 + 0x1p-51 * std::fabs(decision.intercept) +
+               row.underflow;
+    }
+
+  private:
+    const KernelSum<Real>& engine_;
+    const double t_, furthest_, inverse_t_, root_of_furthest_, of_moduli_;
+};
 
 // --- the bound of the winner's engine
 
@@ -236,7 +254,7 @@ struct WinnerErrors {
     double of_moduli, of_all_moduli;
 };
 
-// As engine_bound, but with the furthest support vector in place of each: (sqrt(h_i) + sqrt(h))^2 is at most (sqrt(max
+// As EngineBound, but with the furthest support vector in place of each: (sqrt(h_i) + sqrt(h))^2 is at most (sqrt(max
 // h_i) + sqrt(h))^2, and so no weighted sums are needed. The sums take listed_path roundings in float32 beside. What
 // underflows is below 2^-60 of each coefficient (rbf_winner.hpp).
 inline WinnerErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
@@ -357,8 +375,9 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
     const double slope = kernel_slope(half_theta);
     model.exact32 = {writer32.expansion(), t, slope * error32};
     model.exact64 = {writer64.expansion(), t, slope * error64};
-    const EngineSums typical{weighted_moduli, t, model.exact32.narrowing_error};
-    model.typical_float32_bound = engine_bound(model.exact32.expansion, typical, view.decisions[0], t, d);
+    const EngineBound<float> bound(model.exact32.expansion, t);
+    model.typical_float32_bound =
+        bound.of(bound.of_row(t, d), weighted_moduli, model.exact32.narrowing_error, view.decisions[0]);
 }
 
 // The same for several classes.
