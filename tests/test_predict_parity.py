@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -169,6 +170,31 @@ def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libs
     files.data.write_text("".join(rows))
     assert len(set(libsvm.check(model).split())) > 1
     libsvm.check(model, "-b", 1)
+
+
+@pytest.mark.parametrize("n_features", [60_000, 1_000_000])
+def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libsvm: Libsvm, n_features: int) -> None:
+    """Its sums over 20,000 features err by more than ours: the sign of the true value is another."""
+    n_long, n_short = 20_000, 19
+    value = 1.003 / math.sqrt(n_long)
+    sq_norm = 0.0
+    for _ in range(n_long):
+        sq_norm += value * value
+    by_libsvm = math.exp(-sq_norm)
+    true = math.exp(-math.fsum([value * value] * n_long))
+    for _ in range(n_short):
+        by_libsvm -= 1e-9 * math.exp(-1.0)
+        true -= 1e-9 * math.exp(-1.0)
+    assert abs(by_libsvm - true) > 1e-14
+    lines = [f"1.0 {' '.join(f'{j + 1}:{value!r}' for j in range(n_long))}"]
+    lines += [f"-1e-09 {n_features - i}:1.0" for i in range(n_short)]
+    model = files.folder / "m.model"
+    model.write_text(
+        f"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv {n_short + 1}\nrho {(by_libsvm + true) / 2!r}\n"
+        f"label 1 2\nnr_sv 1 {n_short}\nSV\n" + "".join(line + "\n" for line in lines)
+    )
+    files.data.write_text("1 \n2 2000000:0\n")
+    libsvm.check(model)
 
 
 @pytest.mark.parametrize("a", ["-1000 1000 -1000", "0 0 0", "1e-9 -1e300 3", "-0.5 -0.4 -0.3"])

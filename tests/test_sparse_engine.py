@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -147,6 +148,45 @@ def test_memory_follows_the_values() -> None:
     values = Evaluator(compiled.artifact).evaluate(X[:50], VALUES, "exact")
     kernel = np.exp(-svc_like.gamma * np.maximum(2.0 - 2.0 * (X[:50] @ vectors.T).toarray(), 0.0))
     assert np.allclose(values, kernel @ svc_like.coefficients(0) + svc_like.intercept[0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("by_columns", [True, False])
+def test_the_norm_of_a_long_support_vector_errs_more_than_its_product_with_a_short_row(
+    target: str, by_columns: bool
+) -> None:
+    """A row of no non-zeros has exact products, but the norm of a support vector has as many roundings as ever."""
+    d, n_light = (4000, 60) if by_columns else (1200, 1)
+    long = np.full(d - 400, 2.0**-26.5 * (1.0 + 1e-3))  # squares that round each sum up
+    long[:8] = 1.0
+    light = np.arange(n_light)
+    vectors = csr_array(
+        (
+            np.concatenate([long, np.full(n_light, 3.0)]),
+            np.concatenate([np.arange(len(long)), len(long) + light]).astype(np.int32),
+            np.concatenate([[0], len(long) + np.arange(n_light + 1)]).astype(np.int32),
+        ),
+        shape=(n_light + 1, d),
+    )
+    coef = np.concatenate([[1.0], np.full(n_light, 1e-6)])
+    model = KernelModel("regression", vectors, coef[np.newaxis], np.zeros(1), 0.125)
+    nothing = csr_array((1, d))
+    assert Products.of(model, nothing).by_columns == by_columns
+    evaluator = Evaluator(approxsvm.compile(model, mode="exact").artifact)
+    value, bound = evaluator.evaluate(nothing, VALUES | BOUNDS, "exact")
+    with mpmath.workdps(40):
+        sq_norm = sum(mpmath.mpf(x) ** 2 for x in long.tolist())
+        exact = mpmath.exp(-sq_norm / 8) + n_light * mpmath.mpf(1e-6) * mpmath.exp(-mpmath.mpf(9) / 8)
+        assert abs(mpmath.mpf(float(value[0])) - exact) <= 0.2 * float(bound[0])
+
+
+def test_sparse_support_vectors_of_any_size_are_taken() -> None:
+    """Squares beyond float64 are infinitely far away, held sparse or not."""
+    rows = text(20, 200, 3).toarray() * 1e290
+    y = np.random.default_rng(0).normal(size=20)
+    for vectors in (rows, csr_array(rows)):
+        model = KernelModel("regression", vectors, y[np.newaxis], np.zeros(1), 1e-50)
+        compiled = approxsvm.compile(model, mode="exact", center="origin")
+        assert np.allclose(Evaluator(compiled.artifact).evaluate(rows, VALUES, "exact"), y, rtol=0, atol=1e-9)
 
 
 # --- relative to a row ---

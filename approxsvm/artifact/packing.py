@@ -17,7 +17,7 @@ _FLOAT64, _FLOAT32, _CODES8, _CODES16 = range(4)
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
 _MOST_CODES: Final = 1 << 16
-# Rows with a larger share of non-zeros are shorter dense, whatever their numbers and columns take.
+# Rows with a larger share of non-zeros are shorter dense, but where all values are the same.
 _DENSE_SHARE: Final = 8 / 9
 # Support vectors are stored relative to a row where so few of their values differ from it, for then the exact engine
 # goes by these alone; and where they are at most so many times as far from it as from their mean, for its accuracy.
@@ -237,7 +237,8 @@ class _Cursor:
         return array
 
     def values(self, kind: int, dictionary: FloatArray, count: int) -> FloatArray:
-        stored = self.take(_VALUE_DTYPES[kind], count).astype(np.float64) if kind < _CODES8 else dictionary
+        with np.errstate(invalid="ignore"):  # signaling NaN
+            stored = self.take(_VALUE_DTYPES[kind], count).astype(np.float64) if kind < _CODES8 else dictionary
         if not np.isfinite(stored).all():
             raise ArtifactError("section support_vectors holds NaN or infinity")
         if kind < _CODES8:

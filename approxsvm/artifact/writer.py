@@ -773,10 +773,11 @@ def _exact_check_rows(
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """Squared distances of a row to blocks of support vectors, each block with the number of its first."""
     vectors: Any = model.support_vectors
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
             for first in range(0, model.n_sv, 4096):
                 yield first, np.square(vectors[first : first + 4096] - row).sum(axis=1)
         elif model.n_sv:  # what cancels here is less than in the engine
             sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
-            yield 0, np.maximum(sq_norm - 2.0 * (vectors @ row) + row @ row, 0.0)
+            found = np.maximum(sq_norm - 2.0 * (vectors @ row) + row @ row, 0.0)
+            yield 0, np.where(np.isnan(found), np.inf, found)

@@ -136,8 +136,10 @@ def gram_sums(
     def pair_of(of: tuple[_Block, int, int]) -> _Pair:
         return _pair(of[0], block(of[2]), wanted, with_kernel, workspace)
 
+    n_blocks = -(-n_sv // side)
+    n_pairs = n_blocks * (n_blocks + 1) // 2
     strip: dict[_Matrix, FloatArray] = {}
-    for (left, first, second), pair in in_order(pair_of, pairs()):
+    for n_done, ((left, first, second), pair) in enumerate(in_order(pair_of, pairs()), 1):
         if first == second:
             radius = max(radius, float(left.half_sq_norm.max(initial=0.0)))
             strip = {name: np.zeros((len(left.rows), d)) for name in wanted}
@@ -151,8 +153,7 @@ def gram_sums(
         if second + side >= n_sv:
             for name, product in strip.items():
                 matrices[name] += left.weighted.T @ product
-        done = (n_sv - first) * (n_sv - first) - (second - first) * 2.0 * side
-        progress(min(max(1.0 - done / n_sv**2, 0.0), 1.0))
+        progress(n_done / n_pairs)
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
     spectra = {k: (0.5 / factorials[k]) * (matrices[k] + matrices[k].T) for k in sharpened}
     direction = 0.5 * (matrices["direction"] + matrices["direction"].T) if directed else None

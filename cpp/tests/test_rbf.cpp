@@ -284,8 +284,7 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
     const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
     const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
     const std::vector<Sums> columns = column_sums(model, rows);
-    const std::size_t column_path =
-        std::max(inner_product_path(model.n_features), model.by_columns.columns.max_nonzeros);
+    const std::size_t column_path = std::max(inner_product_path(model.n_features), model.by_columns.columns.max_values);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
     }

@@ -119,9 +119,17 @@ class ExactModel {
         }
         for (DecisionNumbers& decision : decisions_) {
             decision.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
+            decision.value_error = libsvm_rounding() * decision.sum_moduli;
         }
         for (const std::int64_t n : model_.n_sv_per_class) class_counts_.push_back(static_cast<std::uint32_t>(n));
         view_.class_counts = class_counts_.data();
+    }
+
+    /// How far LIBSVM's own sums may be from the true ones, relatively to the sum of moduli: one term after the other
+    /// for a distance, and so for a value. Labels within it are left to LibsvmSums.
+    double libsvm_rounding() const {
+        const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // unseen features, too
+        return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));
     }
 
     /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact/writer.py.
@@ -169,8 +177,9 @@ class ExactModel {
     }
 
     bool engine_fits() const {
-        constexpr std::size_t entry_bytes = sizeof(float) + sizeof(double);
-        return by_columns(view_) || view_.n_sv <= max_engine_bytes / entry_bytes / view_.n_features;
+        constexpr std::size_t least_entry_bytes = sizeof(float) + sizeof(double);  // and no product may overflow
+        if (!by_columns(view_) && view_.n_sv > max_engine_bytes / least_entry_bytes / view_.n_features) return false;
+        return engine_bytes<float>(view_) + engine_bytes<double>(view_) <= 2 * max_engine_bytes;
     }
 
     template <class Numbers>

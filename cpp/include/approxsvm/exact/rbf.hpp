@@ -223,12 +223,6 @@ APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], con
     exp_nonpositive(inner);
 }
 
-// A compile-time number that a generic lambda can take as an argument.
-template <int Value>
-struct Number {
-    static constexpr int value = Value;
-};
-
 // Lanes [half lanes64, (half + 1) lanes64) of a register of kernel values, in float64.
 template <int Half>
 APPROXSVM_INLINE f64v widened(f32v kernel) {

@@ -13,7 +13,7 @@ inline namespace APPROXSVM_TARGET {
 template <class Real>
 struct SparseColumns {
     std::size_t n_lanes;           // of support vectors; 0 where there are no columns
-    std::size_t max_nonzeros;      // of a support vector
+    std::size_t max_values;        // of a support vector
     const std::uint32_t* bounds;   // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
     const std::uint32_t* lanes;    // of the entries
     const Real* values;            // of the entries
@@ -83,11 +83,9 @@ class SparseColumnsWriter {
     }
 
     void add(std::size_t lane, const Coordinates& x) {
-        std::size_t n_nonzeros = 0;
         for (std::size_t k = 0; k < x.n; ++k) {
             const Real value = static_cast<Real>(x.values[k]);
             const std::size_t j = x.feature(k);
-            n_nonzeros += value != Real{0};
             if (memory_.frequent[j] > 0) {
                 memory_.of_frequent[(memory_.frequent[j] - std::size_t{1}) * n_lanes_ + lane] = value;
                 continue;
@@ -96,11 +94,11 @@ class SparseColumnsWriter {
             memory_.lanes[entry] = static_cast<std::uint32_t>(lane);
             memory_.values[entry] = value;
         }
-        if (n_nonzeros > max_nonzeros_) max_nonzeros_ = n_nonzeros;
+        if (x.n > max_values_) max_values_ = x.n;
     }
 
     SparseColumns<Real> columns() const {
-        return {n_lanes_,       max_nonzeros_,    memory_.bounds,     memory_.lanes,
+        return {n_lanes_,       max_values_,      memory_.bounds,     memory_.lanes,
                 memory_.values, memory_.frequent, memory_.of_frequent};
     }
 
@@ -113,7 +111,7 @@ class SparseColumnsWriter {
 
     const SparseColumnsMemory<Real> memory_;
     const std::size_t n_lanes_, n_features_;
-    std::size_t max_nonzeros_ = 0;
+    std::size_t max_values_ = 0;
 };
 
 // products[lane] = the inner product of a row with each support vector, for all n_lanes, a multiple of lanes_of<Real>.

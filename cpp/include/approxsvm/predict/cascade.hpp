@@ -357,15 +357,10 @@ class Cascade {
         const std::size_t n = n_open_;
         n_open_ = 0;
         if (n == 0) return;
-        if (batch_.rows_alone || by_nonzeros_) {
-            for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);
-        } else if (n > 2 * static_cast<std::size_t>(lanes)) {
-            refine_block<3>(n);
-        } else if (n > static_cast<std::size_t>(lanes)) {
-            refine_block<2>(n);
-        } else {
-            refine_block<1>(n);
+        if (!(batch_.rows_alone || by_nonzeros_)) {
+            return with_registers_for(n, lanes, [&](auto registers) { refine_block<registers.value>(n); });
         }
+        for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);
     }
 
     template <int Registers>

@@ -245,15 +245,10 @@ class EngineStage {
         const std::size_t n = n_dense_;
         n_dense_ = 0;
         if (n == 0) return;
-        if (one_by_one_) {
-            for (std::size_t r = 0; r < n; ++r) settle_row(dense_[r], offer);
-        } else if (n > 2 * width) {
-            settle_block<3>(n, offer);
-        } else if (n > width) {
-            settle_block<2>(n, offer);
-        } else {
-            settle_block<1>(n, offer);
+        if (!one_by_one_) {
+            return with_registers_for(n, width, [&](auto registers) { settle_block<registers.value>(n, offer); });
         }
+        for (std::size_t r = 0; r < n; ++r) settle_row(dense_[r], offer);
     }
 
     // n rows, one SIMD lane each, zeros in the lanes left over.

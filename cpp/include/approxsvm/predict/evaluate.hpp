@@ -23,14 +23,11 @@ class Gatherer {
         return n_ == block_rows ? flush() : Status::ok;
     }
     Status flush() {
-        constexpr std::size_t width = lanes;
         const std::size_t n = n_;
         n_ = 0;
-        return n == 0          ? Status::ok
-               : rows_alone_   ? take_rows(n)
-               : n > 2 * width ? take_block<3>(n)
-               : n > width     ? take_block<2>(n)
-                               : take_block<1>(n);
+        if (n == 0) return Status::ok;
+        if (rows_alone_) return take_rows(n);
+        return with_registers_for(n, lanes, [&](auto registers) { return take_block<registers.value>(n); });
     }
 
   private:

@@ -82,9 +82,8 @@ class PolynomialEvaluator {
     void settle_queue() {
         const std::size_t n = n_queued_;
         n_queued_ = 0;
-        if (n > 2 * width) return take_block<3>(n);
-        if (n > width) return take_block<2>(n);
-        if (n > 0) take_block<1>(n);
+        if (n == 0) return;
+        with_registers_for(n, width, [&](auto registers) { take_block<registers.value>(n); });
     }
 
     template <int Registers>

@@ -187,12 +187,18 @@ inline std::size_t prepared_bytes(const ModelView& view) {
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// The longest path of roundings to an inner product with a row of n_terms coordinates that are not zero.
+// The longest path of roundings to an inner product with a row of n_terms coordinates that are not zero, or to the norm
+// of a support vector, which may have many more. Norms are float64: in float32 they hardly err.
 template <class Real>
 inline std::size_t products_path(const KernelSum<Real>& e, std::size_t n_terms) {
-    const std::size_t path = inner_product_path(n_terms),
-                      in_common = n_terms < e.columns.max_nonzeros ? n_terms : e.columns.max_nonzeros;
-    return in_common > path ? in_common : path;
+    const bool by_columns = e.columns.n_lanes > 0;
+    const std::size_t in_common = n_terms < e.columns.max_values ? n_terms : e.columns.max_values;
+    const std::size_t of_norm = sizeof(Real) == sizeof(float) ? 0
+                                : by_columns                  ? path_in_lanes(e.columns.max_values)
+                                                              : inner_product_path(e.n_features);
+    std::size_t path = inner_product_path(n_terms);
+    if (by_columns && in_common > path) path = in_common;
+    return of_norm > path ? of_norm : path;
 }
 
 // What rounding does to an exact engine's sum at a row of n_terms coordinates that are not zero and with

@@ -87,7 +87,7 @@ class WinnerStage {
         n_unknown_ = 0;
         if (n == 0) return;
         std::uint32_t presumed[block_rows];
-        with_registers_for(n, [&](auto registers) {
+        with_registers_for(n, lanes, [&](auto registers) {
             float half_sq_norm[block_rows];
             load<registers.value>(unknown_, n, half_sq_norm);
             presumed_classes_block<registers.value>(*prepared_.winner.sums.kernels, prepared_.winner.presumption,
@@ -114,7 +114,7 @@ class WinnerStage {
         std::size_t rows[block_rows];  // as the queue may be filled anew
         for (std::size_t r = 0; r < n; ++r) rows[r] = queued[r];
         WinnerOutcome outcomes[block_rows];
-        with_registers_for(n, [&](auto registers) { judge<registers.value>(w, rows, n, outcomes); });
+        with_registers_for(n, lanes, [&](auto registers) { judge<registers.value>(w, rows, n, outcomes); });
         for (std::size_t r = 0; r < n; ++r) {
             if (outcomes[r].wins_all) {
                 settle(rows[r], w);
@@ -126,14 +126,6 @@ class WinnerStage {
                 pass_on(rows[r], true);
             }
         }
-    }
-
-    template <class Take>
-    static void with_registers_for(std::size_t n, const Take& take_block) {
-        constexpr std::size_t width = lanes;
-        if (n > 2 * width) return take_block(Number<3>{});
-        if (n > width) return take_block(Number<2>{});
-        take_block(Number<1>{});
     }
 
     // n rows into the lanes of the block.

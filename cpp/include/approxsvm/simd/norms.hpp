@@ -42,6 +42,11 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     return sums[0];
 }
 
+// The longest path of roundings of a sum of n products in lanes.
+constexpr std::size_t path_in_lanes(std::size_t n) {
+    return n / 8 + 5;
+}
+
 // sum_k x[k stride]^2 of n_terms terms, in float64, by a path shorter than inner_product_path(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {

@@ -627,6 +627,20 @@ struct RegisterOf<double> {
 template <class Real>
 constexpr int lanes_of = lanes * static_cast<int>(sizeof(float)) / static_cast<int>(sizeof(Real));
 
+// A compile-time number that a generic lambda can take as an argument.
+template <int Value>
+struct Number {
+    static constexpr int value = Value;
+};
+
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three.
+template <class Take>
+APPROXSVM_INLINE auto with_registers_for(std::size_t n, std::size_t width, const Take& take) {
+    if (n > 2 * width) return take(Number<3>{});
+    if (n > width) return take(Number<2>{});
+    return take(Number<1>{});
+}
+
 // Not std::isfinite: an inline function of the standard library could be emitted with this target's
 // instructions and then be shared with the whole program by the linker. Nor x - x, which need not be 0 for a product
 // that the compiler fuses into the subtraction.
