@@ -190,8 +190,8 @@ def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libs
     lines += [f"-1e-09 {n_features - i}:1.0" for i in range(n_short)]
     model = files.folder / "m.model"
     model.write_text(
-        f"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv {n_short + 1}\nrho {(by_libsvm + true) / 2!r}\n"
-        f"label 1 2\nnr_sv 1 {n_short}\nSV\n" + "".join(line + "\n" for line in lines)
+        f"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv {n_short + 1}\n"
+        f"rho {(by_libsvm + true) / 2!r}\nlabel 1 2\nnr_sv 1 {n_short}\nSV\n" + "".join(line + "\n" for line in lines)
     )
     files.data.write_text("1 \n2 2000000:0\n")
     libsvm.check(model)
