@@ -23,9 +23,9 @@ _DENSE_SHARE: Final = 8 / 9
 # goes by these alone; and where they are at most so many times as far from it as from their mean, for its accuracy.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
-# Values of a column that say whether one of them may be frequent, and how frequent it has to be among them.
+# Values of a column that say which of them is frequent, at least, and how frequent it has to be among them.
 _LOOKED_AT: Final = 256
-_FREQUENT: Final = 0.25
+_FREQUENT: Final = 0.4
 
 
 def pack(model: KernelModel) -> bytes:
@@ -55,7 +55,7 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """The most frequent value of each feature, where few values of the support vectors are others.
+    """The value that most support vectors have of each feature, where few values are others.
 
     Categories, one column for each and then standardized, have no zeros, but two values each.
 
@@ -68,18 +68,13 @@ def reference_row(vectors: FloatArray) -> FloatArray | None:
     ndarray of shape (n_features,), or None
         None where many values differ from it, where it is zero, and where it is far away.
     """
-    n_sv, d = vectors.shape
-    if n_sv == 0:
+    if len(vectors) == 0:
         return None
-    reference = np.zeros(d)
-    some = vectors[:: max(n_sv // _LOOKED_AT, 1)]
-    for j in range(d):
-        found, counts = np.unique(some[:, j], return_counts=True)
-        if counts.max(initial=0) < _FREQUENT * len(some):
-            continue
-        if len(found) > 1:
-            found, counts = np.unique(vectors[:, j], return_counts=True)
-        reference[j] = found[counts.argmax()]
+    # What more than half of the values are is their median, too.
+    some = vectors[:: max(len(vectors) // _LOOKED_AT, 1)]
+    middle = len(some) // 2
+    reference: FloatArray = np.partition(some, middle, axis=0)[middle]
+    reference[np.count_nonzero(some == reference, axis=0) < _FREQUENT * len(some)] = 0.0
     if not reference.any() or np.count_nonzero(vectors != reference) > _FEW * vectors.size:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
