@@ -569,6 +569,10 @@ class Planner:
         before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
         if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
             return True  # more centers hardly help, and it is far to go
+        # Each step helps less than the one before: two more like the last have to make expansions worth their while.
+        far = last < math.inf and last * min(last / before, 1.0) ** 2 > _WORTHWHILE * self.exact_cost
+        if self._is_free and before < math.inf and far:
+            return True
         if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
             return True  # more centers cost more than they save
         size = self._size(n_centers)
