@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import numpy as np
@@ -27,6 +27,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
@@ -36,7 +37,7 @@ from approxsvm.predictor import EXPANSION_STAGES
 from approxsvm.reports.verification import NEAR_TIE, exact_decision_values
 from benchmarks.timing import medians, spread, warm_seconds
 
-Rows = npt.NDArray[np.float64]
+Rows: TypeAlias = Any  # ndarray or CSR matrix
 _SCALERS: dict[str, Callable[[], Any]] = {
     "standard": StandardScaler,
     "minmax": MinMaxScaler,
@@ -93,6 +94,7 @@ SOURCES = (
     Source("letter, 26 classes", "letter.scale", "letter.scale.t"),
     Source("covtype, 7 classes", "covtype.data", n_train=10_000),
     Source("MNIST, 10 classes", "mnist", n_train=10_000),
+    Source("text of 20,000 words, generated", "text"),
 )
 
 
@@ -135,10 +137,33 @@ def _raw(folder: Path, source: Source) -> tuple[Rows, npt.NDArray[Any], Rows, np
     return X[order[:n]], y[order[:n]], X[order[n:]], y[order[n:]]
 
 
+def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Any, npt.NDArray[Any]]:
+    """Sparse rows of two kinds: some 75 words each, by Zipf's law but for a quarter of them, weighted by tf-idf."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_rows)
+    usual = np.arange(1, n_words + 1) ** -0.8
+    own = usual * np.random.default_rng(0).gamma(0.3, size=(2, n_words))
+    lengths = np.maximum(rng.poisson(75, n_rows), 5)
+    words = [
+        np.concatenate([rng.choice(n_words, n // 4, p=own[k] / own[k].sum()), rng.choice(n_words, n - n // 4, p=share)])
+        for n, k, share in ((n, k, usual / usual.sum()) for n, k in zip(lengths, y, strict=True))
+    ]
+    counts = csr_matrix(
+        (np.ones(lengths.sum()), np.concatenate(words), np.concatenate([[0], np.cumsum(lengths)])),
+        shape=(n_rows, n_words),
+    )
+    counts.sum_duplicates()
+    return TfidfTransformer().fit_transform(counts), y
+
+
 def problems(folder: Path, only: str, scalers: tuple[str, ...], n_test: int) -> Iterator[tuple[str, Problem]]:
     """Every problem whose name contains `only`, with every scaler."""
     for source in SOURCES:
         if only not in source.name:
+            continue
+        if source.train == "text":
+            X, y = _generated_text(6_000, 20_000, 1)
+            yield "none", Problem(source.name, X[:4_000], y[:4_000], X[4_000:])
             continue
         X, y, X_test, _ = _raw(folder, source)
         if source.positive is not None:
@@ -162,8 +187,8 @@ def _libsvm(model: approxsvm.KernelModel, svc: SVC, rows: Rows) -> Callable[[], 
         _write_libsvm_model(model, svc, file)
         file.flush()
         theirs = svmutil.svm_load_model(file.name)
-    problem = svm.svm_problem(np.zeros(len(rows)), csr_matrix(rows))
-    nodes = [problem.x[i] for i in range(len(rows))]
+    problem = svm.svm_problem(np.zeros(rows.shape[0]), csr_matrix(rows))
+    nodes = [problem.x[i] for i in range(rows.shape[0])]
     return lambda: [svm.libsvm.svm_predict(theirs, node) for node in nodes]
 
 
@@ -187,10 +212,10 @@ def _microseconds(runs: list[Callable[[], Any]], n_rows: int, rounds: int) -> li
 def _check(fast: Any, exact_engine: Any, svc: SVC, model: approxsvm.KernelModel, X: Rows) -> int:
     """Labels that differ: all from the exact engine's, some from a direct float64 evaluation or scikit-learn's."""
     wrong = int((fast.predict(X) != exact_engine.predict(X)).sum())
-    rows = X[spread(len(X), _CHECKED_ROWS)]
+    rows = X[spread(X.shape[0], _CHECKED_ROWS)]
     if model.n_decisions > 1:
         return wrong + int((fast.predict(rows) != svc.predict(rows)).sum())
-    exact = exact_decision_values(model, rows).reshape(len(rows), -1)[:, 0]
+    exact = exact_decision_values(model, rows).reshape(rows.shape[0], -1)[:, 0]
     expected = np.where(exact > 0.0, *model.labels)
     clear = np.abs(exact) > NEAR_TIE * float(np.abs(model.coefficients(0)).sum())
     return wrong + int(((fast.predict(rows) != expected) & clear).sum())
@@ -205,18 +230,19 @@ def measure(problem: Problem, C: float) -> tuple[str, ...]:
     seconds = perf_counter() - start
     exact = approxsvm.compile(svc, mode="exact")
     X = problem.X_test
+    n_rows = X.shape[0]
     fast.predict(X)
     by_expansion = sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES)
     certified = by_expansion / sum(fast.rows_per_stage.values()) if fast.summary.n_centers else None
     wrong = _check(fast, exact, svc, model, X)
     if wrong:
         raise SystemExit(f"wrong answer, nothing is reported: {problem.name}: {wrong} labels differ")
-    rounds = min(max(_TIMED_ROWS // len(X), 5), 101)
-    ours, engine = _microseconds([lambda: fast.predict(X), lambda: exact.predict(X)], len(X), rounds)
-    slow = X[spread(len(X), _SLOW_ROWS)]
+    rounds = min(max(_TIMED_ROWS // n_rows, 5), 101)
+    ours, engine = _microseconds([lambda: fast.predict(X), lambda: exact.predict(X)], n_rows, rounds)
+    slow = X[spread(n_rows, _SLOW_ROWS)]
     theirs = _libsvm(model, svc, slow)
     with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
-        sklearn, *libsvm = _microseconds([lambda: svc.predict(slow)] + ([theirs] if theirs else []), len(slow), 3)
+        sklearn, *libsvm = _microseconds([lambda: svc.predict(slow)] + ([theirs] if theirs else []), slow.shape[0], 3)
     plan = (
         "exact"
         if fast.summary.mode == "exact"
