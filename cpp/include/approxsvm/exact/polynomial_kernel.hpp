@@ -385,17 +385,13 @@ template <class FeatureOf>
 APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,
                                             std::size_t n_panels, const double* values, std::size_t n_terms,
                                             FeatureOf feature_of, double* kernels) {
-    const auto add_panels = [&](auto n, std::size_t panel) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
         f64v total[n.value * panel_registers];
         panel_products<n.value>(kernel.engine.kernels, panel, values, n_terms, feature_of, total);
         raise(kernel, total);
         double* const out = kernels + (panel - first_panel) * panel_width<double>;
         APPROXSVM_UNROLL for (int i = 0; i < n.value * panel_registers; ++i) store(out + i * lanes64, total[i]);
-    };
-    const std::size_t end = first_panel + n_panels;
-    std::size_t panel = first_panel;
-    for (; panel + group_panels <= end; panel += group_panels) add_panels(Number<group_panels>{}, panel);
-    for (; panel < end; ++panel) add_panels(Number<1>{}, panel);
+    });
 }
 
 // The same for n_rows rows, (n_rows, n_classes, n_classes): row r has the entries values[k], start_of(r) <= k <

@@ -433,6 +433,14 @@ inline void half_sq_norms_block(const KernelSum<Real>& expansion, const Real* bl
 // few enough to stay in registers.
 constexpr int group_panels = 8 / panel_registers;
 
+// Calls add(Number<Panels>, panel) for the panels [first, end), group_panels at a time and the rest one by one.
+template <class Add>
+APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& add) {
+    std::size_t panel = first;
+    for (; panel + group_panels <= end; panel += group_panels) add(Number<group_panels>{}, panel);
+    for (; panel < end; ++panel) add(Number<1>{}, panel);
+}
+
 // The inner products of a row with the support vectors of Panels panels from `first_panel` on. The row u has n_terms
 // entries values[k] at the features feature_of(k), and zeros elsewhere.
 template <int Panels, class Real, class FeatureOf>
@@ -514,22 +522,29 @@ inline Real half_sq_norm_row(const KernelSum<Real>& expansion, const Real* value
     return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));
 }
 
-// The two sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
-template <class Real>
-inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
-                            double& moduli) {
+// The two sums of a row: products(Number<Panels>, panel, total) gives the inner products of some panels.
+template <class Real, class Products>
+APPROXSVM_INLINE void kernel_sums_of(const KernelSum<Real>& expansion, Real half_sq_norm, const Products& products,
+                                     double& sum, double& moduli) {
     f64v s = zero64(), m = zero64();
-    const auto add_panels = [&](auto n, std::size_t panel) {
+    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) {
         typename RegisterOf<Real>::type total[n.value * panel_registers];
-        panel_products<n.value>(expansion, panel, u, expansion.n_features, [](std::size_t k) { return k; }, total);
+        products(n, panel, total);
         add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm, s, m);
-    };
-    std::size_t panel = 0;
-    for (; panel + group_panels <= expansion.n_panels; panel += group_panels) add_panels(Number<group_panels>{}, panel);
-    for (; panel < expansion.n_panels; ++panel) add_panels(Number<1>{}, panel);
+    });
     sum = sum_of_lanes(s);
     moduli = sum_of_lanes(m);
     clear_unreachable(&half_sq_norm, 1, &sum, &moduli);
+}
+
+// Those of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
+template <class Real>
+inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
+                            double& moduli) {
+    const auto products = [&](auto n, std::size_t panel, auto& total) {
+        panel_products<n.value>(expansion, panel, u, expansion.n_features, [](std::size_t k) { return k; }, total);
+    };
+    kernel_sums_of(expansion, half_sq_norm, products, sum, moduli);
 }
 
 // --- sparse rows
@@ -547,7 +562,7 @@ inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Rea
         store(partial[r][0], zero64());
         store(partial[r][1], zero64());
     }
-    const auto add_panels = [&](auto n, std::size_t panel) {
+    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) {
         for (std::size_t r = 0; r < n_rows; ++r) {
             const std::size_t start = row_starts[r], n_nonzero = row_starts[r + 1] - start;
             const auto feature_of = [=](std::size_t k) { return static_cast<std::size_t>(columns[start + k]); };
@@ -558,10 +573,7 @@ inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Rea
             store(partial[r][0], s);
             store(partial[r][1], m);
         }
-    };
-    std::size_t panel = 0;
-    for (; panel + group_panels <= expansion.n_panels; panel += group_panels) add_panels(Number<group_panels>{}, panel);
-    for (; panel < expansion.n_panels; ++panel) add_panels(Number<1>{}, panel);
+    });
     for (std::size_t r = 0; r < n_rows; ++r) {
         sum[r] = sum_of_lanes(load(partial[r][0]));
         moduli[r] = sum_of_lanes(load(partial[r][1]));
@@ -582,18 +594,8 @@ template <class Real>
 inline void kernel_sums_columns(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                 std::size_t n_terms, Real half_sq_norm, Real* products, double& sum, double& moduli) {
     column_products(expansion.columns, values, columns, n_terms, products);
-    f64v s = zero64(), m = zero64();
-    const auto add_panels = [&](auto n, std::size_t panel) {
-        typename RegisterOf<Real>::type total[n.value * panel_registers];
-        load_products<n.value>(products, panel, total);
-        add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm, s, m);
-    };
-    std::size_t panel = 0;
-    for (; panel + group_panels <= expansion.n_panels; panel += group_panels) add_panels(Number<group_panels>{}, panel);
-    for (; panel < expansion.n_panels; ++panel) add_panels(Number<1>{}, panel);
-    sum = sum_of_lanes(s);
-    moduli = sum_of_lanes(m);
-    clear_unreachable(&half_sq_norm, 1, &sum, &moduli);
+    const auto loaded = [&](auto n, std::size_t panel, auto& total) { load_products<n.value>(products, panel, total); };
+    kernel_sums_of(expansion, half_sq_norm, loaded, sum, moduli);
 }
 
 // The two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the center is 0)
@@ -602,7 +604,7 @@ inline void kernel_sums_columns(const KernelSum<Real>& expansion, const Real* va
 template <class Real>
 inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sum,
-                               double* moduli, Real* products = nullptr) {
+                               double* moduli, Real* products) {
     for (std::size_t r = 0; expansion.columns.n_lanes > 0 && r < n_rows; ++r) {
         const std::size_t start = row_starts[r];
         kernel_sums_columns(expansion, values + start, columns + start, row_starts[r + 1] - start, half_sq_norm[r],

@@ -306,7 +306,7 @@ template <class Real, class Products>
 APPROXSVM_INLINE void keep_kernels(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_panels,
                                    Real half_sq_norm, double* kernel, const Products& products) {
     constexpr int halves = lanes_of<Real> / lanes64;
-    const auto add_panels = [&](auto n, std::size_t panel) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
         constexpr int n_registers = n.value * panel_registers;
         typename RegisterOf<Real>::type total[n_registers];
         products(n, panel, total);
@@ -316,11 +316,7 @@ APPROXSVM_INLINE void keep_kernels(const KernelSum<Real>& expansion, std::size_t
             store(out + i * lanes_of<Real>, widened<0>(total[i]));
             if constexpr (halves == 2) store(out + i * lanes_of<Real> + lanes64, widened<1>(total[i]));
         }
-    };
-    const std::size_t end = first_panel + n_panels;
-    std::size_t panel = first_panel;
-    for (; panel + group_panels <= end; panel += group_panels) add_panels(Number<group_panels>{}, panel);
-    for (; panel < end; ++panel) add_panels(Number<1>{}, panel);
+    });
 }
 
 // The same of a row with few non-zeros or many, in panels; terms as in panel_products. Never
@@ -445,7 +441,7 @@ inline void class_sums_columns(const ClassKernelSum<Real>& expansion, const Real
 template <class Real>
 inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                               const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sums,
-                              Real* products = nullptr) {
+                              Real* products) {
     const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
     const bool by_columns = expansion.kernels.columns.n_lanes > 0;
     for (std::size_t r = 0; by_columns && r < n_rows; ++r) {

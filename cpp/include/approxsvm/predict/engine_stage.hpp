@@ -62,7 +62,7 @@ struct ClassSums {
     static constexpr bool by_row = true, counts_unseen = true;
 
     const ClassKernelSum<Real>& expansion;
-    Real* const products = nullptr;
+    Real* const products;  // room_for_products
     const KernelSum<Real>& kernels = expansion.kernels;
     std::size_t n_sums() const { return expansion.n_classes * expansion.n_classes; }
 
@@ -121,7 +121,7 @@ inline void load_engine_block(const PreparedModel& prepared, const Source& sourc
     constexpr std::size_t stride = static_cast<std::size_t>(Registers * lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (!engine_at_reference(model) || !model.packed.reference) {  // a center in float32: many rows side by side
+        if (!model.packed.reference) {  // a center in float32: many rows side by side
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
             return source.template load_block<Registers>(rows, n, center, model.input_scale, block, unseen);
         }

@@ -344,15 +344,19 @@ inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
 }
 
-// Tells a writer of columns about all values.
-template <class Writer>
-inline void count_values(const ModelView& view, EngineVectors vectors, Writer& writer) {
+// Tells writers of columns about all values.
+template <class Writer32, class Writer64>
+inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32, Writer64& writer64) {
     if (!by_columns(view)) return;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         const Coordinates x = vectors.next();
-        for (std::size_t k = 0; k < x.n; ++k) writer.count(x.features[k]);
+        for (std::size_t k = 0; k < x.n; ++k) {
+            writer32.count(x.features[k]);
+            writer64.count(x.features[k]);
+        }
     }
-    writer.finish_counting();
+    writer32.finish_counting();
+    writer64.finish_counting();
 }
 
 // Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
@@ -363,8 +367,7 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
     KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta, n_values);
     KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
-    count_values(view, vectors, writer32);
-    count_values(view, vectors, writer64);
+    count_values(view, vectors, writer32, writer64);
     const double t = typical_half_sq_norm(view, half_theta, vectors);
     double error32 = 0.0, error64 = 0.0, weighted_moduli = 0.0;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
@@ -395,8 +398,7 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
     ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, view.class_counts, n_classes, d,
                                                                half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
-    count_values(view, vectors, writer32);
-    count_values(view, vectors, writer64);
+    count_values(view, vectors, writer32, writer64);
     double *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
     const double t = typical_half_sq_norm(view, half_theta, vectors);
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
@@ -422,7 +424,7 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
 inline const double* fill_engine_center(const ModelView& view, double* center) {
     if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
     for (std::size_t j = 0; j < view.n_features; ++j) {
-        center[j] = engine_at_reference(view) ? reference_value(view.packed, j) : static_cast<double>(view.center[j]);
+        center[j] = view.packed.reference ? reference_value(view.packed, j) : static_cast<double>(view.center[j]);
     }
     return center;
 }

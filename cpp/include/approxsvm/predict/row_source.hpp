@@ -104,6 +104,33 @@ class SelectedRows final : public RowSource {
     const std::size_t* const indices_;
 };
 
+// A source whose load_into and load_nonzeros_into serve both types of coordinates.
+template <class Rows>
+class SourceInEitherType : public RowSource {
+  public:
+    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const final {
+        return rows().load_into(i, center, scale, u, stride);
+    }
+    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const final {
+        return rows().load_into(i, center, scale, u, stride);
+    }
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const final {
+        return rows().load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
+    }
+    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
+                              std::int32_t* columns, double& unseen_sq_norm) const final {
+        return rows().load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
+    }
+
+  protected:
+    using RowSource::RowSource;
+    ~SourceInEitherType() = default;
+
+  private:
+    const Rows& rows() const { return static_cast<const Rows&>(*this); }
+};
+
 // One coordinate, rounded once after the difference.
 template <class Out, class Real>
 APPROXSVM_INLINE Out scaled(Real z, double center, double scale) {
@@ -111,39 +138,27 @@ APPROXSVM_INLINE Out scaled(Real z, double center, double scale) {
 }
 
 template <class Real>
-class DenseSource final : public RowSource {
+class DenseSource final : public SourceInEitherType<DenseSource<Real>> {
   public:
     DenseSource(const DenseRows<Real>& rows, std::size_t n_features)
-        : RowSource(rows.n_rows, false), rows_(rows), n_features_(n_features) {}
+        : SourceInEitherType<DenseSource>(rows.n_rows, false), rows_(rows), n_features_(n_features) {}
 
     Status check(std::size_t i) const override {
         return all_finite(row(i), rows_.column_stride, n_features_) ? Status::ok : Status::not_finite;
-    }
-    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
-        return load_into(i, center, scale, u, stride);
-    }
-    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const override {
-        return load_into(i, center, scale, u, stride);
     }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         load_row(n_features_, center, scale, row(i), rows_.column_stride, u);
         return 0.0;
     }
-    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
-                              std::int32_t* columns, double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
-    }
-    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
-                              std::int32_t* columns, double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
-    }
     Status sparse_value_of(std::size_t, const ModelView&, const FoldedModel&, SparseValue&,
                            std::size_t& n_nonzero) const override {
-        n_nonzero = none_evaluated;
+        n_nonzero = RowSource::none_evaluated;
         return Status::ok;
     }
 
   private:
+    friend class SourceInEitherType<DenseSource>;
+
     void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
                         double scale, float* block, double* unseen) const override {
         if (n_registers == 3) return load_block_of<3>(indices, n, center, scale, block, unseen);
@@ -228,40 +243,27 @@ class DenseSource final : public RowSource {
         return bits;
     }
     const Real* row(std::size_t i) const { return rows_.values + static_cast<std::ptrdiff_t>(i) * rows_.row_stride; }
+
     const DenseRows<Real> rows_;
     const std::size_t n_features_;
 };
 
 template <class Real, class Index>
-class CsrSource final : public RowSource {
+class CsrSource final : public SourceInEitherType<CsrSource<Real, Index>> {
   public:
     CsrSource(const CsrRows<Real, Index>& rows, std::size_t n_features)
-        : RowSource(rows.n_rows, true), rows_(rows), n_features_(n_features) {}
+        : SourceInEitherType<CsrSource>(rows.n_rows, true), rows_(rows), n_features_(n_features) {}
 
     Status check(std::size_t i) const override {
         SparseRow<Real, Index> row;
         return get(i, row);
     }
-    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
-        return load_into(i, center, scale, u, stride);
-    }
-    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const override {
-        return load_into(i, center, scale, u, stride);
-    }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         return load_into(i, center, scale, u, 1);
     }
-    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
-                              std::int32_t* columns, double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
-    }
-    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
-                              std::int32_t* columns, double& unseen_sq_norm) const override {
-        return load_nonzeros_into(i, reference, scale, limit, values, columns, unseen_sq_norm);
-    }
     Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                            std::size_t& n_nonzero) const override {
-        n_nonzero = none_evaluated;
+        n_nonzero = RowSource::none_evaluated;
         SparseRow<Real, Index> row;
         const Status status = get(i, row);
         if (status != Status::ok) return status;
@@ -272,6 +274,8 @@ class CsrSource final : public RowSource {
     }
 
   private:
+    friend class SourceInEitherType<CsrSource>;
+
     Status get(std::size_t i, SparseRow<Real, Index>& row) const { return checked_row(rows_, i, n_features_, row); }
 
     void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
