@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,7 +26,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
-from approxsvm.predictor import read_artifact
+from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
 from approxsvm.threads import one_thread_inside
@@ -198,12 +198,18 @@ def _build(
     plan = planner.Plan(None, "")
     # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
     bare = replace(model, input_map=None, outputs=Outputs(), feature_names=None)
+
+    @cache
+    def exact() -> Evaluator:
+        return Evaluator(writer.build(bare, "exact", frame), n_jobs=-1)
+
     # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
     majority_only = (
         mode == "certified" and model.n_decisions > 1 and math.isinf(promise) and model.outputs.label_rule == "votes"
     )
     if mode != "exact":
-        plan = planner.choose(bare, frame, rows, mode, promise, limits, partial(progress, "Planning"), majority_only)
+        told = partial(progress, "Planning")
+        plan = planner.choose(bare, frame, exact, rows, mode, promise, limits, told, majority_only)
     expanded = None
     if plan.candidate is None:
         mode = "exact"
@@ -212,8 +218,9 @@ def _build(
         expanded = planner.build_expanded(bare, plan.candidate, mode, majority_only, partial(progress, "Expanding"))
     presumption = None
     if expanded is None and model.n_decisions > 1 and math.isinf(promise):
-        winners = partial(planner.winners_by, writer.build(bare, "exact", frame))
-        presumption = presume(bare, rows, frame.center, winners, limits.random_state)
+        presumption = presume(
+            bare, rows, frame.center, lambda judged: planner.winners_by(exact(), judged), limits.random_state
+        )
     return writer.build(
         model,
         mode,

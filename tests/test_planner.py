@@ -375,7 +375,15 @@ def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> N
     seen: list[Limits] = []
 
     def choose(
-        model: Any, frame: Any, X: Any, mode: Any, tolerance: Any, limits: Limits, progress: Any, majority_only: Any
+        model: Any,
+        frame: Any,
+        exact: Any,
+        X: Any,
+        mode: Any,
+        tolerance: Any,
+        limits: Limits,
+        progress: Any,
+        majority_only: Any,
     ) -> planner.Plan:
         seen.append(limits)
         return planner.Plan(None, "because")

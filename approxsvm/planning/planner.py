@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.layout import MAX_DEGREE, Artifact, Mode
+from approxsvm.artifact.layout import MAX_DEGREE, Mode
 from approxsvm.artifact.writer import Expanded, Frame
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.estimators import estimator_for
@@ -187,6 +187,7 @@ class Plan:
 def choose(
     model: KernelModel,
     frame: Frame,
+    exact: Callable[[], Evaluator],
     X: Any,
     mode: Mode,
     tolerance: float,
@@ -202,6 +203,8 @@ def choose(
         With one decision function.
     frame : Frame
         Its center is that of the plans with a single one.
+    exact : callable
+        Gives the exact model, without an input map, laid out once and for all.
     X : ndarray or csr_array of shape (n_rows, n_features), or None
         Sample rows; the support vectors take their place.
     mode : {"certified", "approximate"}
@@ -228,13 +231,14 @@ def choose(
             degree=2 if limits.degree == "auto" else limits.degree,
             n_centers=1 if limits.n_centers == "auto" else limits.n_centers,
         )
-    planner = Planner(model, frame, _draw_sample(model, X, limits.random_state), mode, tolerance, limits, majority_only)
+    sample = _draw_sample(model, X, limits.random_state)
+    planner = Planner(model, frame, exact, sample, mode, tolerance, limits, majority_only)
     return planner.plan(progress)
 
 
-def winners_by(exact: Artifact, rows: Any) -> npt.NDArray[np.intp]:
+def winners_by(exact: Evaluator, rows: Any) -> npt.NDArray[np.intp]:
     """Positions of the labels of several classes, by an exact model without an input map."""
-    return np.asarray(Evaluator(exact, n_jobs=-1).evaluate(rows, LABELS), dtype=np.intp)
+    return np.asarray(exact.evaluate(rows, LABELS), dtype=np.intp)
 
 
 def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
@@ -265,6 +269,8 @@ class Planner:
         With one decision function.
     frame : Frame
         Its single center is the first candidate's.
+    exact : callable
+        Gives the exact model, laid out once and for all.
     sample : Sample
     mode : {"certified", "approximate"}
     tolerance : float
@@ -278,6 +284,7 @@ class Planner:
         self,
         model: KernelModel,
         frame: Frame,
+        exact: Callable[[], Evaluator],
         sample: Sample,
         mode: Mode,
         tolerance: float,
@@ -287,6 +294,7 @@ class Planner:
         self._majority_only = majority_only
         self._model = model
         self._frame = frame
+        self._exact = exact
         self._sample = sample
         self._mode = mode
         self._tolerance = tolerance
@@ -491,7 +499,7 @@ class Planner:
         return self._winners(self._sample.fit)
 
     def _winners(self, rows: Any) -> npt.NDArray[np.intp]:
-        return winners_by(self._exact_artifact, rows)
+        return winners_by(self._exact(), rows)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
         """Half as much again as the mean of the rows of each center."""
@@ -514,12 +522,8 @@ class Planner:
         if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
             coefficients += n_monomials(size.n_varying, 2)
         listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
-        exact = 0 if self._mode == "approximate" else len(self._exact_artifact.data)
+        exact = 0 if self._mode == "approximate" else len(self._exact().artifact.data)
         return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
-
-    @cached_property
-    def _exact_artifact(self) -> Artifact:
-        return writer.build(self._model, "exact", self._frame)
 
     # --- judging them
 
@@ -551,7 +555,7 @@ class Planner:
         n_2 = math.sqrt(0.5 * float(np.square(weight * half_theta_sq).sum()))
         s = 2.0 * model.gamma * row_norms(rows, self._frame.center) ** 2
         least = n_2 * np.exp(-0.5 * s) * s / math.sqrt(2.0) / _FAR_ABOVE
-        values = np.asarray(Evaluator(self._exact_artifact).evaluate(rows, VALUES, values="settled"))
+        values = np.asarray(self._exact().evaluate(rows, VALUES, values="settled"))
         of_decision = values.reshape(rows.shape[0], -1)[:, decision]
         return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
 
@@ -571,7 +575,7 @@ class Planner:
             return True  # more centers hardly help, and it is far to go
         # Each step helps less than the one before: two more like the last have to make expansions worth their while.
         far = last < math.inf and last * min(last / before, 1.0) ** 2 > _WORTHWHILE * self.exact_cost
-        if self._is_free and before < math.inf and far:
+        if self._is_free and far:
             return True
         if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
             return True  # more centers cost more than they save
@@ -623,7 +627,7 @@ class Planner:
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
         """Share of answers that differ: labels, or values by more than a thousandth of their range."""
-        exact = estimator_for(self._exact_artifact).predict(rows)
+        exact = estimator_for(self._exact().artifact).predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact)))
