@@ -7,11 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from approxsvm.errors import InputError
 
 _CHUNK_ROWS = 1 << 15
 _CHUNK_NUMBERS = 1 << 22
+
+
+def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """||x - point||^2 of sparse rows from their non-zeros, where large norms cancel; NaN where they overflow."""
+    sq_norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
 
 
 def one_row(row: Any) -> Any:

@@ -52,6 +52,7 @@ from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.rows import sparse_sq_distances
 
 N_CHECK_ROWS: Final = 2
 
@@ -778,6 +779,5 @@ def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, Fl
             for first in range(0, model.n_sv, 4096):
                 yield first, np.square(vectors[first : first + 4096] - row).sum(axis=1)
         elif model.n_sv:  # what cancels here is less than in the engine
-            sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
-            found = np.maximum(sq_norm - 2.0 * (vectors @ row) + row @ row, 0.0)
+            found = sparse_sq_distances(vectors, row)
             yield 0, np.where(np.isnan(found), np.inf, found)

@@ -225,7 +225,7 @@ def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel:
             kernel = np.exp(np.minimum(gram, 0.0, out=gram), out=gram)
             kernel_sq = float(left.coef @ (kernel @ right.coef))
             kernel_moduli_sq = float(np.abs(left.coef) @ (kernel @ np.abs(right.coef)))
-        weighted = right.weighted if wanted else right.rows
+        weighted = right.weighted
         return _Pair(
             degree_sq, kernel_sq, kernel_moduli_sq, {name: of_pair @ weighted for name, of_pair in of_pairs.items()}
         )

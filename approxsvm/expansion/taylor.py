@@ -23,6 +23,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.monomials import inverse_factorials, moments, n_monomials, rows_of_moments
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.rows import sparse_sq_distances
 
 CenterChoice = Literal["mean", "origin"]
 
@@ -150,9 +151,8 @@ def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tup
     point = center.astype(np.float64)
     up = (model.n_features + 8) * 2.0**-52
     with np.errstate(over="ignore", invalid="ignore"):
-        sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1), np.float64).ravel()
-        sq_center = float(point @ point)
-        sq_distance = np.maximum(sq_norm - 2.0 * (vectors @ point) + sq_center, 0.0)
-        sq_distance += up * (np.sqrt(sq_norm) + math.sqrt(sq_center)) ** 2
+        sq_norm = sparse_sq_distances(vectors, np.zeros_like(point))
+        sq_distance = sparse_sq_distances(vectors, point)
+        sq_distance += up * (np.sqrt(sq_norm) + math.sqrt(float(point @ point))) ** 2
     about, origin = (math.sqrt(found) if found < math.inf else math.inf for found in (sq_distance.max(), sq_norm.max()))
     return about * (1.0 + up), origin * (1.0 + up)

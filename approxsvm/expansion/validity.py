@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.rows import check_sparse
+from approxsvm.rows import check_sparse, sparse_sq_distances
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
@@ -33,11 +33,8 @@ def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> Fl
         rows = X.astype(np.float64, copy=False)
         shifted = rows if center is None else rows - center.astype(np.float64)
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", shifted, shifted)))
-    sq_norm = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    if center is not None:
-        mean = center.astype(np.float64)
-        sq_norm = sq_norm - 2.0 * np.asarray(X @ mean).ravel() + mean @ mean
-    return np.asarray(np.sqrt(np.maximum(sq_norm, 0.0)))
+    point = np.zeros(X.shape[1]) if center is None else center.astype(np.float64)
+    return np.asarray(np.sqrt(sparse_sq_distances(X, point)))
 
 
 def limit(max_sv_norm: float, max_row_norm: float) -> float:

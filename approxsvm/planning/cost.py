@@ -97,7 +97,7 @@ class Products:
         of_rows, of_vectors = _differing(rows, reference), _differing(vectors, reference)
         is_compressed = 2 * of_vectors.sum() < n_sv * d
         if is_compressed and of_vectors.sum() < n_sv * (d // _COLUMNS_PER_NONZERO):
-            least = max(_FREQUENT_SHARE * n_sv, *np.sort(of_vectors)[-_MOST_FREQUENT - 1 :][:1], 1)
+            least = max(_FREQUENT_SHARE * n_sv, np.sort(of_vectors)[:-_MOST_FREQUENT].max(initial=1))
             share = of_rows / max(rows.shape[0], 1)
             each = np.where(of_vectors > least, _FREQUENT_COST * n_sv, _ENTRY_COST * of_vectors)
             return cls(float(share.sum()), float(share @ each), 1.0, True)
