@@ -26,6 +26,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
+from approxsvm.planning.subspaces import choose_subspaces
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -207,9 +208,23 @@ def _build(
     majority_only = (
         mode == "certified" and model.n_decisions > 1 and math.isinf(promise) and model.outputs.label_rule == "votes"
     )
+    by_votes = model.n_decisions == 1 or majority_only
+    subspaces = None
+    if mode == "certified" and limits.degree == limits.n_centers == "auto" and by_votes:
+        subspaces = choose_subspaces(
+            bare,
+            rows,
+            frame.center,
+            lambda judged: planner.winners_by(exact(), judged),
+            promise,
+            limits.effort,
+            limits.random_state,
+            partial(progress, "Looking for subspaces"),
+        )
     if mode != "exact":
         told = partial(progress, "Planning")
-        plan = planner.choose(bare, frame, exact, rows, mode, promise, limits, told, majority_only)
+        cost = None if subspaces is None else subspaces.cost
+        plan = planner.choose(bare, frame, exact, rows, mode, promise, limits, told, majority_only, cost)
     expanded = None
     if plan.candidate is None:
         mode = "exact"
@@ -219,7 +234,12 @@ def _build(
     presumption = None
     if expanded is None and model.n_decisions > 1 and math.isinf(promise):
         presumption = presume(
-            bare, rows, frame.center, lambda judged: planner.winners_by(exact(), judged), limits.random_state
+            bare,
+            rows,
+            frame.center,
+            lambda judged: planner.winners_by(exact(), judged),
+            limits.random_state,
+            None if subspaces is None else subspaces.presumed_cost,
         )
     return writer.build(
         model,
@@ -227,9 +247,10 @@ def _build(
         frame,
         expanded,
         presumption=presumption,
+        subspaces=[] if subspaces is None else subspaces.groups,
         tolerance=promise,
         tolerance_asked=tolerance is not None,
-        plan=plan.reason,
+        plan=plan.reason if subspaces is None else f"{subspaces.name}; before them {plan.reason}",
     )
 
 

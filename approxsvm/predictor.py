@@ -29,7 +29,7 @@ Values = Literal["promised", "settled", "exact"]
 # What is wanted of rows (cpp/python/register_predictor.cpp), added up; several come as a tuple, in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
 # What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
-STAGES = ("expansion", "direction", "higher_degree", "float32", "float64", "definition")
+STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
 # Those of them that need no exact model.
 EXPANSION_STAGES = STAGES[:3]
 IntArray = npt.NDArray[np.intp]

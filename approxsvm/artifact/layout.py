@@ -19,6 +19,7 @@ import numpy.typing as npt
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
+from approxsvm.artifact.subspaces import check_subspaces
 from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
@@ -26,7 +27,7 @@ from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Tas
 from approxsvm.model.outputs import ClassProbability, Outputs
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
-VERSION: Final = 8
+VERSION: Final = 9
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
 MAX_FEATURES: Final = 1 << 20
@@ -102,6 +103,7 @@ SECTIONS: Final[tuple[str, ...]] = (
     "polynomial",
     "members",
     "presumption",
+    "subspaces",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype(
@@ -637,6 +639,10 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             "presumption" in sections and exact and classes and not polynomial,
             len(sections.get("presumption", b"")),
         ),
+        "subspaces": (
+            "subspaces" in sections and exact and not polynomial and header["gamma"] > 0.0,
+            len(sections.get("subspaces", b"")),
+        ),
     }
     for name, (wanted, expected) in sizes.items():
         if wanted != (name in sections):
@@ -722,6 +728,9 @@ def _check_numbers(artifact: Artifact) -> None:
     _check_records(artifact)
     _check_polynomial(artifact)
     _check_presumption(artifact)
+    if artifact.section("subspaces"):
+        n_sv, n_labels = artifact.dual_coef().shape[1], artifact.header["n_labels"]
+        check_subspaces(artifact.section("subspaces"), artifact.n_features, n_labels, n_sv)
     for name in ("check_rows", "exact_check_rows"):
         rows = artifact.check_rows(name)
         if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():

@@ -44,12 +44,14 @@ from approxsvm.artifact.layout import (
     aligned,
 )
 from approxsvm.artifact.outputs import is_plain, pack_outputs
+from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.compensated import norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
+from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.rows import sparse_sq_distances
@@ -158,6 +160,7 @@ def build(
     expanded: Expanded | None = None,
     *,
     presumption: Presumption | None = None,
+    subspaces: Sequence[SubspaceGroup] = (),
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
     plan: str = "",
@@ -175,6 +178,9 @@ def build(
         Left out in mode "exact".
     presumption : Presumption, optional
         For the exact engine of several classes.
+    subspaces : sequence of SubspaceGroup
+        Kernel sums in few coordinates that come before the exact engine, of each class or of the only function; none
+        where it is empty.
     tolerance : float
         Of values; infinite when only labels count.
     tolerance_asked : bool
@@ -209,6 +215,8 @@ def build(
         sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
     if presumption is not None:
         sections["presumption"] = _pack_presumption(presumption)
+    if subspaces:
+        sections["subspaces"] = pack_subspaces(subspaces)
     if plan:
         sections["plan"] = plan.encode()
     return _assemble(model, header, sections)

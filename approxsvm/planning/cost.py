@@ -42,6 +42,8 @@ _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
 _PAIR_COST: Final = 1_000.0
+# Of kernel sums in few coordinates: what a feature of a row takes beside its products with the basis.
+_LOADED: Final = 8.0
 _CACHE_BYTES: Final = 1 << 20
 # Of support vectors stored by columns: a value in common, and a support vector in a frequent feature. Which models
 # have them (by_columns in cpp/include/approxsvm/predict/prepared.hpp), and which features are frequent.
@@ -174,6 +176,65 @@ class PairCosts:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))
         return min(self.all_pairs, self.presuming(0) + (1.0 + _TYPICAL_MISSES) * self.of_winner(frequency))
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceCosts:
+    """What kernel sums in few coordinates take for a row, and the exact engine behind them.
+
+    Attributes
+    ----------
+    n_features : int
+    n_listed : ndarray of shape (n_groups,)
+        Support vectors that the functions of a class, or the only one, add up.
+    n_own : ndarray of shape (n_groups,)
+        Those of them that all functions of the class share.
+    n_forms : int
+    fixed : float
+        Once for a row: presuming its class.
+    behind : ndarray of shape (n_groups,)
+        Of the exact engine, of rows that it is left with.
+    exact : float
+        Of the exact engine alone.
+    misses : float
+        Share of rows whose class is presumed wrongly.
+    """
+
+    n_features: int
+    n_listed: FloatArray
+    n_own: FloatArray
+    n_forms: int
+    fixed: float
+    behind: FloatArray
+    exact: float
+    misses: float
+
+    @classmethod
+    def of(cls, model: KernelModel, rows: Any) -> SubspaceCosts:
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        exact = CostModel.of(model, rows).exact
+        if model.n_decisions == 1:
+            n_sv = np.array([float(model.n_sv)])
+            return cls(model.n_features, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0)
+        pairs = PairCosts.of(model, rows)
+        n = len(pairs.counts)
+        of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
+        behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
+        fixed = _ROW_COST + pairs.presuming(0)
+        return cls(
+            model.n_features, pairs.counts + pairs.listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES
+        )
+
+    def of_stage(self, n_coordinates: int) -> FloatArray:
+        """Of a row in one stage, for each group: loading, projection and sums."""
+        projected = self.n_features * (n_coordinates + _LOADED)
+        sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
+        found: FloatArray = _ROW_COST + projected + sums
+        return found
+
+    def at_best(self, n_coordinates: int) -> float:
+        """Of a row on average, if a stage settled all of them."""
+        return self.fixed + float(self.of_stage(n_coordinates).mean())
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,7 @@ def choose(
     limits: Limits,
     progress: Callable[[float], None],
     majority_only: bool = False,
+    exact_cost: float | None = None,
 ) -> Plan:
     """Choose what to compile.
 
@@ -215,6 +216,8 @@ def choose(
         Told the share of the work that is done, from 0 to 1.
     majority_only : bool
         Whether a center of several classes needs the pairs of its majority class alone.
+    exact_cost : float, optional
+        Of a row that no expansion certifies, where that is less than the exact engine's.
 
     Returns
     -------
@@ -232,7 +235,7 @@ def choose(
             n_centers=1 if limits.n_centers == "auto" else limits.n_centers,
         )
     sample = _draw_sample(model, X, limits.random_state)
-    planner = Planner(model, frame, exact, sample, mode, tolerance, limits, majority_only)
+    planner = Planner(model, frame, exact, sample, mode, tolerance, limits, majority_only, exact_cost)
     return planner.plan(progress)
 
 
@@ -278,6 +281,8 @@ class Planner:
     limits : Limits
     majority_only : bool
         Whether a center of several classes needs the pairs of its majority class alone.
+    exact_cost : float, optional
+        Of a row that no expansion certifies, where that is less than the exact engine's.
     """
 
     def __init__(
@@ -290,6 +295,7 @@ class Planner:
         tolerance: float,
         limits: Limits,
         majority_only: bool = False,
+        exact_cost: float | None = None,
     ) -> None:
         self._majority_only = majority_only
         self._model = model
@@ -299,7 +305,8 @@ class Planner:
         self._mode = mode
         self._tolerance = tolerance
         self._limits = limits
-        self._costs = CostModel.of(model, sample.held_out)
+        costs = CostModel.of(model, sample.held_out)
+        self._costs = costs if exact_cost is None else replace(costs, exact=exact_cost)
         self.exact_cost = self._costs.exact
         self._work_of_best = 0.0
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}

@@ -7,6 +7,7 @@ presumed has to win its pairs by more than their error bounds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ def presume(
     center: npt.NDArray[np.float32],
     winners: Callable[[Any], npt.NDArray[np.intp]],
     random_state: int,
+    presumed_cost: float | None = None,
 ) -> Presumption | None:
     """Fit networks with more and more landmarks and take the one with which rows cost least.
 
@@ -48,6 +50,8 @@ def presume(
         The classes that rows belong to, as positions.
     random_state : int
         Seeds the choice of rows and landmarks.
+    presumed_cost : float, optional
+        Of a row whose class is presumed, where subspaces are tried first.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def presume(
     """
     rows = model.support_vectors if X is None else X
     costs = PairCosts.of(model, rows)
-    if costs.stays_sparse or model.gamma == 0.0:
+    if (costs.stays_sparse and presumed_cost is None) or model.gamma == 0.0:
         return None
     random = np.random.default_rng(random_state)
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)
@@ -68,18 +72,19 @@ def presume(
     classes = winners(rows)
     hits = np.eye(len(model.labels))[classes]
     frequency = hits.mean(axis=0)
-    best, least = None, costs.all_pairs
+    of_winner = costs.of_winner(frequency) if presumed_cost is None else presumed_cost
+    best, least = None, costs.all_pairs if presumed_cost is None else math.inf
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         network = _Network(_dense(rows) - center, _dense(model.support_vectors[landmarks]) - center, model.gamma)
         gram, products = network.normal_equations(~held_out, hits)
         for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(landmarks)):
-            if costs.presuming(n) + costs.of_winner(frequency) >= least:
+            if costs.presuming(n) + of_winner >= least:
                 break
             weights = network.solved(gram, products, n)
             if not np.isfinite(weights).all():
                 continue
             missed = float((network.scores(held_out, weights).argmax(axis=1) != classes[held_out]).mean())
-            cost = costs.presuming(n) + (1.0 + missed) * costs.of_winner(frequency)
+            cost = costs.presuming(n) + (1.0 + missed) * of_winner
             if cost < least:
                 best, least = Presumption(landmarks[:n].astype(np.uint32), weights), cost
     return best

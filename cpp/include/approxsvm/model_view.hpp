@@ -64,6 +64,22 @@ struct ExpansionNumbers {
     double direction_error;  // norm of what rounding did to G
 };
 
+// The stages in few coordinates (models/FORMAT.md, "subspaces"): of the decision function or, of several classes, of the
+// pairs of each of them.
+struct SubspacesView {
+    std::size_t n_stages;              // none: 0
+    std::size_t n_coordinates;         // of the last stage, which has the most
+    const std::uint32_t* coordinates;  // (n_stages,), ascending
+    const unsigned char* groups;       // what belongs to each class, one after the other (subspaces_section.hpp)
+};
+
+// What is known of one decision function in one stage (approxsvm/expansion/subspace.py says what the norms mean).
+struct ResidualNumbers {
+    double total;        // W, the norm of the whole function
+    double value_error;  // of the support vectors' coordinates and coefficients, as a bound on the value
+    double norms[4];     // of the parts of degree 1, 2, 3 and above in the residual
+};
+
 // How a near center is found: points in panels of router_width, a lane each (router.hpp).
 struct RouterView {
     std::size_t n_groups;
@@ -178,6 +194,7 @@ struct ModelView {
     std::size_t n_landmarks;            // of a network that presumes who wins, where `presumption` is not null
     const std::uint32_t* landmarks;     // (n_landmarks,): support vectors
     const float* presumption;  // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
+    SubspacesView subspaces;
     PackedVectors packed;
     const unsigned char* exact_check_rows;
     std::uint32_t n_exact_check_rows;
@@ -257,11 +274,12 @@ enum Stage : std::uint8_t {
     by_expansion = 0,      // up to degree 2
     by_direction = 1,      // the same value, a sharper bound
     by_higher_degree = 2,  // degree 3 or more
-    by_float32 = 3,
-    by_float64 = 4,
-    by_definition = 5
+    by_subspace = 3,       // kernel sums in few coordinates
+    by_float32 = 4,
+    by_float64 = 5,
+    by_definition = 6
 };
-constexpr int n_stages = 6;
+constexpr int n_stages = 7;
 
 // A model's only center folded into its constant and linear terms, for sparse rows (sparse.hpp).
 struct FoldedModel {

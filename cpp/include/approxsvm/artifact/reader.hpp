@@ -14,6 +14,7 @@
 #include "../status.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
+#include "subspaces_section.hpp"
 #include "support_vectors.hpp"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -23,10 +24,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::uint32_t format_version = 8;
+constexpr std::uint32_t format_version = 9;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 24;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 25;
 constexpr std::size_t polynomial_header = 2;  // numbers before the forms
 constexpr std::size_t presumption_header_bytes = 8;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10, max_n_members = 1 << 10;
@@ -57,7 +58,8 @@ enum Id : std::uint32_t {
     varying = 21,
     polynomial = 22,
     members = 23,
-    presumption = 24
+    presumption = 24,
+    subspaces = 25
 };
 }
 
@@ -552,6 +554,9 @@ inline Status read_model(const unsigned char* bytes, const Section* sections, Mo
     status = read_exact_model(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_presumption(bytes, sections[section::presumption], model);
+    if (status != Status::ok) return status;
+    const Section& subspaces = sections[section::subspaces];
+    status = read_subspaces(subspaces.offset != 0 ? bytes + subspaces.offset : nullptr, subspaces.bytes, model);
     if (status != Status::ok) return status;
     status = read_decisions(bytes, sections[section::decisions], model);
     if (status != Status::ok) return status;

@@ -403,15 +403,15 @@ inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* bloc
 
 // half_theta ||u||^2 of the same rows, as kernel_sums_block wants them.
 template <int Registers, class Real>
-inline void half_sq_norms_block(const KernelSum<Real>& expansion, const Real* block, Real* half_sq_norm) {
+inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block, Real* half_sq_norm) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int width = lanes_of<Real>;
     constexpr std::size_t stride = static_cast<std::size_t>(Registers * width);
     Register total[Registers];
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = set1(Real{0});
-    const std::size_t chunk = chunk_features(expansion.n_features);
-    for (std::size_t first = 0; first < expansion.n_features; first += chunk) {
-        const std::size_t left = expansion.n_features - first, n = left < chunk ? left : chunk;
+    const std::size_t chunk = chunk_features(n_features);
+    for (std::size_t first = 0; first < n_features; first += chunk) {
+        const std::size_t left = n_features - first, n = left < chunk ? left : chunk;
         Register sum[Registers];
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[v] = set1(Real{0});
         for (const Real* end = block + n * stride; block != end; block += stride) {
@@ -423,8 +423,12 @@ inline void half_sq_norms_block(const KernelSum<Real>& expansion, const Real* bl
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) total[v] = add(total[v], sum[v]);
     }
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-        store(half_sq_norm + v * width, mul(total[v], set1(expansion.half_theta)));
+        store(half_sq_norm + v * width, mul(total[v], set1(half_theta)));
     }
+}
+template <int Registers, class Real>
+inline void half_sq_norms_block(const KernelSum<Real>& kernels, const Real* block, Real* half_sq_norm) {
+    half_sq_norms_block<Registers>(kernels.half_theta, kernels.n_features, block, half_sq_norm);
 }
 
 // --- one row, dense or sparse: one SIMD lane per support vector

@@ -139,10 +139,10 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
     return Status::ok;
 }
 
-// Whether the stage is the one that rows come to first.
+// Whether the stage is one that rows come to first.
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
     if (model.mode != Mode::exact) return stage <= by_higher_degree;
-    return stage == (is_polynomial(model) ? by_float64 : by_float32);
+    return stage <= (is_polynomial(model) ? by_float64 : by_float32);
 }
 
 // How far a share is from the farther end of its interval.

@@ -2,7 +2,8 @@
 //
 //     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by
 //     one
-//     -> exact engine in float32 -> in float64 -> the definition, term after term in LIBSVM's order
+//     -> kernel sums in few coordinates -> exact engine in float32 -> in float64 -> the definition, term after term in
+//     LIBSVM's order
 //
 // A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
 // A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
@@ -14,6 +15,7 @@
 #include "../artifact/reader.hpp"
 #include "../outputs/votes.hpp"
 #include "engine_stage.hpp"
+#include "subspace_stage.hpp"
 #include "winner_stage.hpp"
 
 namespace approxsvm {
@@ -188,8 +190,9 @@ struct EvaluationMemory {
     double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
     std::uint32_t *routing, *tally, *block_wins;
     WinnerRoom winner;
+    SubspaceRoom subspaces;
 
-    EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver) {
+    EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver), subspaces(model, carver) {
         const bool blocks = model.n_centers > 0 || !by_columns(model);
         const std::size_t block = blocks ? workspace_bytes(model.n_features) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);
@@ -237,6 +240,7 @@ class Cascade {
           tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
           engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
                                                                     : infinity),
+          subspaces_(prepared, source, block_, memory.subspaces),
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
           engine32_(prepared, source, batch, {prepared.exact32.expansion, memory.products32}, block_, memory.nonzeros32,
                     memory.sums32),
@@ -298,13 +302,16 @@ class Cascade {
         if (n_open_ == block_rows) settle_open();
     }
 
-    // Takes a row that needs the exact engine.
-    void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
+    // Takes a row that needs the exact model.
+    void send_to_float32(std::size_t i) {
+        if (!send_to_subspaces(i)) engine32_.send(i, offer32());
+    }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
     // Answers every row that is still open.
     void finish() {
         settle_open();
+        subspaces_.finish(offer_subspace(), pass_on());
         engine32_.finish(offer32());
         engine64_.finish(offer64());
     }
@@ -461,11 +468,33 @@ class Cascade {
         return all;
     }
 
+    // --- few coordinates
+
+    // Blocks of few rows would take as long as full ones.
+    bool send_to_subspaces(std::size_t i) {
+        if (!subspaces_.is_there() || batch_.engines_alone) return false;
+        subspaces_.send(i, offer_subspace(), pass_on());
+        return true;
+    }
+    auto offer_subspace() {
+        return [this](std::size_t i, double sum, double bound) {
+            const double intercept = view_.decisions[0].intercept, value = sum + intercept;
+            bound += slack_of(i) + 0x1p-51 * std::fabs(intercept);
+            if (!suffices(value, bound)) return false;
+            settle(i, value, bound, by_subspace);
+            return true;
+        };
+    }
+    auto pass_on() {
+        return [this](std::size_t i) { engine32_.send(i, offer32()); };
+    }
+
     // --- the exact engine
 
     // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
     // before: it pays where that is more than half of them.
     void send_to_engine(std::size_t i, double bound) {
+        if (send_to_subspaces(i)) return;
         if (bound > 2.0 * prepared_.typical_float32_bound) return engine32_.send(i, offer32());
         engine64_.send(i, offer64());
     }
@@ -519,7 +548,8 @@ class Cascade {
     const double slope_;             // of the kernel, at most
     const double tolerance_;         // of values, where they are wanted
     const double engine_tolerance_;  // of what the engines themselves may err by
-    const bool by_nonzeros_;         // higher degrees about the origin: of rows with few non-zeros by those alone
+    SubspaceStage<Source> subspaces_;
+    const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;
         std::int32_t* columns;

@@ -39,7 +39,7 @@ class ClassCascade {
           tally_(memory.tally),
           block_wins_(memory.block_wins),
           block_(memory.later_block),
-          winner_(prepared, source, request, slope_, block_, memory.winner),
+          winner_(prepared, source, request, slope_, block_, memory.winner, memory.subspaces),
           presumes_(labels_only_ && !batch.engines_alone && winner_.is_there()),
           engine32_(prepared, source, batch, {prepared.class32.expansion, memory.products32}, block_, memory.nonzeros32,
                     memory.sums32),
@@ -124,7 +124,7 @@ class ClassCascade {
 
     void send_to_float32(std::size_t i) {
         if (!presumes_ || !winner_.presumes()) return send_to_engine(i);
-        if (!settled_as_sparse(i)) winner_.send(i, settle_winner(), pass_on());
+        if (!begins_sparse(i)) winner_.send(i, settle_winner(), pass_on());
     }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
@@ -268,7 +268,7 @@ class ClassCascade {
             const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
-        if (settled_as_sparse(i)) return;
+        if (begins_sparse(i)) return;
         winner_.send(i, presumed, settle_winner(), pass_on());
     }
 
@@ -276,18 +276,24 @@ class ClassCascade {
 
     void send_to_engine(std::size_t i) { engine32_.send(i, offer32()); }
 
-    // Rows with few non-zeros are cheaper by these, in all pairs, than by all features in the winner's.
+    // Rows with few non-zeros are cheaper by these, in all pairs, than by all features in the winner's, but not than in
+    // few coordinates.
     bool settled_as_sparse(std::size_t i) { return engine32_.send_sparse(i, view_.n_features / 5, offer32()); }
+    bool begins_sparse(std::size_t i) { return prepared_.subspaces.n_stages == 0 && settled_as_sparse(i); }
 
     auto settle_winner() {
-        return [this](std::size_t i, std::size_t winner) { settle_label(i, winner, by_float32); };
+        return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
     }
-    auto pass_on() {
-        return [this](std::size_t i, bool float32_may_do) {
-            if (float32_may_do) return engine32_.send(i, offer32());
-            engine64_.send(i, offer64());
-        };
-    }
+    struct PassOn {
+        ClassCascade& cascade;
+
+        void operator()(std::size_t i, bool float32_may_do) const {
+            if (float32_may_do) return cascade.engine32_.send(i, cascade.offer32());
+            cascade.engine64_.send(i, cascade.offer64());
+        }
+        bool takes_sparse(std::size_t i) const { return cascade.settled_as_sparse(i); }
+    };
+    PassOn pass_on() { return {*this}; }
 
     struct Offer32 {
         ClassCascade& cascade;

@@ -12,6 +12,7 @@
 #include "../exact/polynomial_kernel.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
+#include "../exact/rbf_subspace.hpp"
 #include "../exact/rbf_winner.hpp"
 #include "../expansion/sparse.hpp"
 #include "../outputs/votes.hpp"
@@ -57,6 +58,7 @@ struct PreparedModel {
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
     WinnerEngine winner;
+    Subspaces subspaces;
     double typical_float32_bound;         // of the engine in float32, for a row at the center
     double largest_moduli;                // the largest A1 of a decision function
     PolynomialKernel polynomial;          // of a polynomial kernel, in place of all but zeros and gains
@@ -124,11 +126,13 @@ struct PreparedPieces {
     PolynomialPieces polynomial;
     WinnerMemory winner;
     PresumptionMemory presumption;
+    SubspacesMemory subspaces;
 
     PreparedPieces(const ModelView& view, Carver& carver)
         : winner(pair_coefficients(view), carver),
           presumption(winner.is_usable && view.presumption ? view.n_labels : 0, view.n_features, view.n_landmarks,
-                      carver) {
+                      carver),
+          subspaces(view, carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
         zeros = carver.take<float>(n_zeros(view));
@@ -253,27 +257,34 @@ class EngineBound {
     const double t_, furthest_, inverse_t_, root_of_furthest_, of_moduli_;
 };
 
-// --- the bound of the winner's engine
+// --- the bound of listed sums
+
+// What rounding does to kernel values and sums in float32 (rbf_winner.hpp), relatively to the moduli. As EngineBound,
+// but with the furthest support vector in place of each: (sqrt(h_i) + sqrt(h))^2 is at most (sqrt(max h_i) +
+// sqrt(h))^2, and so no weighted sums are needed. The sums take listed_path roundings in float32 beside. Infinite where
+// the cancellation in a distance may be harmful. What underflows is below 2^-60 of each coefficient.
+inline double listed_error(const KernelSum<float>& e, double half_sq_norm) {
+    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
+    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
+    const double arguments = per_reach * reach * reach;
+    if (!(arguments <= 0x1p-5)) return infinity;
+    const double kernels = 1.05 * (2.125 * arguments + 6.1 * unit32);
+    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    return 1.002 * (kernels + 1.1 * sums);
+}
+constexpr double listed_underflow = 0x1p-58;  // of A1
 
 // What a row has to do with the bounds of all pairs: factors of the moduli that the engine adds up, and of A1.
 struct WinnerErrors {
     double of_moduli, of_all_moduli;
 };
 
-// As EngineBound, but with the furthest support vector in place of each: (sqrt(h_i) + sqrt(h))^2 is at most (sqrt(max
-// h_i) + sqrt(h))^2, and so no weighted sums are needed. The sums take listed_path roundings in float32 beside. What
-// underflows is below 2^-60 of each coefficient (rbf_winner.hpp).
 inline WinnerErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
-    const KernelSum<float>& e = *model.winner.sums.kernels;
-    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
-    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
-    const double arguments = per_reach * reach * reach;
-    if (!(arguments <= 0x1p-5)) return {infinity, infinity};
-    const double kernels = 1.05 * (2.125 * arguments + 6.1 * unit32);
-    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    const double listed = listed_error(*model.winner.sums.kernels, half_sq_norm);
+    if (!(listed < infinity)) return {infinity, infinity};
     const double rounded = 1.01 * 0.61 * 2.0 * unit32 * std::sqrt(2.0 * half_sq_norm), moved = slope * row_error;
     const double of_row = row_error == 0.0 ? 0.0 : moved < 1.0 ? moved : 1.0;
-    return {1.002 * (kernels + 1.1 * sums), 1.0001 * (rounded + of_row + 0x1p-58)};
+    return {listed, 1.0001 * (rounded + of_row + listed_underflow)};
 }
 
 // What a pair adds by itself.
@@ -490,6 +501,7 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
         }
     }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
+    model.subspaces = fill_subspaces(view, pieces.subspaces);
     return model;
 }
 

@@ -1,10 +1,12 @@
 // Rows on their way through the pairs of the class that they are presumed to belong to: those of a class are taken
 // together as soon as they fill a block. Most rows win all these pairs, and are answered; a row that is certain to lose
 // some is presumed to belong to the class that beats it most clearly, a few times; the rest is for the engine of all
-// pairs.
+// pairs. Where there are subspaces, the pairs of a class are first judged by sums in few coordinates, then in more, and
+// by all features last.
 #pragma once
 
 #include "engine_stage.hpp"
+#include "subspace_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -14,20 +16,23 @@ constexpr int n_attempts = 4;
 
 // Memory of one thread for it.
 struct WinnerRoom {
-    float *scores, *partial;                             // (n_labels, block_rows), as many rows as whole tiles take
-    double *own, *others;                                // (n_labels, block_rows)
-    std::size_t *rows[n_attempts], *n_rows[n_attempts];  // queues of rows: (n_labels, block_rows) and (n_labels,)
+    float *scores, *partial;  // (n_labels, block_rows), as many rows as whole tiles take
+    double *own, *others;     // (n_labels, block_rows)
+    // Queues of rows, and how many classes each has been presumed to belong to: (n_levels, n_labels, block_rows).
+    std::size_t* rows;
+    std::uint8_t* attempts;
+    std::size_t* n_rows;  // (n_levels, n_labels)
 
     WinnerRoom(const ModelView& model, Carver& carver) {
         const std::size_t n = has_class_engines(model) ? std::size_t{model.n_labels} : 0, room = n * block_rows;
+        const std::size_t n_levels = model.subspaces.n_stages + 1;
         scores = carver.take<float>(tiles_for(n) * tile_rows * block_rows);
         partial = carver.take<float>(room);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
-        for (int attempt = 0; attempt < n_attempts; ++attempt) {
-            rows[attempt] = carver.take<std::size_t>(room);
-            n_rows[attempt] = carver.take<std::size_t>(n);
-        }
+        rows = carver.take<std::size_t>(n_levels * room);
+        attempts = carver.take<std::uint8_t>(n_levels * room);
+        n_rows = carver.take<std::size_t>(n_levels * n);
     }
 };
 
@@ -42,17 +47,17 @@ class WinnerStage {
   public:
     // `block` is room for a block of rows and may be shared.
     WinnerStage(const PreparedModel& prepared, const Source& source, const Request& request, double slope, float* block,
-                const WinnerRoom& memory)
+                const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           request_(request),
           slope_(slope),
           block_(block),
-          memory_(memory) {
-        for (int attempt = 0; is_there() && attempt < n_attempts; ++attempt) {
-            for (std::size_t w = 0; w < view_.n_labels; ++w) memory_.n_rows[attempt][w] = 0;
-        }
+          n_levels_(prepared.subspaces.n_stages + 1),
+          memory_(memory),
+          subspaces_(subspaces) {
+        for (std::size_t q = 0; is_there() && q < n_levels_ * view_.n_labels; ++q) memory_.n_rows[q] = 0;
     }
 
     bool is_there() const { return prepared_.winner.is_usable; }
@@ -64,19 +69,23 @@ class WinnerStage {
         unknown_[n_unknown_++] = i;
         if (n_unknown_ == block_rows) presume(settle, pass_on);
     }
-    // Takes row i, presumed to belong to class w: settle(row, class) for rows that are certain, pass_on(row, whether
-    // sums in float32 may do) for others.
+    // Takes row i, presumed to belong to class w: settle(row, class, stage) for rows that are certain, pass_on(row,
+    // whether sums in float32 may do) for others. Where subspaces leave a row open, pass_on.takes_sparse(row) may take
+    // it before the pairs of w are added up in all features.
     template <class Settle, class PassOn>
     void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        queue(0, i, w, settle, pass_on);
+        queue(0, i, 1, w, settle, pass_on);
     }
 
     template <class Settle, class PassOn>
     void finish(const Settle& settle, const PassOn& pass_on) {
         if (!is_there()) return;
         presume(settle, pass_on);
-        for (int attempt = 0; attempt < n_attempts; ++attempt) {
-            for (std::size_t w = 0; w < view_.n_labels; ++w) take(attempt, w, settle, pass_on);
+        // Rows go to later levels, or back to the first one of another class.
+        for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
+            for (std::size_t w = 0; w < view_.n_labels; ++w) {
+                if (!goes_elsewhere(level, w, settle, pass_on)) take(level, w, settle, pass_on);
+            }
         }
     }
 
@@ -95,33 +104,84 @@ class WinnerStage {
         });
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
-        for (std::size_t r = 0; r < n; ++r) queue(0, rows[r], presumed[r], settle, pass_on);
+        for (std::size_t r = 0; r < n; ++r) queue(0, rows[r], 1, presumed[r], settle, pass_on);
+    }
+
+    std::size_t queue_of(std::size_t level, std::size_t w) const { return level * view_.n_labels + w; }
+
+    std::size_t first_level_with_rows() const {
+        for (std::size_t q = 0; q < n_levels_ * view_.n_labels; ++q) {
+            if (memory_.n_rows[q] > 0) return q / view_.n_labels;
+        }
+        return n_levels_;
     }
 
     template <class Settle, class PassOn>
-    void queue(int attempt, std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        std::size_t& n = memory_.n_rows[attempt][w];
-        memory_.rows[attempt][w * block_rows + n++] = i;
-        if (n == block_rows) take(attempt, w, settle, pass_on);
+    void queue(std::size_t level, std::size_t i, std::uint8_t attempt, std::size_t w, const Settle& settle,
+               const PassOn& pass_on) {
+        const std::size_t q = queue_of(level, w);
+        const std::size_t n = memory_.n_rows[q]++;
+        memory_.rows[q * block_rows + n] = i;
+        memory_.attempts[q * block_rows + n] = attempt;
+        if (n + 1 == block_rows) take(level, w, settle, pass_on);
+    }
+    // Queues a row that a level leaves open.
+    template <class Settle, class PassOn>
+    void promote(std::size_t level, std::size_t i, std::uint8_t attempt, std::size_t w, const Settle& settle,
+                 const PassOn& pass_on) {
+        if (level + 2 == n_levels_ && pass_on.takes_sparse(i)) return;
+        queue(level + 1, i, attempt, w, settle, pass_on);
+    }
+
+    // Whether the last rows of a queue went where they cost less: into lanes that the next level's last rows leave free,
+    // or, where they are few, to the engine of all pairs, which takes those of all classes together.
+    template <class Settle, class PassOn>
+    bool goes_elsewhere(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
+        constexpr std::size_t width = lanes;
+        const bool is_last = level + 1 == n_levels_;
+        const std::size_t q = queue_of(level, w), n = memory_.n_rows[q];
+        const std::size_t n_next = is_last ? 0 : memory_.n_rows[queue_of(level + 1, w)];
+        if (is_last ? 2 * n > width : n + n_next > (n_next + width - 1) / width * width) return false;
+        memory_.n_rows[q] = 0;
+        for (std::size_t r = 0; r < n; ++r) {
+            const std::size_t i = memory_.rows[q * block_rows + r];
+            if (is_last)
+                pass_on(i, true);
+            else
+                promote(level, i, memory_.attempts[q * block_rows + r], w, settle, pass_on);
+        }
+        return true;
     }
 
     template <class Settle, class PassOn>
-    void take(int attempt, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        std::size_t* const queued = memory_.rows[attempt] + w * block_rows;
-        const std::size_t n = memory_.n_rows[attempt][w];
-        memory_.n_rows[attempt][w] = 0;
+    void take(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
+        const std::size_t q = queue_of(level, w), n = memory_.n_rows[q];
+        memory_.n_rows[q] = 0;
         if (n == 0) return;
+        const bool is_last = level + 1 == n_levels_;
         std::size_t rows[block_rows];  // as the queue may be filled anew
-        for (std::size_t r = 0; r < n; ++r) rows[r] = queued[r];
+        std::uint8_t attempts[block_rows];
+        for (std::size_t r = 0; r < n; ++r) {
+            rows[r] = memory_.rows[q * block_rows + r];
+            attempts[r] = memory_.attempts[q * block_rows + r];
+        }
         WinnerOutcome outcomes[block_rows];
-        with_registers_for(n, lanes, [&](auto registers) { judge<registers.value>(w, rows, n, outcomes); });
+        with_registers_for(n, lanes, [&](auto registers) {
+            if (is_last)
+                judge<registers.value>(w, rows, n, outcomes);
+            else
+                judge_in_subspace<registers.value>(w, level, rows, n, outcomes);
+        });
         for (std::size_t r = 0; r < n; ++r) {
             if (outcomes[r].wins_all) {
-                settle(rows[r], w);
+                settle(rows[r], w, is_last ? by_float32 : by_subspace);
             } else if (outcomes[r].beaten_by == view_.n_labels) {
-                pass_on(rows[r], false);
-            } else if (attempt + 1 < n_attempts) {
-                queue(attempt + 1, rows[r], outcomes[r].beaten_by, settle, pass_on);
+                if (is_last)
+                    pass_on(rows[r], false);
+                else
+                    promote(level, rows[r], attempts[r], w, settle, pass_on);
+            } else if (attempts[r] < n_attempts) {
+                queue(0, rows[r], static_cast<std::uint8_t>(attempts[r] + 1), outcomes[r].beaten_by, settle, pass_on);
             } else {
                 pass_on(rows[r], true);
             }
@@ -140,39 +200,82 @@ class WinnerStage {
     template <int Registers>
     void judge(std::size_t w, const std::size_t* rows, std::size_t n, WinnerOutcome* outcomes) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-        const std::size_t n_classes = view_.n_labels;
         float half_sq_norm[stride];
         load<Registers>(rows, n, half_sq_norm);
         winner_sums_block<Registers>(prepared_.winner.sums, w, block_, half_sq_norm, memory_.partial, memory_.own,
                                      memory_.others);
         WinnerErrors errors[stride];
-        double worst[stride] = {};  // the largest margin of those that beat w
-        bool wins_all[stride];
-        std::uint32_t beaten_by[stride];
         for (std::size_t r = 0; r < stride; ++r) {
             errors[r] = winner_errors(prepared_, static_cast<double>(half_sq_norm[r]), slope_,
                                       r < n ? row_error_of(request_, rows[r]) : 0.0);
-            wins_all[r] = true;
-            beaten_by[r] = view_.n_labels;
         }
-        for (std::size_t c = 0; c < n_classes; ++c) {
-            if (c == w) continue;
-            const DecisionNumbers& decision =
-                view_.decisions[c < w ? pair_position(n_classes, c, w) : pair_position(n_classes, w, c)];
-            const double sign = c < w ? -1.0 : 1.0, fixed = winner_bound_of_pair(prepared_, w, c, decision);
-            const double *own = memory_.own + (c < w ? c : c - 1) * stride, *other = memory_.others + c * stride;
+        Margins<stride> margins(view_.n_labels);
+        for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
+            const double fixed = winner_bound_of_pair(prepared_, w, c, decision);
+            const double *own = memory_.own + f * stride, *other = memory_.others + c * stride;
             for (std::size_t r = 0; r < stride; ++r) {
-                const double margin = sign * (own[r] + other[r] + decision.intercept);
                 const double bound = errors[r].of_moduli * (std::fabs(own[r]) + std::fabs(other[r])) +
                                      errors[r].of_all_moduli * decision.sum_moduli + fixed;
-                wins_all[r] &= margin > bound;  // not where either is NaN
-                const bool beaten = -margin > bound && -margin > worst[r];
-                worst[r] = beaten ? -margin : worst[r];
-                beaten_by[r] = beaten ? static_cast<std::uint32_t>(c) : beaten_by[r];
+                margins.add(r, c, sign * (own[r] + other[r] + decision.intercept), bound);
+            }
+        });
+        for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
+    }
+
+    template <int Registers>
+    void judge_in_subspace(std::size_t w, std::size_t stage, const std::size_t* rows, std::size_t n,
+                           WinnerOutcome* outcomes) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        ResidualOfRow residuals[stride];
+        subspace_sums<Registers>(prepared_, source_, w, stage, rows, n, block_, subspaces_, residuals);
+        const ResidualNumbers* const known = prepared_.subspaces.sums[w * prepared_.subspaces.n_stages + stage].known;
+        Margins<stride> margins(view_.n_labels);
+        for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
+            const double *own = subspaces_.own + f * stride, *other = subspaces_.others + f * stride;
+            const double fixed = 0x1p-51 * std::fabs(decision.intercept);
+            for (std::size_t r = 0; r < n; ++r) {
+                const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
+                const double bound = residual_bound(residuals[r], known[f], decision.sum_moduli, moduli) +
+                                     row_slack(decision, slope_, row_error_of(request_, rows[r])) + fixed;
+                margins.add(r, c, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
+            }
+        });
+        for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
+    }
+
+    // Calls visit(other class, which of the pairs of w, sign that makes a value positive where w wins, decision).
+    template <class Visit>
+    void for_pairs_of(std::size_t w, const Visit& visit) const {
+        const std::size_t n = view_.n_labels;
+        for (std::size_t c = 0; c < n; ++c) {
+            if (c < w) visit(c, c, -1.0, view_.decisions[pair_position(n, c, w)]);
+            if (c > w) visit(c, c - 1, 1.0, view_.decisions[pair_position(n, w, c)]);
+        }
+    }
+
+    // By how much a class wins or loses its pairs.
+    template <std::size_t Stride>
+    class Margins {
+      public:
+        explicit Margins(std::uint32_t n_classes) {
+            for (std::size_t r = 0; r < Stride; ++r) {
+                wins_all_[r] = true;
+                beaten_by_[r] = n_classes;
             }
         }
-        for (std::size_t r = 0; r < n; ++r) outcomes[r] = {wins_all[r], beaten_by[r]};
-    }
+        APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
+            wins_all_[r] &= margin > bound;  // not where either is NaN
+            const bool beaten = -margin > bound && -margin > worst_[r];
+            worst_[r] = beaten ? -margin : worst_[r];
+            beaten_by_[r] = beaten ? static_cast<std::uint32_t>(c) : beaten_by_[r];
+        }
+        WinnerOutcome outcome(std::size_t r) const { return {wins_all_[r], beaten_by_[r]}; }
+
+      private:
+        double worst_[Stride] = {};  // the largest margin of those that beat the class
+        bool wins_all_[Stride];
+        std::uint32_t beaten_by_[Stride];
+    };
 
     const PreparedModel& prepared_;
     const ModelView& view_;
@@ -180,7 +283,9 @@ class WinnerStage {
     const Request request_;
     const double slope_;
     float* const block_;
+    const std::size_t n_levels_;  // the last is that of all features
     const WinnerRoom memory_;
+    const SubspaceRoom subspaces_;
     std::size_t n_unknown_ = 0;
     std::size_t unknown_[block_rows];
 };

@@ -1,0 +1,444 @@
+"""Decision functions in a few coordinates: kernel sums on a subspace, and how far they can be from the whole function.
+
+Fix a center and an orthonormal basis P of a subspace; y = P' (z - center) sqrt(2 gamma) are a row's coordinates in it and
+v the residual, what is left of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2 and
+K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is a product of one on the subspace and one on the residual:
+
+    f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,    c_i = a_i exp(-||v_i||^2 / 2)
+
+f_0 is a kernel sum in few coordinates with coefficients that fade with the distance of support vectors from the
+subspace. The others are bounded by Cauchy and Schwarz in the product of the spaces of K and of b-fold tensors, where
+K(y, .) has norm 1; for b = 1, 2, 3 one factor v is left out of it, and its direction is the worst one:
+
+    H_b = 1 / b! sum_ij c_i c_j K(y_i, y_j) (v_i.v_j)^(b-1) v_i v_j',    N_b^2 = the largest eigenvalue of H_b
+    |f_b| <= N_b phi_b(s),    phi_b(s) = exp(-s/2) sqrt(s^b / b!),       b = 1, 2, 3
+    sum_{b>=4} |f_b| <= T sqrt(P(4, s)),    T^2 = sum_ij c_i c_j K(y_i, y_j) (e^r - 1 - r - r^2/2 - r^3/6), r = v_i.v_j
+
+with the regularised incomplete gamma function P: phi_b^2 are Poisson probabilities. Together they are never more than
+W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance of z from its projection in the kernel's
+space. The function on the subspace is the whole one where v = 0, so its norm there is at most W, too.
+
+The basis decides how small all this is. Leading eigenvectors of sum_ij a_i a_j K(x_i, x_j) x_i x_j', added up over the
+functions that share the basis, are the directions in which these functions vary: at 32 coordinates of handwritten
+digits they certify 71 to 92 % of rows where principal components of the rows certify 2 to 42 %.
+
+Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
+
+* P is the orthonormal matrix that is nearest to the computed one; how far that is, the computed P'P - I says. Rows are
+  projected by the stored basis, in float32; its distance from P is the skew.
+* y_i and v_i are off by at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
+* c_i, K and their products err, relatively, by what the arguments of exp are off by: g = 8 rho (e + (d + k + 8) u64 rho),
+  and a sum over all pairs by (n_sv + 60) u64 beside. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
+  (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
+* r is off by 2 rho e. Terms of T^2 are e^r, which gives sum_ij |a_i a_j| K(x_i, x_j) in modulus, and the four that are
+  taken off, sum_b m_b^2 / b!; together these times g + 2 rho e + (n_sv + 100) u64 are the error of T^2.
+* The largest eigenvalue of H is at most the eighth root of the trace of H^8: a few percent more where many are about
+  as large. The two products that take it there err by (d + 8) u64 ||H||_F^2 and so on; 64 (d + 8) u64 ||H||_F^8 in all.
+* W^2 errs as in certificate.py, and A1 takes its place where the distances drown in rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+from scipy.special import gammainc
+
+from approxsvm.expansion.gram import InOrder
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.outputs import class_pairs
+
+U64: Final = 2.0**-53
+# Degrees in the residual that have a norm of their own.
+N_DEGREES: Final = 3
+# Support vectors that a basis is found from, at most: it is a choice, not a bound.
+_MOST_BASIS_VECTORS: Final = 3_000
+# Rows of matrices over pairs of support vectors at a time.
+_ROWS: Final = 512
+# What float32 adds up (cpp/include/approxsvm/artifact/subspaces_section.hpp).
+LEAST_COEFFICIENT, MOST_COEFFICIENT = 2.0**-60, 2.0**60
+# Entries of orthonormal vectors, and coordinates, that count as zero: denormal numbers are slow to multiply.
+_NOTHING: Final = 2.0**-64
+# Stands for a norm that overflows: the bound is then that of W.
+_UNKNOWN: Final = 1e300
+# exp(-r^2 / 2) is nowhere steeper.
+_SLOPE: Final = 0.6066
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """What is known of one decision function in one number of coordinates (model_view.hpp, ResidualNumbers).
+
+    Attributes
+    ----------
+    total : float
+        W, the norm of the whole function.
+    value_error : float
+        What rounding of coordinates and coefficients adds to any value.
+    norms : ndarray of shape (4,)
+        N_1, N_2, N_3 and T.
+    """
+
+    total: float
+    value_error: float
+    norms: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceStage:
+    """Kernel sums of the functions of a group in one number of coordinates.
+
+    Attributes
+    ----------
+    n_coordinates : int
+    own : ndarray of shape (n_forms, n_own), float32
+        Coefficients c_i of the support vectors that all functions share.
+    others : ndarray of shape (n_others,), float32
+        Of each function's other ones, one function after the other.
+    known : tuple of Residual
+        Of each function.
+    """
+
+    n_coordinates: int
+    own: npt.NDArray[np.float32]
+    others: npt.NDArray[np.float32]
+    known: tuple[Residual, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceGroup:
+    """The pairs of one class, or the only decision function, in a subspace of their own.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n_coordinates, n_features), float32
+        As stored.
+    skew : float
+        How far it is from orthonormal.
+    counts : ndarray of shape (1 + n_forms,)
+        Support vectors that all functions share, and others of each function.
+    vectors : ndarray of shape (sum of counts, n_coordinates), float32
+        Their coordinates, in the artifact's scale.
+    stages : tuple of SubspaceStage
+        From few coordinates to many.
+    """
+
+    basis: npt.NDArray[np.float32]
+    skew: float
+    counts: npt.NDArray[np.intp]
+    vectors: npt.NDArray[np.float32]
+    stages: tuple[SubspaceStage, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Which support vectors the functions of a group add up, with which coefficients.
+
+    Attributes
+    ----------
+    own : ndarray of shape (n_own,)
+        Positions of those that all functions share: a class's own, or those with a positive coefficient.
+    own_coef : ndarray of shape (n_forms, n_own)
+    others : tuple of ndarray
+        Of each function, positions of the others that have a coefficient in it.
+    others_coef : tuple of ndarray
+    decisions : tuple of int
+        Positions of the functions in ``model.intercept``.
+    """
+
+    own: npt.NDArray[np.intp]
+    own_coef: FloatArray
+    others: tuple[npt.NDArray[np.intp], ...]
+    others_coef: tuple[FloatArray, ...]
+    decisions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, model: KernelModel) -> list[Lists]:
+        """Of each class, or of the only decision function."""
+        n = len(model.labels)
+        if model.n_decisions == 1:
+            coef = model.dual_coef[0]
+            own, other = np.flatnonzero(coef > 0.0), np.flatnonzero(coef < 0.0)
+            return [cls(own, coef[np.newaxis, own], (other,), (coef[other],), (0,))]
+        pairs = {pair: k for k, pair in enumerate(class_pairs(n))}
+        starts = np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
+        found = []
+        for w in range(n):
+            own = np.arange(starts[w], starts[w + 1])
+            others, coefs, decisions = [], [], []
+            for c in (c for c in range(n) if c != w):
+                mine = np.arange(starts[c], starts[c + 1])
+                coef = model.dual_coef[w if w < c else w - 1, mine]
+                others.append(mine[coef != 0.0])
+                coefs.append(coef[coef != 0.0])
+                decisions.append(pairs[min(w, c), max(w, c)])
+            found.append(cls(own, model.dual_coef[:, own], tuple(others), tuple(coefs), tuple(decisions)))
+        return found
+
+    @property
+    def n_forms(self) -> int:
+        """Number of functions."""
+        return len(self.others)
+
+    @property
+    def counts(self) -> npt.NDArray[np.intp]:
+        """Of own support vectors, and of each function's others."""
+        return np.array([len(self.own), *map(len, self.others)])
+
+    @property
+    def members(self) -> npt.NDArray[np.intp]:
+        """All of them, in the order of their lists."""
+        return np.concatenate([self.own, *self.others])
+
+    def form(self, f: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+        """The support vectors of one function, by their place among all members, and their coefficients."""
+        starts = np.cumsum(self.counts)
+        places = np.concatenate([np.arange(len(self.own)), np.arange(starts[f], starts[f + 1])])
+        return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
+
+    def have_one_sign(self) -> bool:
+        """Whether the coefficients of each list have one sign, so that sums are moduli as well."""
+        lists = [*self.own_coef, *self.others_coef]
+        return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
+
+
+class GroupInSubspace:
+    """The support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for its functions.
+
+    Parameters
+    ----------
+    model : KernelModel
+        Gaussian.
+    lists : Lists
+    center : ndarray of shape (n_features,), float32
+    n_coordinates : int
+        Of the basis.
+    random_state : int
+        Seeds the choice of the support vectors that the basis is found from, where there are many.
+    """
+
+    def __init__(
+        self, model: KernelModel, lists: Lists, center: npt.NDArray[np.float32], n_coordinates: int, random_state: int
+    ) -> None:
+        self.lists = lists
+        self._scale = math.sqrt(2.0 * model.gamma)
+        vectors: Any = model.support_vectors[lists.members]
+        dense = vectors if isinstance(vectors, np.ndarray) else vectors.toarray()
+        self._x = (dense - center.astype(np.float64)) * self._scale
+        self._rho = math.sqrt(float(np.einsum("ij,ij->i", self._x, self._x).max(initial=0.0))) * (1 + 1e-9)
+        basis = self._gradient_basis(n_coordinates, random_state)
+        basis[np.abs(basis) < _NOTHING] = 0.0
+        self.stored = np.ascontiguousarray(basis.T, dtype=np.float32)
+        gram = basis.T @ basis
+        d = len(basis)
+        self._loose = float(np.linalg.norm(gram - np.eye(len(gram)))) + 2.0 * d * len(gram) * U64
+        self.basis = basis
+        self.skew = 1.01 * (float(np.linalg.norm(self.stored.T - basis)) + self._loose)
+        self._y = self._x @ basis
+        self._y[np.abs(self._y) < _NOTHING] = 0.0
+
+    def _gradient_basis(self, n_coordinates: int, random_state: int) -> FloatArray:
+        """Leading eigenvectors of the second moment of the functions' gradients."""
+        d = self._x.shape[1]
+        moment = np.zeros((d, d))
+        for f in range(self.lists.n_forms):
+            places, coef = self.lists.form(f)
+            if len(places) > _MOST_BASIS_VECTORS:
+                chosen = np.sort(np.random.default_rng(random_state).permutation(len(places))[:_MOST_BASIS_VECTORS])
+                places, coef = places[chosen], coef[chosen]
+            x = self._x[places]
+            half_sq = 0.5 * np.einsum("ij,ij->i", x, x)
+            unit = np.abs(coef).max(initial=0.0) or 1.0
+            weighted = x * (coef / unit)[:, np.newaxis]
+            kernel = np.exp(np.minimum(x @ x.T - half_sq[:, np.newaxis] - half_sq, 0.0))
+            moment += (unit * unit) * (weighted.T @ (kernel @ weighted))
+        moment = np.nan_to_num(moment / (np.abs(moment).max() or 1.0))
+        _, vectors = linalg.eigh(moment + moment.T, subset_by_index=(d - n_coordinates, d - 1))
+        # Orthonormal to a few units in the last place, whatever the eigenvalues are like.
+        q, _ = np.linalg.qr(vectors[:, ::-1])
+        found: FloatArray = q
+        return found
+
+    def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
+        """Coefficients and norms in the first coordinates; None where float32 cannot hold the coefficients.
+
+        The result does not depend on `in_order`, which maps a function over arguments side by side.
+        """
+        lists, k = self.lists, n_coordinates
+        y = self._y[:, :k]
+        v = self._x - y @ self.basis[:, :k].T
+        n_sv, d = v.shape
+        off = self._rho * (4.0 * (d + k) * math.sqrt(k) * U64 + 4.0 * self._loose) + math.sqrt(k) * _NOTHING
+        half_sq = 0.5 * np.einsum("ij,ij->i", v, v)
+        fading = np.exp(-half_sq)
+        in_argument = 8.0 * self._rho * (off + (d + k + 8) * U64 * self._rho)
+        ratio = input_scale / self._scale
+        with np.errstate(over="ignore"):
+            stored = (y * ratio).astype(np.float32)
+            moved = (
+                np.linalg.norm(stored.astype(np.float64) / ratio - y, axis=1) * (1 + 1e-9) + off + 4 * U64 * self._rho
+            )
+        many = lists.n_forms > 1
+
+        def form(f: int) -> tuple[npt.NDArray[np.float32], Residual] | None:
+            places, coef = lists.form(f)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                faded = coef * fading[places]
+                moduli = np.abs(faded)
+                if not (moduli <= 0.5 * MOST_COEFFICIENT).all():
+                    return None
+                dropped = moduli < LEAST_COEFFICIENT
+                error = float((moduli * (_SLOPE * moved[places] + in_argument)).sum() + moduli[dropped].sum())
+                kept = np.where(dropped, 0.0, faded).astype(np.float32)
+                matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)
+                matter.sum_up(_one_by_one if many else in_order)
+                return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * U64), matter.norms())
+
+        forms = [found for _, found in (in_order if many else _one_by_one)(form, range(lists.n_forms))]
+        if any(found is None for found in forms):
+            return None
+        n_own = len(lists.own)
+        own = np.array([found[0][:n_own] for found in forms if found is not None], np.float32)
+        others = np.concatenate([found[0][n_own:] for found in forms if found is not None])
+        known = tuple(found[1] for found in forms if found is not None)
+        if not all(np.isfinite([r.total, r.value_error, *r.norms]).all() for r in known):
+            return None
+        return SubspaceStage(k, own, others, known)
+
+    def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
+        """What the artifact holds, with as many coordinates as the last stage has."""
+        k = stages[-1].n_coordinates
+        vectors = (self._y[:, :k] * (input_scale / self._scale)).astype(np.float32)
+        return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
+
+    def judged(self, stage: SubspaceStage, rows: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """For each function, values without the intercept at rows less the center, and about what bounds their error.
+
+        Rounding in float32 is added roughly: this says which stages pay, and proves nothing.
+        """
+        k = stage.n_coordinates
+        z = rows * self._scale
+        q = z @ self.basis[:, :k]
+        s, s_in = np.einsum("ij,ij->i", z, z), np.einsum("ij,ij->i", q, q)
+        outside = np.maximum(s - s_in, 0.0)
+        gaussian = np.exp(-0.5 * outside)
+        phis = [gaussian * np.sqrt(outside**b / math.factorial(b)) for b in range(1, N_DEGREES + 1)]
+        table = np.array([*phis, np.sqrt(gammainc(N_DEGREES + 1, outside))])
+        moved = 2.0**-24 * math.sqrt(k) * 60.0 * np.sqrt(s)
+        others = np.split(stage.others, np.cumsum(self.lists.counts[1:-1]))
+        for f, known in enumerate(stage.known):
+            places, _ = self.lists.form(f)
+            y = self._y[places, :k]
+            kernel = np.exp(np.minimum(q @ y.T - 0.5 * s_in[:, np.newaxis] - 0.5 * np.einsum("ij,ij->i", y, y), 0.0))
+            coef = np.concatenate([stage.own[f], others[f]]).astype(np.float64)
+            rest = np.minimum(known.norms @ table, known.total * np.sqrt(-2.0 * np.expm1(-0.5 * outside)))
+            yield gaussian * (kernel @ coef), 1.03 * rest + gaussian * moved * known.total + known.value_error
+
+
+class _Pairs:
+    """Sums over all pairs of support vectors of one function, strip by strip, and the norms that they give."""
+
+    def __init__(
+        self,
+        y: FloatArray,
+        v: FloatArray,
+        coef: FloatArray,
+        faded: FloatArray,
+        off: float,
+        in_argument: float,
+        rho: float,
+    ) -> None:
+        self._rho = rho
+        self._unit = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
+        self._coef, self._faded = coef / self._unit, faded / self._unit
+        self._y, self._v = y, v
+        self._half_y, self._half_v = 0.5 * np.einsum("ij,ij->i", y, y), 0.5 * np.einsum("ij,ij->i", v, v)
+        self._off, self._in_argument = off, in_argument
+
+    def sum_up(self, in_order: InOrder) -> None:
+        """Take the sums; they do not depend on `in_order`."""
+        n_sv, d = self._v.shape
+        # The residuals in a basis of their own, where that is smaller: with the same inner products.
+        u = np.linalg.qr(self._v.T, mode="r").T if n_sv < 0.7 * d else self._v
+        self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * U64
+        self._matrices = np.zeros((N_DEGREES, u.shape[1], u.shape[1]))
+        self._tail = self._total_sq = self._moduli_sq = 0.0
+
+        def strip(first: int) -> tuple[float, float, float, FloatArray]:
+            mine = slice(first, min(first + _ROWS, n_sv))
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                r = u[mine] @ u.T
+                kernel = self._y[mine] @ self._y.T
+                kernel -= self._half_y[mine, np.newaxis]
+                kernel -= self._half_y
+                whole = kernel + r
+                whole -= self._half_v[mine, np.newaxis]
+                whole -= self._half_v
+                np.exp(np.minimum(whole, 0.0, out=whole), out=whole)
+                total_sq = float(self._coef[mine] @ (whole @ self._coef))
+                moduli_sq = float(np.abs(self._coef[mine]) @ (whole @ np.abs(self._coef)))
+                np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
+                kernel *= self._faded[mine, np.newaxis]
+                kernel *= self._faded
+                tail = float((kernel * (np.expm1(r) - r * (1.0 + r * (0.5 + r / 6.0)))).sum())
+                matrices = np.empty_like(self._matrices)
+                for b in range(N_DEGREES):
+                    matrices[b] = u[mine].T @ (kernel @ u) / math.factorial(b + 1)
+                    kernel *= r
+            return total_sq, moduli_sq, tail, matrices
+
+        for _, (total_sq, moduli_sq, tail, matrices) in in_order(strip, range(0, n_sv, _ROWS)):
+            self._total_sq += total_sq
+            self._moduli_sq += moduli_sq
+            self._tail += tail
+            self._matrices += matrices
+        self._matrices = 0.5 * (self._matrices + self._matrices.transpose(0, 2, 1))
+
+    def total(self) -> float:
+        """W, rounded up; A1 where the distances between support vectors drown in rounding."""
+        moduli = float(np.abs(self._coef).sum())
+        error = (
+            self._in_argument + (len(self._coef) + 60) * U64 + self._rotated * 4.0 * float(self._half_v.max(initial=0))
+        )
+        upper = math.sqrt(max(self._total_sq, 0.0) + 1.001 * error * self._moduli_sq) if error < 2.0**-10 else math.inf
+        return self._unit * min(upper, moduli) * (1 + 1e-12)
+
+    def norms(self) -> FloatArray:
+        """N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` for what overflows."""
+        n_sv, found = len(self._coef), []
+        lengths = np.sqrt(2.0 * self._half_v) * (1 + 1e-9)
+        off = self._off + self._rotated * float(lengths.max(initial=0.0))
+        relative = 1.01 * self._in_argument + (n_sv + 60) * U64
+        powers = np.array([np.abs(self._faded) @ (lengths + off) ** b for b in range(N_DEGREES + 1)]) * (1 + 1e-9)
+        removed = 0.0
+        for b in range(N_DEGREES + 1):
+            removed += powers[b] ** 2 / math.factorial(b)
+        for b, matrix in enumerate(self._matrices, 1):
+            error = (powers[b] ** 2 * relative + 2.02 * b * off * powers[b] * powers[b - 1]) / math.factorial(b)
+            found.append(_largest_eigenvalue_above(matrix) + error)
+        of_terms = relative + 2.02 * self._rho * off + 40 * U64
+        found.append(max(self._tail, 0.0) + of_terms * (self._moduli_sq + removed) * (1 + 1e-9))
+        norms = self._unit * np.sqrt(np.array(found)) * (1 + 1e-12)
+        norms[~(norms < _UNKNOWN)] = _UNKNOWN
+        known: FloatArray = norms
+        return known
+
+
+def _one_by_one(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    return ((argument, function(argument)) for argument in arguments)
+
+
+def _largest_eigenvalue_above(symmetric: FloatArray) -> float:
+    """Not less than the largest eigenvalue of a symmetric matrix: the eighth root of the trace of its eighth power."""
+    size = float(np.linalg.norm(symmetric))
+    if size == 0.0 or not math.isfinite(size):
+        return size
+    square = (symmetric / size) @ (symmetric / size)
+    fourth = square @ square
+    eighth = float(np.einsum("ij,ij->", fourth, fourth)) + 64.0 * (len(symmetric) + 8) * U64
+    return size * eighth**0.125 * (1 + 1e-9)

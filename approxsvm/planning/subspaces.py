@@ -1,0 +1,218 @@
+"""In how many coordinates kernel sums are tried before those of all features: by what rows cost then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.writer import input_scale_for
+from approxsvm.expansion.kernel_sums import mapped_in_order
+from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.planning.cost import SubspaceCosts
+from approxsvm.threads import all_threads
+
+# Coordinates that are tried, as far as they are at most half of the features.
+_NUMBERS: Final = (16, 32, 64, 128, 256, 512)
+_MAX_FEATURES: Final = 4_096
+# Numbers in the support vectors of a group, and operations that all stages may take.
+_MAX_NUMBERS: Final = 1 << 25
+_MOST_WORK: Final = {"low": 4e10, "normal": 4e11, "high": 4e12}
+# Rows that judge the stages.
+_MAX_ROWS: Final = 2_000
+# What stages must bring the cost of a row down to, and where more coordinates hardly help.
+_WORTHWHILE: Final = 0.8
+_NEARLY_ALL: Final = 0.995
+# A model keeps the rows that it was trained on away from its boundary: new ones have values that are so much smaller,
+# so often.
+_SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
+# Stages that are tried together.
+_MOST_STAGES: Final = 3
+_MOST_STAGES_OF_CLASSES: Final = 2
+# Of several classes, those that more coordinates are tried on.
+_MOST_JUDGED: Final = 3
+# A stage of so many coordinates that settles less of the rows does not become good with more.
+_ENOUGH_COORDINATES: Final = 64
+_HOPELESS: Final = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Subspaces:
+    """Stages in few coordinates, and what rows cost with them.
+
+    Attributes
+    ----------
+    groups : list of SubspaceGroup
+        Of each class, or of the only decision function.
+    cost : float
+        Of a row on average, by these and the exact engine behind them.
+    presumed_cost : float
+        Without what presuming its class takes.
+    name : str
+        For people.
+    """
+
+    groups: list[SubspaceGroup]
+    cost: float
+    presumed_cost: float
+    name: str
+
+
+def choose_subspaces(
+    model: KernelModel,
+    X: Any,
+    center: npt.NDArray[np.float32],
+    winners: Callable[[Any], npt.NDArray[np.intp]],
+    tolerance: float,
+    effort: str,
+    random_state: int,
+    progress: Callable[[float], None],
+) -> Subspaces | None:
+    """Try more and more coordinates, and take the stages with which sample rows cost least.
+
+    Parameters
+    ----------
+    model : KernelModel
+        Gaussian; labels of several classes go by votes.
+    X : ndarray or csr_array of shape (n_rows, n_features), or None
+        Sample rows as the kernel sees them; the support vectors take their place.
+    center : ndarray of shape (n_features,), float32
+        The artifact's.
+    winners : callable
+        The classes that rows belong to, as positions.
+    tolerance : float
+        Of values; infinite where labels alone count.
+    effort : {"low", "normal", "high"}
+    random_state : int
+        Seeds the choice of rows, and of support vectors that a basis is found from.
+    progress : callable
+        Told the share of the work that is done.
+
+    Returns
+    -------
+    Subspaces or None
+        None where they would not make rows much cheaper, or nothing is known that would.
+    """
+    d = model.n_features
+    rows = model.support_vectors if X is None else X
+    if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
+        return None
+    costs = SubspaceCosts.of(model, rows)
+    numbers = [k for k in _NUMBERS if 2 * k <= d and costs.at_best(k) <= _WORTHWHILE * costs.exact]
+    lists = Lists.of(model)
+    if not numbers or not all(group.have_one_sign() and len(group.members) for group in lists):
+        return None
+    largest = max(len(group.members) for group in lists)
+    while numbers and _work(lists, d, numbers) > _MOST_WORK[effort]:
+        numbers = numbers[1:] if len(numbers) > 1 else []
+    if not numbers or largest * d > _MAX_NUMBERS:
+        return None
+    random = np.random.default_rng(random_state)
+    rows = rows[np.sort(random.permutation(rows.shape[0])[: min(_MAX_ROWS, max(_MAX_NUMBERS // d, 1))])]
+    classes = winners(rows) if model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
+    input_scale = input_scale_for(model.gamma)
+    # Some of several classes, from those with few support vectors to those with many, say it for all.
+    order = np.argsort(costs.n_listed, kind="stable")
+    n_judged = min(_MOST_JUDGED, len(lists))
+    judged = [int(order[(2 * k + 1) * len(lists) // (2 * n_judged)]) for k in range(n_judged)]
+    of_judged = np.isin(classes, judged)
+    if not of_judged.any():
+        return None
+    rows, classes = rows[of_judged], classes[of_judged]
+    shrunk = np.ones(rows.shape[0])
+    if X is not None:
+        shrunk = random.choice(list(_SHRUNK), size=rows.shape[0], p=list(_SHRUNK.values()))
+    dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64) - center
+    with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        in_order = partial(mapped_in_order, pool)
+        groups = {w: GroupInSubspace(model, lists[w], center, numbers[-1], random_state) for w in judged}
+        stages: dict[int, dict[int, SubspaceStage]] = {}
+        certified: dict[int, npt.NDArray[np.bool_]] = {}
+        for n_done, k in enumerate(numbers):
+            found = {w: group.stage(k, input_scale, in_order) for w, group in groups.items()}
+            stages[k] = {w: stage for w, stage in found.items() if stage is not None}
+            if len(stages[k]) < len(groups):
+                return None
+            certified[k] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance)
+            share = float(certified[k].mean())
+            progress(0.5 * (n_done + 1) / len(numbers))
+            if share >= _NEARLY_ALL or (k >= _ENOUGH_COORDINATES and share < _HOPELESS):
+                break
+        tried = [chain for n in range(1, _most_stages(model) + 1) for chain in combinations(certified, n)]
+        best = min(tried, key=lambda chain: _cost(costs, chain, certified, classes))
+        cost = _cost(costs, best, certified, classes)
+        if not cost <= _WORTHWHILE * costs.exact:
+            return None
+        settled = float(np.logical_or.reduce([certified[k] for k in best]).mean())
+        chosen = []
+        for w in range(len(lists)):
+            group = groups.get(w) or GroupInSubspace(model, lists[w], center, best[-1], random_state)
+            of_group = [stages[k][w] if w in groups else group.stage(k, input_scale, in_order) for k in best]
+            if any(stage is None for stage in of_group):
+                return None
+            chosen.append(group.group([stage for stage in of_group if stage is not None], input_scale))
+            progress(0.5 + 0.5 * (w + 1) / len(lists))
+    name = f"kernel sums in {' and '.join(map(str, best))} of {d} coordinates, which settle {settled:.1%} of rows"
+    return Subspaces(chosen, cost, cost - costs.fixed, name)
+
+
+def _most_stages(model: KernelModel) -> int:
+    """Rows of a class that a stage leaves open are few, and make no full blocks."""
+    return _MOST_STAGES if model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
+
+
+def _work(lists: list[Lists], d: int, numbers: list[int]) -> float:
+    """Operations that bases and stages take."""
+    of_matrices = sum(
+        float(len(group.own) + len(other)) ** 2 * 2.0 * min(d, len(group.own) + len(other)) + 2.0 * d**2 * 50.0
+        for group in lists
+        for other in group.others
+    )
+    return 4.0 * of_matrices * (len(numbers) + 1)
+
+
+def _certified(
+    model: KernelModel,
+    groups: dict[int, GroupInSubspace],
+    stages: dict[int, SubspaceStage],
+    rows: FloatArray,
+    classes: npt.NDArray[np.intp],
+    shrunk: FloatArray,
+    tolerance: float,
+) -> npt.NDArray[np.bool_]:
+    """Which rows, less the center, a stage settles, if values are smaller by so much: the only function, or all of a
+    class.
+    """
+    found = np.ones(len(rows), bool)
+    for w, group in groups.items():
+        mine = classes == w
+        for f, (sums, bounds) in enumerate(group.judged(stages[w], rows[mine])):
+            settled = bounds <= tolerance
+            if model.task != "regression":
+                values = sums + model.intercept[group.lists.decisions[f]]
+                settled &= shrunk[mine] * np.abs(values) > bounds
+            found[mine] &= settled
+    return found
+
+
+def _cost(
+    costs: SubspaceCosts,
+    chain: tuple[int, ...],
+    certified: dict[int, npt.NDArray[np.bool_]],
+    classes: npt.NDArray[np.intp],
+) -> float:
+    """Of a row on average."""
+    open_rows = np.ones(len(classes), bool)
+    total = 0.0
+    for k in chain:
+        total += float(costs.of_stage(k)[classes[open_rows]].sum())
+        open_rows &= ~certified[k]
+    total += float(costs.behind[classes[open_rows]].sum())
+    return costs.fixed + (1.0 + costs.misses) * total / len(classes)

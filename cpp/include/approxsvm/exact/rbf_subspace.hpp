@@ -1,0 +1,231 @@
+// Kernel sums in a few coordinates. With an orthonormal basis P of a subspace, x~ = x - center and u = z - center, the
+// kernel is a product of one in the coordinates P'u and one in the residual u - P P'u, and
+//
+//     f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + a rest
+//
+// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The sum is that of the exact engine, in fewer features; what the
+// rest is at most, approxsvm/expansion/subspace.py derives and residual_bound (predict/subspace_stage.hpp) says of a
+// row.
+//
+// Support vectors come as lists (rbf_winner.hpp): each function adds up its own and others, whose coefficients have one
+// sign each, so that the two sums of a function are its moduli as well.
+#pragma once
+
+#include "../bounds/certificate.hpp"
+#include "../carver.hpp"
+#include "rbf_winner.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- laid out
+
+// The kernel sums of one class, or of the only function, in one stage.
+struct SubspaceSums {
+    KernelSum<float> kernels;      // of as many features as the stage has coordinates
+    const std::size_t* others_of;  // tiles: (n_forms + 1,)
+    std::size_t n_own;             // tiles
+    ListOfVectors own, others;     // n_forms sums of the own ones, one of each other list
+    const ResidualNumbers* known;  // (n_forms,)
+    const float* basis;            // panels of the basis vectors, as support vectors are in theirs
+    double skew;
+};
+
+struct Subspaces {
+    std::size_t n_stages = 0, n_forms = 0;
+    const std::uint32_t* coordinates = nullptr;  // (n_stages,)
+    const SubspaceSums* sums = nullptr;          // (n_groups, n_stages)
+    const float* residuals = nullptr;            // (n_cells, n_residual_terms)
+};
+
+// Memory of one class in one stage.
+struct SubspaceSumsMemory {
+    std::size_t n_own_tiles, n_other_tiles = 0, n_lanes;
+    std::size_t* others_of;
+    ListMemory own, others;
+    VectorMemory<float> vectors;
+
+    SubspaceSumsMemory(const SubspaceGroup& group, std::size_t n_forms, std::size_t n_coordinates, Carver& carver)
+        : n_own_tiles(tiles_for(group.n_own)),
+          n_other_tiles(tiles_of_others(group, n_forms)),
+          n_lanes(KernelSumMemory<float>::n_lanes(group.n_own + group.n_others)),
+          others_of(carver.take<std::size_t>(n_forms + 1)),
+          own(n_own_tiles, n_forms, carver),
+          others(n_other_tiles, 1, carver),
+          vectors(n_lanes, n_coordinates, in_panels, carver) {}
+
+  private:
+    static std::size_t tiles_of_others(const SubspaceGroup& group, std::size_t n_forms) {
+        std::size_t n = 0;
+        for (std::size_t f = 0; f < n_forms; ++f) n += tiles_for(group.counts[1 + f]);
+        return n;
+    }
+};
+
+// The functions of a row's residual that its bound is made of: phi_1, phi_2, phi_3, the square root of the Poisson tail
+// from 4 on, and the distance of two points in the kernel's space.
+constexpr std::size_t n_residual_terms = 8;  // three of them unused
+constexpr std::size_t residual_cap = 4;
+
+struct SubspacesMemory {
+    SubspaceSums* sums;
+    float* residuals;
+    double* vector;  // (n_coordinates,)
+    unsigned char* rest;
+
+    SubspacesMemory(const ModelView& model, Carver& carver) {
+        const std::size_t n_stages = model.subspaces.n_stages;
+        sums = carver.take<SubspaceSums>(n_stages * n_subspace_groups(model));
+        residuals = carver.take<float>(n_stages > 0 ? n_cells * n_residual_terms : 0);
+        vector = carver.take<double>(model.subspaces.n_coordinates);
+        Carver counter(nullptr);
+        for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
+            take_basis(model, counter);
+            for (std::size_t k = 0; k < n_stages; ++k) {
+                SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], counter);
+            }
+        });
+        rest = carver.take<unsigned char>(counter.used(nullptr) + cache_line_bytes);
+    }
+
+    static float* take_basis(const ModelView& model, Carver& carver) {
+        const std::size_t n_panels = kernel_expansion_panels<float>(model.subspaces.n_coordinates);
+        return carver.take<float>(n_panels * model.n_features * panel_width<float>);
+    }
+};
+
+inline const float* fill_basis_panels(const ModelView& model, const SubspaceGroup& group, float* panels) {
+    constexpr std::size_t width = panel_width<float>;
+    const std::size_t n = model.subspaces.n_coordinates, d = model.n_features;
+    const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(n);
+    for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+        float* const in_panel = panels + lane / width * width * d + lane % width;
+        for (std::size_t j = 0; j < d; ++j) in_panel[j * width] = lane < n ? group.basis[lane * d + j] : 0.0f;
+    }
+    return panels;
+}
+
+// Fills the sums of one class in one stage; `coef` are the stage's.
+inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group, std::size_t n_coordinates,
+                                       const float* coef, const SubspaceSumsMemory& memory, double* vector) {
+    const std::size_t n_forms = n_subspace_forms(model), n_vectors = group.n_own + group.n_others;
+    const double half_theta = model.gamma / model.input_scale / model.input_scale;
+    VectorWriter<float> writer(memory.vectors, memory.n_lanes, n_coordinates, half_theta);
+    for (std::size_t i = 0; i < n_vectors; ++i) {
+        const float* const stored = group.vectors + i * model.subspaces.n_coordinates;
+        for (std::size_t j = 0; j < n_coordinates; ++j) vector[j] = static_cast<double>(stored[j]);
+        writer.set(i, {vector, nullptr, n_coordinates});
+    }
+    for (std::size_t i = n_vectors; i < memory.n_lanes; ++i) writer.set_zeros(i);
+    SubspaceSums sums{};
+    sums.kernels.n_sv = n_vectors;
+    sums.kernels.n_features = n_coordinates;
+    sums.kernels.n_panels = kernel_expansion_panels<float>(n_vectors);
+    sums.kernels.theta = static_cast<float>(2.0 * half_theta);
+    sums.kernels.half_theta = static_cast<float>(half_theta);
+    writer.describe(sums.kernels);
+    ListWriter own(sums.kernels, memory.own, n_forms), others(sums.kernels, memory.others, 1);
+    for (std::size_t i = 0; i < group.n_own; ++i) {
+        own.add(i, [&](std::size_t f) { return static_cast<double>(coef[f * group.n_own + i]); });
+    }
+    own.end_list();
+    const float* next = coef + n_forms * group.n_own;
+    std::size_t lane = group.n_own;
+    for (std::size_t f = 0; f < n_forms; ++f) {
+        memory.others_of[f] = others.n_tiles();
+        for (std::uint32_t k = 0; k < group.counts[1 + f]; ++k, ++lane, ++next) {
+            others.add(lane, [next](std::size_t) { return static_cast<double>(*next); });
+        }
+        others.end_list();
+    }
+    memory.others_of[n_forms] = others.n_tiles();
+    sums.others_of = memory.others_of;
+    sums.n_own = memory.n_own_tiles;
+    sums.own = own.list();
+    sums.others = others.list();
+    return sums;
+}
+
+// A row of the table for all s in a cell, and for the last, open one.
+inline void fill_residual_cell(std::size_t cell, float* row) {
+    const bool open = cell + 1 == n_cells;
+    const double low = cell_begin(cell), high = open ? infinity : cell_begin(cell + 1);
+    for (std::size_t t = 0; t < n_residual_terms; ++t) row[t] = 0.0f;
+    if (open) {
+        for (std::size_t t = 0; t < residual_cap; ++t) row[t] = 1.0f;
+        row[residual_cap] = rounded_up(std::sqrt(2.0));
+        return;
+    }
+    const MaxPhis phis(low, high);
+    for (std::size_t t = 0; t < 3; ++t) row[t] = rounded_up(phis[static_cast<int>(t) + 1]);
+    row[3] = rounded_up(std::sqrt(poisson_tail(4, high)));
+    row[residual_cap] = rounded_up(std::sqrt(-2.0 * std::expm1(-0.5 * high)));
+}
+
+inline Subspaces fill_subspaces(const ModelView& model, const SubspacesMemory& memory) {
+    const std::size_t n_stages = model.subspaces.n_stages, n_forms = n_subspace_forms(model);
+    if (n_stages == 0) return {};
+    Carver carver(memory.rest);
+    for_subspace_groups(model, [&](std::size_t g, const SubspaceGroup& group) {
+        const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, carver));
+        for (std::size_t k = 0; k < n_stages; ++k) {
+            const std::size_t n_coordinates = model.subspaces.coordinates[k];
+            const float* const coef = group.coef + k * (n_forms * group.n_own + group.n_others);
+            const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, carver);
+            SubspaceSums& sums = memory.sums[g * n_stages + k];
+            sums = fill_subspace_sums(model, group, n_coordinates, coef, pieces, memory.vector);
+            sums.known = group.known + k * n_forms;
+            sums.basis = basis;
+            sums.skew = group.skew;
+        }
+    });
+    for (std::size_t cell = 0; cell < n_cells; ++cell) {
+        fill_residual_cell(cell, memory.residuals + cell * n_residual_terms);
+    }
+    return {n_stages, n_forms, model.subspaces.coordinates, memory.sums, memory.residuals};
+}
+
+// --- sums
+
+// coordinates = the first n_coordinates inner products of the rows of a block with basis vectors, a feature after the
+// other as in the block; room for whole tiles.
+template <int Registers>
+inline void project_block(const float* basis, std::size_t n_features, std::size_t n_coordinates, const float* block,
+                          float* coordinates) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    constexpr std::size_t width = panel_width<float>;
+    const std::size_t n_tiles = tiles_for(n_coordinates);
+    for (std::size_t first = 0; first < n_tiles; first += listed_tiles) {
+        const std::size_t left = n_tiles - first, n = left < listed_tiles ? left : listed_tiles;
+        const auto tile = [=](std::size_t t, std::size_t offset) {
+            const std::size_t c = (first + t) * tile_rows;
+            return AdjacentVectors<float>{basis + c / width * width * n_features + c % width + offset};
+        };
+        f32v inner[listed_tiles][tile_rows][Registers];
+        inner_products_of<Registers>(n_features, n, tile, block, inner);
+        for (std::size_t t = 0; t < n; ++t) {
+            float* const of_tile = coordinates + (first + t) * tile_rows * stride;
+            for (int i = 0; i < tile_rows; ++i) {
+                for (int v = 0; v < Registers; ++v) {
+                    store(of_tile + static_cast<std::size_t>(i) * stride + v * lanes, inner[t][i][v]);
+                }
+            }
+        }
+    }
+}
+
+// Of rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function f. `partial` has
+// room for n_forms * stride numbers.
+template <int Registers>
+inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const float* coordinates,
+                                const float* half_sq_norm, float* partial, double* own, double* others) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    listed_sums<Registers>(sums.kernels, sums.own, n_forms, 0, sums.n_own, coordinates, half_sq_norm, partial, own);
+    for (std::size_t f = 0; f < n_forms; ++f) {
+        listed_sums<Registers>(sums.kernels, sums.others, 1, sums.others_of[f], sums.others_of[f + 1], coordinates,
+                               half_sq_norm, partial, others + f * stride);
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,177 @@
+// Rows on their way through kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest to the
+// one with the most, a full block at a time; and what those sums may differ from the model by.
+#pragma once
+
+#include "engine_stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- bounds
+
+// What a row has to do with the bounds of all functions.
+struct ResidualOfRow {
+    bool is_known;       // false where nothing is
+    double gaussian;     // exp(-gamma ||residual||^2), as computed
+    double widened;      // at least the true one
+    double of_moduli;    // of what the sums add up to in modulus
+    double of_total;     // of W: by how much rounding moves the coordinates
+    double of_norms;     // of the norms of the parts in the residual
+    const float* table;  // the row of the residual's cell
+};
+
+// half_s = gamma ||z - center||^2 computed from the features, half_s_in its part within the subspace, computed from the
+// coordinates.
+//
+// Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times what the row,
+// inner products with vectors of length 1, and the skew of the basis are off by. That moves the sum by W moved, as the
+// function on the subspace has no larger norm than the whole one, and changes half_s_in, beside the rounding of its own
+// sum. gamma ||residual||^2 is then between the computed one less and more `off`, and so are the functions in the
+// table, but for a factor exp(2 off), from the end of the cell that it is looked up in.
+inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
+                                     double half_s, double half_s_in) {
+    const double path = static_cast<double>(inner_product_path(n_features)) + 4.0,
+                 path_in = static_cast<double>(inner_product_path(sums.kernels.n_features)) + 4.0;
+    const double of_products = std::sqrt(static_cast<double>(sums.kernels.n_features)) * path;
+    const double moved = 1.01 * (unit32 * (1.0 + of_products) + sums.skew) * std::sqrt(2.0 * half_s) + 0x1p-60;
+    const double off = 1.01 * (unit32 * (path * half_s + path_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
+                               0.5 * moved * moved) +
+                       0x1p-60;
+    const double listed = listed_error(sums.kernels, half_s_in);
+    ResidualOfRow row{};
+    row.is_known = off <= 0x1p-6 && listed < infinity;
+    if (!row.is_known) return row;
+    const double outside = half_s > half_s_in ? half_s - half_s_in : 0.0, upper = (outside + off) * (1.0 + 0x1p-20);
+    const double widen = 1.0 + 1.05 * (upper - (outside - off));
+    row.gaussian = std::exp(-outside);
+    row.widened = widen * row.gaussian + 0x1p-1000;
+    row.of_moduli = row.widened * (listed + 1.05 * off);
+    row.of_total = row.widened * moved;
+    row.of_norms = widen;
+    row.table = table + cell_of(static_cast<float>(upper)) * n_residual_terms;
+    return row;
+}
+
+// How far gaussian (own + others) may be from the function without its intercept; `moduli` is what own and others are
+// in modulus together.
+inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double sum_moduli, double moduli) {
+    if (!row.is_known) return infinity;
+    const double cap = known.total * static_cast<double>(row.table[residual_cap]);
+    double parts = 0.0;
+    for (int t = 0; t < 4; ++t) parts += known.norms[t] * static_cast<double>(row.table[t]);
+    parts *= row.of_norms;
+    const double rest = parts < cap ? parts : cap;
+    return 1.0001 * (rest + row.of_moduli * moduli + row.of_total * known.total +
+                     row.widened * (known.value_error + listed_underflow * sum_moduli)) +
+           0x1p-1040;
+}
+
+// --- sums
+
+// Memory of one thread for them.
+struct SubspaceRoom {
+    float *coordinates, *partial;  // (whole tiles of coordinates, block_rows) and (n_forms, block_rows)
+    double *own, *others;          // (n_forms, block_rows)
+
+    SubspaceRoom(const ModelView& model, Carver& carver) {
+        const bool is_there = model.subspaces.n_stages > 0;
+        const std::size_t room = is_there ? n_subspace_forms(model) * block_rows : 0;
+        coordinates = carver.take<float>(tiles_for(model.subspaces.n_coordinates) * tile_rows * block_rows);
+        partial = carver.take<float>(room);
+        own = carver.take<double>(room);
+        others = carver.take<double>(room);
+    }
+};
+
+// The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
+// room.others; and what is known of each row. `block` is room for a block of rows.
+template <int Registers, class Source>
+inline void subspace_sums(const PreparedModel& prepared, const Source& source, std::size_t group, std::size_t stage,
+                          const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
+                          ResidualOfRow* residuals) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const ModelView& view = *prepared.view;
+    const Subspaces& subspaces = prepared.subspaces;
+    const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
+    const std::size_t d = view.n_features, k = sums.kernels.n_features;
+    double unseen[stride] = {};
+    float half_s[stride], half_s_in[stride];
+    source.template load_block<Registers>(rows, n, view.center, view.input_scale, block, unseen);
+    half_sq_norms_block<Registers>(view.half_theta, d, block, half_s);
+    project_block<Registers>(sums.basis, d, k, block, room.coordinates);
+    half_sq_norms_block<Registers>(view.half_theta, k, room.coordinates, half_s_in);
+    subspace_sums_block<Registers>(sums, subspaces.n_forms, room.coordinates, half_s_in, room.partial, room.own,
+                                   room.others);
+    for (std::size_t r = 0; r < stride; ++r) {
+        const double whole = static_cast<double>(half_s[r]) + view.gamma * unseen[r];
+        residuals[r] = residual_of_row(sums, subspaces.residuals, d, whole, static_cast<double>(half_s_in[r]));
+    }
+}
+
+// --- one decision function
+
+template <class Source>
+class SubspaceStage {
+  public:
+    // `block` is room for a block of rows and may be shared.
+    SubspaceStage(const PreparedModel& prepared, const Source& source, float* block, const SubspaceRoom& room)
+        : prepared_(prepared), source_(source), block_(block), room_(room) {}
+
+    bool is_there() const { return prepared_.subspaces.n_stages > 0; }
+
+    // Takes row i; calls settle(row, value without the intercept, bound), which says whether that suffices, for it and
+    // others as soon as they fill a block, and pass_on(row) for those that no stage settles.
+    template <class Settle, class PassOn>
+    void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
+        queue(0, i, settle, pass_on);
+    }
+    template <class Settle, class PassOn>
+    void finish(const Settle& settle, const PassOn& pass_on) {
+        for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) take(stage, settle, pass_on);
+    }
+
+  private:
+    template <class Settle, class PassOn>
+    void queue(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
+        rows_[stage][n_rows_[stage]++] = i;
+        if (n_rows_[stage] == block_rows) take(stage, settle, pass_on);
+    }
+
+    template <class Settle, class PassOn>
+    void take(std::size_t stage, const Settle& settle, const PassOn& pass_on) {
+        const std::size_t n = n_rows_[stage];
+        n_rows_[stage] = 0;
+        if (n == 0) return;
+        const std::size_t* const rows = rows_[stage];
+        ResidualOfRow residuals[block_rows];
+        with_registers_for(n, lanes, [&](auto registers) {
+            subspace_sums<registers.value>(prepared_, source_, 0, stage, rows, n, block_, room_, residuals);
+        });
+        const DecisionNumbers& decision = prepared_.view->decisions[0];
+        const ResidualNumbers& known = *prepared_.subspaces.sums[stage].known;
+        bool is_settled[block_rows] = {};
+        for (std::size_t r = 0; r < n; ++r) {
+            const double moduli = std::fabs(room_.own[r]) + std::fabs(room_.others[r]);
+            const double bound = residual_bound(residuals[r], known, decision.sum_moduli, moduli);
+            is_settled[r] = settle(rows[r], residuals[r].gaussian * (room_.own[r] + room_.others[r]), bound);
+        }
+        const bool is_last = stage + 1 == prepared_.subspaces.n_stages;
+        for (std::size_t r = 0; r < n; ++r) {
+            if (is_settled[r]) continue;
+            if (is_last)
+                pass_on(rows[r]);
+            else
+                queue(stage + 1, rows[r], settle, pass_on);
+        }
+    }
+
+    const PreparedModel& prepared_;
+    const Source& source_;
+    float* const block_;
+    const SubspaceRoom room_;
+    std::size_t n_rows_[max_subspace_stages] = {};
+    std::size_t rows_[max_subspace_stages][block_rows];
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
