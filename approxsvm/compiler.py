@@ -248,6 +248,7 @@ def _build(
         expanded,
         presumption=presumption,
         subspaces=[] if subspaces is None else subspaces.groups,
+        subspace_expansion=None if subspaces is None else subspaces.expansion,
         tolerance=promise,
         tolerance_asked=tolerance is not None,
         plan=plan.reason if subspaces is None else f"{subspaces.name}; before them {plan.reason}",

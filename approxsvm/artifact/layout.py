@@ -104,6 +104,7 @@ SECTIONS: Final[tuple[str, ...]] = (
     "members",
     "presumption",
     "subspaces",
+    "subspace_expansion",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype(
@@ -643,6 +644,10 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             "subspaces" in sections and exact and not polynomial and header["gamma"] > 0.0,
             len(sections.get("subspaces", b"")),
         ),
+        "subspace_expansion": (
+            "subspace_expansion" in sections and "subspaces" in sections and not classes,
+            len(sections.get("subspace_expansion", b"")),
+        ),
     }
     for name, (wanted, expected) in sizes.items():
         if wanted != (name in sections):
@@ -728,9 +733,7 @@ def _check_numbers(artifact: Artifact) -> None:
     _check_records(artifact)
     _check_polynomial(artifact)
     _check_presumption(artifact)
-    if artifact.section("subspaces"):
-        n_sv, n_labels = artifact.dual_coef().shape[1], artifact.header["n_labels"]
-        check_subspaces(artifact.section("subspaces"), artifact.n_features, n_labels, n_sv)
+    _check_subspaces(artifact)
     for name in ("check_rows", "exact_check_rows"):
         rows = artifact.check_rows(name)
         if not np.isfinite(rows).all() or (rows[:, 0] < 0).any() or (rows[:, 2] < 0).any():
@@ -805,6 +808,30 @@ def _check_presumption(artifact: Artifact) -> None:
         )
     if not np.isfinite(np.frombuffer(content, "<f4", offset=8 + 4 * n_indices)).all():
         raise ArtifactError("section presumption holds NaN or infinity")
+
+
+def _check_subspaces(artifact: Artifact) -> None:
+    """Stages as they should be, and an expansion that is a whole artifact in the coordinates of the first."""
+    content = artifact._sections.get("subspaces")
+    if content is None:
+        return
+    header, expansion = artifact.header, artifact._sections.get("subspace_expansion")
+    n_sv, n_labels = artifact.dual_coef().shape[1], header["n_labels"]
+    n_coordinates = check_subspaces(content, artifact.n_features, n_labels, n_sv, expansion is not None)
+    if expansion is None:
+        return
+    try:
+        inner = Artifact(expansion)
+    except ArtifactError as error:
+        raise ArtifactError(f"section subspace_expansion: {error}") from None
+    same = all(inner.header[name] == header[name] for name in ("gamma", "input_scale"))
+    plain = inner.mode == "approximate" and inner.task == "regression" and inner.input_map is None
+    simple = plain and inner.header["kernel"] == GAUSSIAN and inner.header["n_centers"] == 1 and not inner.center.any()
+    if not (same and simple and inner.n_features == n_coordinates and inner.decision_numbers()["intercept"][0] == 0.0):
+        raise ArtifactError(
+            f"section subspace_expansion holds a {inner.task} of mode {inner.mode} in {inner.n_features} features, "
+            f"expected an approximate regression about the origin in {n_coordinates}, of the same gamma"
+        )
 
 
 def _check_router(header: dict[str, Any], content: bytes | None) -> None:

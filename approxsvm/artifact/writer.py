@@ -161,6 +161,7 @@ def build(
     *,
     presumption: Presumption | None = None,
     subspaces: Sequence[SubspaceGroup] = (),
+    subspace_expansion: Artifact | None = None,
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
     plan: str = "",
@@ -181,6 +182,8 @@ def build(
     subspaces : sequence of SubspaceGroup
         Kernel sums in few coordinates that come before the exact engine, of each class or of the only function; none
         where it is empty.
+    subspace_expansion : Artifact, optional
+        Takes the place of the first of these sums: the function in its coordinates.
     tolerance : float
         Of values; infinite when only labels count.
     tolerance_asked : bool
@@ -216,7 +219,9 @@ def build(
     if presumption is not None:
         sections["presumption"] = _pack_presumption(presumption)
     if subspaces:
-        sections["subspaces"] = pack_subspaces(subspaces)
+        sections["subspaces"] = pack_subspaces(subspaces, subspace_expansion is not None)
+    if subspace_expansion is not None:
+        sections["subspace_expansion"] = subspace_expansion.data
     if plan:
         sections["plan"] = plan.encode()
     return _assemble(model, header, sections)

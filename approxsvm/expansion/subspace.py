@@ -310,20 +310,44 @@ class GroupInSubspace:
             return None
         return SubspaceStage(k, own, others, known)
 
+    def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
+        """The only function on the subspace, in as many features as the stage has coordinates, without an intercept."""
+        k = stage.n_coordinates
+        v = self._x - self._y[:, :k] @ self.basis[:, :k].T
+        places, coef = self.lists.form(0)
+        faded = coef * np.exp(-0.5 * np.einsum("ij,ij->i", v, v))[places]
+        return KernelModel(
+            task="regression",
+            gamma=gamma,
+            support_vectors=self._y[places, :k] / self._scale,
+            dual_coef=faded[np.newaxis],
+            intercept=np.zeros(1),
+            labels=np.empty(0),
+            source="subspace",
+        )
+
+    def projected(self, rows: FloatArray, n_coordinates: int) -> FloatArray:
+        """Rows less the center in the first coordinates."""
+        found: FloatArray = rows @ self.basis[:, :n_coordinates]
+        return found
+
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
         """What the artifact holds, with as many coordinates as the last stage has."""
         k = stages[-1].n_coordinates
         vectors = (self._y[:, :k] * (input_scale / self._scale)).astype(np.float32)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
 
-    def judged(self, stage: SubspaceStage, rows: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def judged(
+        self, stage: SubspaceStage, rows: FloatArray, expanded: tuple[FloatArray, FloatArray] | None = None
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """For each function, values without the intercept at rows less the center, and about what bounds their error.
 
-        Rounding in float32 is added roughly: this says which stages pay, and proves nothing.
+        Rounding in float32 is added roughly: this says which stages pay, and proves nothing. An expansion of the
+        function on the subspace, with its bounds, may take the place of the sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale
-        q = z @ self.basis[:, :k]
+        q = self.projected(z, k)
         s, s_in = np.einsum("ij,ij->i", z, z), np.einsum("ij,ij->i", q, q)
         outside = np.maximum(s - s_in, 0.0)
         gaussian = np.exp(-0.5 * outside)
@@ -332,12 +356,16 @@ class GroupInSubspace:
         moved = 2.0**-24 * math.sqrt(k) * 60.0 * np.sqrt(s)
         others = np.split(stage.others, np.cumsum(self.lists.counts[1:-1]))
         for f, known in enumerate(stage.known):
+            rest = np.minimum(known.norms @ table, known.total * np.sqrt(-2.0 * np.expm1(-0.5 * outside)))
+            bound = 1.03 * rest + gaussian * (moved * known.total + known.value_error)
+            if expanded is not None:
+                yield gaussian * expanded[0], bound + gaussian * expanded[1]
+                continue
             places, _ = self.lists.form(f)
             y = self._y[places, :k]
             kernel = np.exp(np.minimum(q @ y.T - 0.5 * s_in[:, np.newaxis] - 0.5 * np.einsum("ij,ij->i", y, y), 0.0))
             coef = np.concatenate([stage.own[f], others[f]]).astype(np.float64)
-            rest = np.minimum(known.norms @ table, known.total * np.sqrt(-2.0 * np.expm1(-0.5 * outside)))
-            yield gaussian * (kernel @ coef), 1.03 * rest + gaussian * moved * known.total + known.value_error
+            yield gaussian * (kernel @ coef), bound
 
 
 class _Pairs:

@@ -232,6 +232,11 @@ class SubspaceCosts:
         found: FloatArray = _ROW_COST + projected + sums
         return found
 
+    def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
+        """Of a row in an expansion of the only function, in place of its sums."""
+        projected = self.n_features * (n_coordinates + _LOADED)
+        return np.array([_ROW_COST + projected + math.comb(n_coordinates + degree, degree)])
+
     def at_best(self, n_coordinates: int) -> float:
         """Of a row on average, if a stage settled all of them."""
         return self.fixed + float(self.of_stage(n_coordinates).mean())

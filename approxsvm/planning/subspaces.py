@@ -6,21 +6,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
-from typing import Any, Final
+from itertools import combinations, pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.writer import input_scale_for
+from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.expansion.kernel_sums import mapped_in_order
+from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
+from approxsvm.expansion.taylor import sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.cost import SubspaceCosts
+from approxsvm.predictor import BOUNDS, VALUES, Evaluator
 from approxsvm.threads import all_threads
 
 # Coordinates that are tried, as far as they are at most half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
+# Degrees of expansions in place of sums.
+_DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
 # Numbers in the support vectors of a group, and operations that all stages may take.
 _MAX_NUMBERS: Final = 1 << 25
@@ -51,6 +57,8 @@ class Subspaces:
     ----------
     groups : list of SubspaceGroup
         Of each class, or of the only decision function.
+    expansion : Artifact, optional
+        In the coordinates of the first stage, in place of its sums.
     cost : float
         Of a row on average, by these and the exact engine behind them.
     presumed_cost : float
@@ -60,6 +68,7 @@ class Subspaces:
     """
 
     groups: list[SubspaceGroup]
+    expansion: Artifact | None
     cost: float
     presumed_cost: float
     name: str
@@ -134,18 +143,26 @@ def choose_subspaces(
         in_order = partial(mapped_in_order, pool)
         groups = {w: GroupInSubspace(model, lists[w], center, numbers[-1], random_state) for w in judged}
         stages: dict[int, dict[int, SubspaceStage]] = {}
-        certified: dict[int, npt.NDArray[np.bool_]] = {}
+        expansions: dict[_Step, Artifact] = {}
+        certified: dict[_Step, npt.NDArray[np.bool_]] = {}
         for n_done, k in enumerate(numbers):
             found = {w: group.stage(k, input_scale, in_order) for w, group in groups.items()}
             stages[k] = {w: stage for w, stage in found.items() if stage is not None}
             if len(stages[k]) < len(groups):
                 return None
-            certified[k] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance)
-            share = float(certified[k].mean())
+            sums = _Step(k, 0)
+            certified[sums] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance)
+            share = float(certified[sums].mean())
+            for degree in _degrees(model, costs, k):
+                step = _Step(k, degree)
+                expansions[step] = _expanded(groups[0], stages[k][0], degree, model.gamma, dense)
+                values = _values(expansions[step], groups[0].projected(dense, k))
+                certified[step] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance, values)
             progress(0.5 * (n_done + 1) / len(numbers))
             if share >= _NEARLY_ALL or (k >= _ENOUGH_COORDINATES and share < _HOPELESS):
                 break
         tried = [chain for n in range(1, _most_stages(model) + 1) for chain in combinations(certified, n)]
+        tried = [chain for chain in tried if _is_chain(chain)]
         best = min(tried, key=lambda chain: _cost(costs, chain, certified, classes))
         cost = _cost(costs, best, certified, classes)
         if not cost <= _WORTHWHILE * costs.exact:
@@ -153,14 +170,59 @@ def choose_subspaces(
         settled = float(np.logical_or.reduce([certified[k] for k in best]).mean())
         chosen = []
         for w in range(len(lists)):
-            group = groups.get(w) or GroupInSubspace(model, lists[w], center, best[-1], random_state)
-            of_group = [stages[k][w] if w in groups else group.stage(k, input_scale, in_order) for k in best]
+            group = groups.get(w) or GroupInSubspace(model, lists[w], center, best[-1].n_coordinates, random_state)
+            of_group = [stages[k][w] if w in groups else group.stage(k, input_scale, in_order) for k, _ in best]
             if any(stage is None for stage in of_group):
                 return None
             chosen.append(group.group([stage for stage in of_group if stage is not None], input_scale))
             progress(0.5 + 0.5 * (w + 1) / len(lists))
-    name = f"kernel sums in {' and '.join(map(str, best))} of {d} coordinates, which settle {settled:.1%} of rows"
-    return Subspaces(chosen, cost, cost - costs.fixed, name)
+    steps = " and ".join(step.name for step in best)
+    name = f"{steps} of {d} coordinates, which should settle {settled:.1%} of rows"
+    return Subspaces(chosen, expansions.get(best[0]), cost, cost - costs.fixed, name)
+
+
+class _Step(NamedTuple):
+    """Kernel sums in so many coordinates, or an expansion of them where the degree is not 0."""
+
+    n_coordinates: int
+    degree: int
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        what = f"an expansion of degree {self.degree}" if self.degree else "kernel sums"
+        return f"{what} in {self.n_coordinates}"
+
+
+def _is_chain(steps: tuple[_Step, ...]) -> bool:
+    """More and more coordinates; an expansion is the first."""
+    ascends = all(a.n_coordinates < b.n_coordinates for a, b in pairwise(steps))
+    return ascends and not any(step.degree for step in steps[1:])
+
+
+def _degrees(model: KernelModel, costs: SubspaceCosts, k: int) -> list[int]:
+    """Of expansions of the only function that could pay beside its sums."""
+    if model.n_decisions > 1:
+        return []
+    most = _WORTHWHILE * float(costs.of_stage(k)[0])
+    return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
+
+
+def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: float, rows: FloatArray) -> Artifact:
+    """The function on the subspace, expanded about the center."""
+    function = group.on_subspace(stage, gamma)
+    origin = np.zeros(stage.n_coordinates, np.float32)
+    q = group.projected(rows, stage.n_coordinates)
+    typical_s = np.array([2.0 * gamma * float(np.einsum("ij,ij->i", q, q).mean())])
+    found = expand_and_certify(function, origin[np.newaxis], degree, typical_s=typical_s, directions=False)
+    expanded = Expanded(origin[np.newaxis], degree, (found[0],), (found[1],))
+    return build(function, "approximate", Frame(origin, "origin", *sv_norms(function, origin)), expanded)
+
+
+def _values(expansion: Artifact, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of an expansion, with bounds."""
+    values, bounds = Evaluator(expansion, n_jobs=-1).evaluate(np.ascontiguousarray(rows), VALUES | BOUNDS)
+    return values.ravel(), bounds.ravel()
 
 
 def _most_stages(model: KernelModel) -> int:
@@ -186,6 +248,7 @@ def _certified(
     classes: npt.NDArray[np.intp],
     shrunk: FloatArray,
     tolerance: float,
+    expanded: tuple[FloatArray, FloatArray] | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Which rows, less the center, a stage settles, if values are smaller by so much: the only function, or all of a
     class.
@@ -193,7 +256,7 @@ def _certified(
     found = np.ones(len(rows), bool)
     for w, group in groups.items():
         mine = classes == w
-        for f, (sums, bounds) in enumerate(group.judged(stages[w], rows[mine])):
+        for f, (sums, bounds) in enumerate(group.judged(stages[w], rows[mine], expanded)):
             settled = bounds <= tolerance
             if model.task != "regression":
                 values = sums + model.intercept[group.lists.decisions[f]]
@@ -204,15 +267,16 @@ def _certified(
 
 def _cost(
     costs: SubspaceCosts,
-    chain: tuple[int, ...],
-    certified: dict[int, npt.NDArray[np.bool_]],
+    chain: tuple[_Step, ...],
+    certified: dict[_Step, npt.NDArray[np.bool_]],
     classes: npt.NDArray[np.intp],
 ) -> float:
     """Of a row on average."""
     open_rows = np.ones(len(classes), bool)
     total = 0.0
-    for k in chain:
-        total += float(costs.of_stage(k)[classes[open_rows]].sum())
-        open_rows &= ~certified[k]
+    for step in chain:
+        of_step = costs.of_expansion(*step) if step.degree else costs.of_stage(step.n_coordinates)
+        total += float(of_step[classes[open_rows]].sum())
+        open_rows &= ~certified[step]
     total += float(costs.behind[classes[open_rows]].sum())
     return costs.fixed + (1.0 + costs.misses) * total / len(classes)

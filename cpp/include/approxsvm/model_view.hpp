@@ -71,6 +71,7 @@ struct SubspacesView {
     std::size_t n_coordinates;         // of the last stage, which has the most
     const std::uint32_t* coordinates;  // (n_stages,), ascending
     const unsigned char* groups;       // what belongs to each class, one after the other (subspaces_section.hpp)
+    const unsigned char* expansion;    // in the coordinates of the first stage, in place of its sums: a whole artifact
 };
 
 // What is known of one decision function in one stage (approxsvm/expansion/subspace.py says what the norms mean).

@@ -27,7 +27,7 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::uint32_t format_version = 9;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 25;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 26;
 constexpr std::size_t polynomial_header = 2;  // numbers before the forms
 constexpr std::size_t presumption_header_bytes = 8;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10, max_n_members = 1 << 10;
@@ -59,7 +59,8 @@ enum Id : std::uint32_t {
     polynomial = 22,
     members = 23,
     presumption = 24,
-    subspaces = 25
+    subspaces = 25,
+    subspace_expansion = 26
 };
 }
 
@@ -525,6 +526,33 @@ inline Status read_presumption(const unsigned char* bytes, const Section& sectio
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model);
 inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes);
 
+// An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
+// origin.
+inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes, const ModelView& outer) {
+    const Status status = n_bytes < header_bytes ? Status::truncated : check_envelope(bytes, n_bytes);
+    if (status != Status::ok) return status;
+    if (read_at<std::uint32_t>(bytes, 32) != static_cast<std::uint32_t>(Mode::approximate)) return Status::bad_section;
+    ModelView inner;
+    const Status described = describe_artifact(bytes, n_bytes, inner);
+    if (described != Status::ok) return described;
+    bool at_origin = inner.kernel == KernelKind::gaussian && inner.n_centers == 1;
+    for (std::size_t j = 0; at_origin && j < inner.n_features; ++j) at_origin = inner.center[j] == 0.0f;
+    return at_origin && inner.task == Task::regression && !inner.has_input_map && inner.gamma == outer.gamma &&
+                   inner.input_scale == outer.input_scale && inner.n_features == outer.subspaces.coordinates[0] &&
+                   inner.decisions[0].intercept == 0.0
+               ? Status::ok
+               : Status::bad_section;
+}
+
+// The stages in few coordinates.
+inline Status read_all_subspaces(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    const Section &subspaces = sections[section::subspaces], &expansion = sections[section::subspace_expansion];
+    const unsigned char* const expanded = expansion.offset != 0 ? bytes + expansion.offset : nullptr;
+    const Status status =
+        read_subspaces(subspaces.offset != 0 ? bytes + subspaces.offset : nullptr, subspaces.bytes, expanded, model);
+    return status == Status::ok && expanded ? check_subspace_expansion(expanded, expansion.bytes, model) : status;
+}
+
 // Labels, names of raw columns, and the plan.
 inline Status read_labels_and_texts(const unsigned char* bytes, const Section* sections, ModelView& model) {
     model.labels = bytes + sections[section::labels].offset;
@@ -555,8 +583,7 @@ inline Status read_model(const unsigned char* bytes, const Section* sections, Mo
     if (status != Status::ok) return status;
     status = read_presumption(bytes, sections[section::presumption], model);
     if (status != Status::ok) return status;
-    const Section& subspaces = sections[section::subspaces];
-    status = read_subspaces(subspaces.offset != 0 ? bytes + subspaces.offset : nullptr, subspaces.bytes, model);
+    status = read_all_subspaces(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_decisions(bytes, sections[section::decisions], model);
     if (status != Status::ok) return status;

@@ -25,9 +25,13 @@ struct SubspaceGroup {
     const ResidualNumbers* known;  // (n_stages, n_forms)
     const float* basis;            // (n_coordinates, n_features)
     const float* vectors;          // (n_own + n_others, n_coordinates)
-    const float* coef;             // (n_stages, n_forms n_own + n_others): functions of all own ones, then the others'
+    const float* coef;             // (n_summed, n_forms n_own + n_others): functions of all own ones, then the others'
 };
 
+// Stages that add up kernels: all but a first one that is an expansion.
+inline std::size_t n_summed_stages(const ModelView& model) {
+    return model.subspaces.n_stages - (model.subspaces.expansion ? 1 : 0);
+}
 inline std::size_t n_subspace_forms(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} - 1 : 1;
 }
@@ -64,7 +68,7 @@ inline std::size_t read_subspace_group(const ModelView& model, const unsigned ch
     group.known = reinterpret_cast<const ResidualNumbers*>(take(n_stages * n * sizeof(ResidualNumbers)));
     group.basis = reinterpret_cast<const float*>(take(4 * n_coordinates * d));
     group.vectors = reinterpret_cast<const float*>(take(4 * (group.n_own + group.n_others) * n_coordinates));
-    group.coef = reinterpret_cast<const float*>(take(4 * n_stages * (n * group.n_own + group.n_others)));
+    group.coef = reinterpret_cast<const float*>(take(4 * n_summed_stages(model) * (n * group.n_own + group.n_others)));
     return at <= n_bytes && padded ? at : 0;
 }
 
@@ -92,7 +96,7 @@ inline bool subspace_group_is_valid(const ModelView& model, const SubspaceGroup&
         !all_finite(group.vectors, 1, n_vectors * n_coordinates))
         return false;
     const float* coef = group.coef;
-    for (std::size_t stage = 0; stage < n_stages; ++stage) {
+    for (std::size_t stage = 0; stage < n_summed_stages(model); ++stage) {
         for (std::size_t f = 0; f < n; ++f, coef += group.n_own) {
             if (!is_list_of_one_sign(coef, group.n_own)) return false;
         }
@@ -116,10 +120,13 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
 }
 
 // Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
-// where there is none.
-inline Status read_subspaces(const unsigned char* bytes, std::size_t n_bytes, ModelView& model) {
+// where there is none; so is `expansion`, which takes the place of the first stage's sums.
+inline Status read_subspaces(const unsigned char* bytes, std::size_t n_bytes, const unsigned char* expansion,
+                             ModelView& model) {
     SubspacesView& subspaces = model.subspaces = SubspacesView{};
-    if (!bytes) return Status::ok;
+    if (!bytes) return expansion ? Status::bad_section : Status::ok;
+    if (expansion && model.n_decisions != 1) return Status::bad_section;
+    subspaces.expansion = expansion;
     if (model.mode == Mode::approximate || model.kernel != KernelKind::gaussian || !(model.gamma > 0.0) || n_bytes < 8)
         return Status::bad_section;
     const std::size_t n_stages = read_at<std::uint32_t>(bytes, 0);

@@ -20,7 +20,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- laid out
 
-// The kernel sums of one class, or of the only function, in one stage.
+// The kernel sums of one class, or of the only function, in one stage; of an expansion what both have.
 struct SubspaceSums {
     KernelSum<float> kernels;      // of as many features as the stage has coordinates
     const std::size_t* others_of;  // tiles: (n_forms + 1,)
@@ -81,7 +81,7 @@ struct SubspacesMemory {
         Carver counter(nullptr);
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
             take_basis(model, counter);
-            for (std::size_t k = 0; k < n_stages; ++k) {
+            for (std::size_t k = n_stages - n_summed_stages(model); k < n_stages; ++k) {
                 SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], counter);
             }
         });
@@ -165,15 +165,22 @@ inline void fill_residual_cell(std::size_t cell, float* row) {
 inline Subspaces fill_subspaces(const ModelView& model, const SubspacesMemory& memory) {
     const std::size_t n_stages = model.subspaces.n_stages, n_forms = n_subspace_forms(model);
     if (n_stages == 0) return {};
+    const std::size_t first_summed = n_stages - n_summed_stages(model);
     Carver carver(memory.rest);
     for_subspace_groups(model, [&](std::size_t g, const SubspaceGroup& group) {
         const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, carver));
         for (std::size_t k = 0; k < n_stages; ++k) {
             const std::size_t n_coordinates = model.subspaces.coordinates[k];
-            const float* const coef = group.coef + k * (n_forms * group.n_own + group.n_others);
-            const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, carver);
             SubspaceSums& sums = memory.sums[g * n_stages + k];
-            sums = fill_subspace_sums(model, group, n_coordinates, coef, pieces, memory.vector);
+            if (k < first_summed) {
+                sums = SubspaceSums{};
+                sums.kernels.n_features = n_coordinates;
+            } else {
+                const std::size_t n_coef = n_forms * group.n_own + group.n_others;
+                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, carver);
+                sums = fill_subspace_sums(model, group, n_coordinates, group.coef + (k - first_summed) * n_coef, pieces,
+                                          memory.vector);
+            }
             sums.known = group.known + k * n_forms;
             sums.basis = basis;
             sums.skew = group.skew;

@@ -59,10 +59,11 @@ struct PreparedModel {
     ClassEngine<double> class64;
     WinnerEngine winner;
     Subspaces subspaces;
-    double typical_float32_bound;         // of the engine in float32, for a row at the center
-    double largest_moduli;                // the largest A1 of a decision function
-    PolynomialKernel polynomial;          // of a polynomial kernel, in place of all but zeros and gains
-    const PreparedModel* const* members;  // of an ensemble, which has nothing else
+    const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
+    double typical_float32_bound;             // of the engine in float32, for a row at the center
+    double largest_moduli;                    // the largest A1 of a decision function
+    PolynomialKernel polynomial;              // of a polynomial kernel, in place of all but zeros and gains
+    const PreparedModel* const* members;      // of an ensemble, which has nothing else
 };
 
 // Rows stay sparse in the exact engine when its center is the row that support vectors are stored relative to, most
@@ -116,6 +117,16 @@ inline PairCoefficients pair_coefficients(const ModelView& view) {
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
 }
 
+inline std::size_t single_prepared_bytes(const ModelView& view);
+
+// An expansion in a subspace, which has been validated.
+inline ModelView subspace_expansion_of(const ModelView& view) {
+    ModelView expansion;
+    const unsigned char* const bytes = view.subspaces.expansion;
+    describe_artifact(bytes, static_cast<std::size_t>(read_at<std::uint64_t>(bytes, 16)), expansion);
+    return expansion;
+}
+
 struct PreparedPieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
@@ -127,6 +138,8 @@ struct PreparedPieces {
     WinnerMemory winner;
     PresumptionMemory presumption;
     SubspacesMemory subspaces;
+    ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
+    unsigned char* of_expansion = nullptr;
 
     PreparedPieces(const ModelView& view, Carver& carver)
         : winner(pair_coefficients(view), carver),
@@ -135,6 +148,10 @@ struct PreparedPieces {
           subspaces(view, carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
+        if (view.subspaces.expansion) {
+            expansion = carver.take<ModelView>(1);
+            of_expansion = carver.take<unsigned char>(single_prepared_bytes(subspace_expansion_of(view)));
+        }
         zeros = carver.take<float>(n_zeros(view));
         map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
         if (is_polynomial(view)) {
@@ -502,6 +519,10 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
     model.subspaces = fill_subspaces(view, pieces.subspaces);
+    if (pieces.expansion) {
+        new (pieces.expansion) ModelView(subspace_expansion_of(view));
+        model.subspace_expansion = &lay_out_single(*pieces.expansion, pieces.of_expansion);
+    }
     return model;
 }
 

@@ -14,7 +14,7 @@ struct ResidualOfRow {
     bool is_known;       // false where nothing is
     double gaussian;     // exp(-gamma ||residual||^2), as computed
     double widened;      // at least the true one
-    double of_moduli;    // of what the sums add up to in modulus
+    double of_value;     // of what is multiplied by it, in modulus
     double of_total;     // of W: by how much rounding moves the coordinates
     double of_norms;     // of the norms of the parts in the residual
     const float* table;  // the row of the residual's cell
@@ -37,32 +37,31 @@ inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* tabl
     const double off = 1.01 * (unit32 * (path * half_s + path_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
                                0.5 * moved * moved) +
                        0x1p-60;
-    const double listed = listed_error(sums.kernels, half_s_in);
     ResidualOfRow row{};
-    row.is_known = off <= 0x1p-6 && listed < infinity;
+    row.is_known = off <= 0x1p-6;
     if (!row.is_known) return row;
     const double outside = half_s > half_s_in ? half_s - half_s_in : 0.0, upper = (outside + off) * (1.0 + 0x1p-20);
     const double widen = 1.0 + 1.05 * (upper - (outside - off));
     row.gaussian = std::exp(-outside);
     row.widened = widen * row.gaussian + 0x1p-1000;
-    row.of_moduli = row.widened * (listed + 1.05 * off);
+    row.of_value = row.widened * 1.05 * off;
     row.of_total = row.widened * moved;
     row.of_norms = widen;
     row.table = table + cell_of(static_cast<float>(upper)) * n_residual_terms;
     return row;
 }
 
-// How far gaussian (own + others) may be from the function without its intercept; `moduli` is what own and others are
-// in modulus together.
-inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double sum_moduli, double moduli) {
+// How far gaussian times a computed value may be from the function without its intercept: `error` is what the value may
+// differ from the function on the subspace by, at the coordinates as they were computed.
+inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double modulus, double error) {
     if (!row.is_known) return infinity;
     const double cap = known.total * static_cast<double>(row.table[residual_cap]);
     double parts = 0.0;
     for (int t = 0; t < 4; ++t) parts += known.norms[t] * static_cast<double>(row.table[t]);
     parts *= row.of_norms;
     const double rest = parts < cap ? parts : cap;
-    return 1.0001 * (rest + row.of_moduli * moduli + row.of_total * known.total +
-                     row.widened * (known.value_error + listed_underflow * sum_moduli)) +
+    return 1.0001 * (rest + row.of_value * modulus + row.of_total * known.total +
+                     row.widened * (known.value_error + error)) +
            0x1p-1040;
 }
 
@@ -71,6 +70,7 @@ inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& kn
 // Memory of one thread for them.
 struct SubspaceRoom {
     float *coordinates, *partial;  // (whole tiles of coordinates, block_rows) and (n_forms, block_rows)
+    float* scratch;                // (4, block_rows)
     double *own, *others;          // (n_forms, block_rows)
 
     SubspaceRoom(const ModelView& model, Carver& carver) {
@@ -78,33 +78,73 @@ struct SubspaceRoom {
         const std::size_t room = is_there ? n_subspace_forms(model) * block_rows : 0;
         coordinates = carver.take<float>(tiles_for(model.subspaces.n_coordinates) * tile_rows * block_rows);
         partial = carver.take<float>(room);
+        scratch = carver.take<float>(model.subspaces.expansion ? 4 * block_rows : 0);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
     }
 };
 
-// The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
-// room.others; and what is known of each row. `block` is room for a block of rows.
+// n rows about the center in the lanes of the block, and their coordinates in one stage in room.coordinates; with what
+// is known of each row, and gamma times the squared norm of the coordinates.
 template <int Registers, class Source>
-inline void subspace_sums(const PreparedModel& prepared, const Source& source, std::size_t group, std::size_t stage,
-                          const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
-                          ResidualOfRow* residuals) {
+inline void project_rows(const PreparedModel& prepared, const Source& source, const SubspaceSums& sums,
+                         const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
+                         ResidualOfRow* residuals, float* half_s_in) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     const ModelView& view = *prepared.view;
-    const Subspaces& subspaces = prepared.subspaces;
-    const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     const std::size_t d = view.n_features, k = sums.kernels.n_features;
     double unseen[stride] = {};
-    float half_s[stride], half_s_in[stride];
+    float half_s[stride];
     source.template load_block<Registers>(rows, n, view.center, view.input_scale, block, unseen);
     half_sq_norms_block<Registers>(view.half_theta, d, block, half_s);
     project_block<Registers>(sums.basis, d, k, block, room.coordinates);
     half_sq_norms_block<Registers>(view.half_theta, k, room.coordinates, half_s_in);
+    for (std::size_t r = 0; r < stride; ++r) {
+        const double whole = static_cast<double>(half_s[r]) + view.gamma * unseen[r];
+        residuals[r] = residual_of_row(sums, prepared.subspaces.residuals, d, whole, static_cast<double>(half_s_in[r]));
+    }
+}
+
+// The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
+// room.others; what is known of each row, and what the moduli of its sums are multiplied by in their error.
+template <int Registers, class Source>
+inline void subspace_sums(const PreparedModel& prepared, const Source& source, std::size_t group, std::size_t stage,
+                          const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
+                          ResidualOfRow* residuals, double* listed) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const Subspaces& subspaces = prepared.subspaces;
+    const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
+    float half_s_in[stride];
+    project_rows<Registers>(prepared, source, sums, rows, n, block, room, residuals, half_s_in);
     subspace_sums_block<Registers>(sums, subspaces.n_forms, room.coordinates, half_s_in, room.partial, room.own,
                                    room.others);
     for (std::size_t r = 0; r < stride; ++r) {
-        const double whole = static_cast<double>(half_s[r]) + view.gamma * unseen[r];
-        residuals[r] = residual_of_row(sums, subspaces.residuals, d, whole, static_cast<double>(half_s_in[r]));
+        listed[r] = listed_error(sums.kernels, static_cast<double>(half_s_in[r]));
+    }
+}
+
+// The expansion of n rows in the coordinates of the first stage: values with what they may be off by.
+template <int Registers, class Source>
+inline void expand_in_subspace(const PreparedModel& prepared, const Source& source, const std::size_t* rows,
+                               std::size_t n, float* block, const SubspaceRoom& room, ResidualOfRow* residuals,
+                               double* values, double* errors) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const PreparedModel& inner = *prepared.subspace_expansion;
+    const ModelView& view = *inner.view;
+    float half_s_in[stride], part[stride];
+    project_rows<Registers>(prepared, source, *prepared.subspaces.sums, rows, n, block, room, residuals, half_s_in);
+    const Expansion expansion = expansion_of(view, 0);
+    Value found[stride];
+    evaluate_block<Registers>(view, expansion, room.coordinates, room.scratch, n, found);
+    for (int k = 3; k <= view.degree; ++k) {
+        part_block<Registers>(part_of_degree(expansion, view.n_varying, k), k, inner.zeros, view.n_varying,
+                              room.coordinates, part);
+        for (std::size_t r = 0; r < n; ++r) found[r].inner += static_cast<double>(part[r]);
+    }
+    const double* const bounds = inner.bounds + (n_bases(view) - 1) * n_cells;
+    for (std::size_t r = 0; r < n; ++r) {
+        values[r] = decision_value(expansion, found[r]);
+        errors[r] = bounds[cell_of(found[r].half_s)];
     }
 }
 
@@ -144,16 +184,14 @@ class SubspaceStage {
         if (n == 0) return;
         const std::size_t* const rows = rows_[stage];
         ResidualOfRow residuals[block_rows];
-        with_registers_for(n, lanes, [&](auto registers) {
-            subspace_sums<registers.value>(prepared_, source_, 0, stage, rows, n, block_, room_, residuals);
-        });
-        const DecisionNumbers& decision = prepared_.view->decisions[0];
+        double values[block_rows], moduli[block_rows], errors[block_rows];
+        with_registers_for(
+            n, lanes, [&](auto registers) { evaluate<registers.value>(stage, n, residuals, values, moduli, errors); });
         const ResidualNumbers& known = *prepared_.subspaces.sums[stage].known;
         bool is_settled[block_rows] = {};
         for (std::size_t r = 0; r < n; ++r) {
-            const double moduli = std::fabs(room_.own[r]) + std::fabs(room_.others[r]);
-            const double bound = residual_bound(residuals[r], known, decision.sum_moduli, moduli);
-            is_settled[r] = settle(rows[r], residuals[r].gaussian * (room_.own[r] + room_.others[r]), bound);
+            const double bound = residual_bound(residuals[r], known, moduli[r], errors[r]);
+            is_settled[r] = settle(rows[r], residuals[r].gaussian * values[r], bound);
         }
         const bool is_last = stage + 1 == prepared_.subspaces.n_stages;
         for (std::size_t r = 0; r < n; ++r) {
@@ -162,6 +200,25 @@ class SubspaceStage {
                 pass_on(rows[r]);
             else
                 queue(stage + 1, rows[r], settle, pass_on);
+        }
+    }
+
+    template <int Registers>
+    void evaluate(std::size_t stage, std::size_t n, ResidualOfRow* residuals, double* values, double* moduli,
+                  double* errors) {
+        const std::size_t* const rows = rows_[stage];
+        if (stage == 0 && prepared_.subspace_expansion) {
+            expand_in_subspace<Registers>(prepared_, source_, rows, n, block_, room_, residuals, values, errors);
+            for (std::size_t r = 0; r < n; ++r) moduli[r] = std::fabs(values[r]);
+            return;
+        }
+        double listed[block_rows];
+        subspace_sums<Registers>(prepared_, source_, 0, stage, rows, n, block_, room_, residuals, listed);
+        const double underflow = listed_underflow * prepared_.view->decisions[0].sum_moduli;
+        for (std::size_t r = 0; r < n; ++r) {
+            values[r] = room_.own[r] + room_.others[r];
+            moduli[r] = std::fabs(room_.own[r]) + std::fabs(room_.others[r]);
+            errors[r] = listed[r] * moduli[r] + underflow;
         }
     }
 

@@ -133,8 +133,8 @@ class WinnerStage {
         queue(level + 1, i, attempt, w, settle, pass_on);
     }
 
-    // Whether the last rows of a queue went where they cost less: into lanes that the next level's last rows leave free,
-    // or, where they are few, to the engine of all pairs, which takes those of all classes together.
+    // Whether the last rows of a queue went where they cost less: into lanes that the next level's last rows leave
+    // free, or, where they are few, to the engine of all pairs, which takes those of all classes together.
     template <class Settle, class PassOn>
     bool goes_elsewhere(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         constexpr std::size_t width = lanes;
@@ -227,7 +227,8 @@ class WinnerStage {
                            WinnerOutcome* outcomes) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         ResidualOfRow residuals[stride];
-        subspace_sums<Registers>(prepared_, source_, w, stage, rows, n, block_, subspaces_, residuals);
+        double listed[stride];
+        subspace_sums<Registers>(prepared_, source_, w, stage, rows, n, block_, subspaces_, residuals, listed);
         const ResidualNumbers* const known = prepared_.subspaces.sums[w * prepared_.subspaces.n_stages + stage].known;
         Margins<stride> margins(view_.n_labels);
         for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
@@ -235,7 +236,8 @@ class WinnerStage {
             const double fixed = 0x1p-51 * std::fabs(decision.intercept);
             for (std::size_t r = 0; r < n; ++r) {
                 const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
-                const double bound = residual_bound(residuals[r], known[f], decision.sum_moduli, moduli) +
+                const double error = listed[r] * moduli + listed_underflow * decision.sum_moduli;
+                const double bound = residual_bound(residuals[r], known[f], moduli, error) +
                                      row_slack(decision, slope_, row_error_of(request_, rows[r])) + fixed;
                 margins.add(r, c, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
             }
