@@ -26,7 +26,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
-from approxsvm.planning.subspaces import choose_subspaces
+from approxsvm.planning.subspaces import choose_subspaces, goes_by_all_features
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -208,23 +208,35 @@ def _build(
     majority_only = (
         mode == "certified" and model.n_decisions > 1 and math.isinf(promise) and model.outputs.label_rule == "votes"
     )
-    by_votes = model.n_decisions == 1 or majority_only
-    subspaces = None
-    if mode == "certified" and limits.degree == limits.n_centers == "auto" and by_votes:
-        subspaces = choose_subspaces(
-            bare,
-            rows,
-            frame.center,
-            lambda judged: planner.winners_by(exact(), judged),
-            promise,
-            limits.effort,
-            limits.random_state,
-            partial(progress, "Looking for subspaces"),
-        )
+    # Subspaces settle labels by votes, and values. They are for rows with many features that are not zero; of others
+    # expansions say first what there is to gain.
+    may_have_subspaces = (
+        mode == "certified"
+        and limits.degree == limits.n_centers == "auto"
+        and (model.n_decisions == 1 or majority_only)
+    )
+    find_subspaces = partial(
+        choose_subspaces,
+        bare,
+        rows,
+        frame.center,
+        lambda judged: planner.winners_by(exact(), judged),
+        promise,
+        limits,
+        partial(progress, "Looking for subspaces"),
+    )
+    at_once = may_have_subspaces and goes_by_all_features(bare, rows)
+    subspaces = find_subspaces() if at_once else None
     if mode != "exact":
         told = partial(progress, "Planning")
         cost = None if subspaces is None else subspaces.cost
         plan = planner.choose(bare, frame, exact, rows, mode, promise, limits, told, majority_only, cost)
+    if may_have_subspaces and not at_once:
+        subspaces = find_subspaces(None if plan.candidate is None else plan.candidate.cost)
+    elif plan.candidate is not None:
+        subspaces = None
+    if subspaces is not None:
+        plan = planner.Plan(None, subspaces.reason)
     expanded = None
     if plan.candidate is None:
         mode = "exact"
@@ -251,7 +263,7 @@ def _build(
         subspace_expansion=None if subspaces is None else subspaces.expansion,
         tolerance=promise,
         tolerance_asked=tolerance is not None,
-        plan=plan.reason if subspaces is None else f"{subspaces.name}; before them {plan.reason}",
+        plan=plan.reason,
     )
 
 

@@ -125,7 +125,7 @@ ENDS = ((CENTER, 0), (EXACT_CHECK_ROWS, 12))
 BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
-    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 6, 7, 9, 2**32 - 1)),
+    *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 2**32 - 1)),
     *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (25, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (4, 2**32 - 1)),

@@ -641,7 +641,7 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             len(sections.get("presumption", b"")),
         ),
         "subspaces": (
-            "subspaces" in sections and exact and not polynomial and header["gamma"] > 0.0,
+            "subspaces" in sections and mode == "exact" and not polynomial and header["gamma"] > 0.0,
             len(sections.get("subspaces", b"")),
         ),
         "subspace_expansion": (

@@ -1,10 +1,11 @@
 """Decision functions in a few coordinates: kernel sums on a subspace, and how far they can be from the whole function.
 
-Fix a center and an orthonormal basis P of a subspace; y = P' (z - center) sqrt(2 gamma) are a row's coordinates in it and
-v the residual, what is left of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2 and
+Fix a center and an orthonormal basis P of a subspace; y = P' (z - center) sqrt(2 gamma) are a row's coordinates in it
+and v the residual, what is left of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2 and
 K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is a product of one on the subspace and one on the residual:
 
-    f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,    c_i = a_i exp(-||v_i||^2 / 2)
+    f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,
+    c_i = a_i exp(-||v_i||^2 / 2)
 
 f_0 is a kernel sum in few coordinates with coefficients that fade with the distance of support vectors from the
 subspace. The others are bounded by Cauchy and Schwarz in the product of the spaces of K and of b-fold tensors, where
@@ -27,7 +28,7 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
 * P is the orthonormal matrix that is nearest to the computed one; how far that is, the computed P'P - I says. Rows are
   projected by the stored basis, in float32; its distance from P is the skew.
 * y_i and v_i are off by at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
-* c_i, K and their products err, relatively, by what the arguments of exp are off by: g = 8 rho (e + (d + k + 8) u64 rho),
+* c_i, K and their products err, relatively, by what arguments of exp are off by: g = 8 rho (e + (d + k + 8) u64 rho),
   and a sum over all pairs by (n_sv + 60) u64 beside. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
   (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
 * r is off by 2 rho e. Terms of T^2 are e^r, which gives sum_ij |a_i a_j| K(x_i, x_j) in modulus, and the four that are
@@ -392,7 +393,7 @@ class _Pairs:
         """Take the sums; they do not depend on `in_order`."""
         n_sv, d = self._v.shape
         # The residuals in a basis of their own, where that is smaller: with the same inner products.
-        u = np.linalg.qr(self._v.T, mode="r").T if n_sv < 0.7 * d else self._v
+        u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * U64
         self._matrices = np.zeros((N_DEGREES, u.shape[1], u.shape[1]))
         self._tail = self._total_sq = self._moduli_sq = 0.0
@@ -469,4 +470,4 @@ def _largest_eigenvalue_above(symmetric: FloatArray) -> float:
     square = (symmetric / size) @ (symmetric / size)
     fourth = square @ square
     eighth = float(np.einsum("ij,ij->", fourth, fourth)) + 64.0 * (len(symmetric) + 8) * U64
-    return size * eighth**0.125 * (1 + 1e-9)
+    return float(size * eighth**0.125 * (1 + 1e-9))

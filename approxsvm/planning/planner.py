@@ -217,7 +217,7 @@ def choose(
     majority_only : bool
         Whether a center of several classes needs the pairs of its majority class alone.
     exact_cost : float, optional
-        Of a row that no expansion certifies, where that is less than the exact engine's.
+        Of a row in what expansions have to be better than, where that is not the exact engine alone.
 
     Returns
     -------
@@ -282,7 +282,7 @@ class Planner:
     majority_only : bool
         Whether a center of several classes needs the pairs of its majority class alone.
     exact_cost : float, optional
-        Of a row that no expansion certifies, where that is less than the exact engine's.
+        Of a row in what expansions have to be better than, where that is not the exact engine alone.
     """
 
     def __init__(

@@ -19,7 +19,8 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
 from approxsvm.expansion.taylor import sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.planning.cost import SubspaceCosts
+from approxsvm.planning.cost import Products, SubspaceCosts
+from approxsvm.planning.planner import Limits
 from approxsvm.predictor import BOUNDS, VALUES, Evaluator
 from approxsvm.threads import all_threads
 
@@ -33,8 +34,9 @@ _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 4e10, "normal": 4e11, "high": 4e12}
 # Rows that judge the stages.
 _MAX_ROWS: Final = 2_000
-# What stages must bring the cost of a row down to, and where more coordinates hardly help.
+# What stages must bring the cost of a row down to; of several classes further, for their blocks are less full. And where more coordinates hardly help.
 _WORTHWHILE: Final = 0.8
+_WORTHWHILE_OF_CLASSES: Final = 0.5
 _NEARLY_ALL: Final = 0.995
 # A model keeps the rows that it was trained on away from its boundary: new ones have values that are so much smaller,
 # so often.
@@ -63,7 +65,7 @@ class Subspaces:
         Of a row on average, by these and the exact engine behind them.
     presumed_cost : float
         Without what presuming its class takes.
-    name : str
+    reason : str
         For people.
     """
 
@@ -71,7 +73,13 @@ class Subspaces:
     expansion: Artifact | None
     cost: float
     presumed_cost: float
-    name: str
+    reason: str
+
+
+def goes_by_all_features(model: KernelModel, X: Any) -> bool:
+    """Whether rows take all of their features through the exact engine, not their non-zeros alone."""
+    rows = model.support_vectors if X is None else X
+    return rows.shape[0] > 0 and Products.of(model, rows).n_terms == model.n_features
 
 
 def choose_subspaces(
@@ -80,9 +88,9 @@ def choose_subspaces(
     center: npt.NDArray[np.float32],
     winners: Callable[[Any], npt.NDArray[np.intp]],
     tolerance: float,
-    effort: str,
-    random_state: int,
+    limits: Limits,
     progress: Callable[[float], None],
+    cost_of_plan: float | None = None,
 ) -> Subspaces | None:
     """Try more and more coordinates, and take the stages with which sample rows cost least.
 
@@ -98,11 +106,13 @@ def choose_subspaces(
         The classes that rows belong to, as positions.
     tolerance : float
         Of values; infinite where labels alone count.
-    effort : {"low", "normal", "high"}
-    random_state : int
-        Seeds the choice of rows, and of support vectors that a basis is found from.
+    limits : Limits
+        How much time and how many bytes are allowed; and the seed of the choice of rows, and of support vectors that a
+        basis is found from.
     progress : callable
         Told the share of the work that is done.
+    cost_of_plan : float, optional
+        Of a row, by a plan that they are to be better than; the exact engine's where it is left out.
 
     Returns
     -------
@@ -114,16 +124,18 @@ def choose_subspaces(
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
     costs = SubspaceCosts.of(model, rows)
-    numbers = [k for k in _NUMBERS if 2 * k <= d and costs.at_best(k) <= _WORTHWHILE * costs.exact]
+    worthwhile = _WORTHWHILE if model.n_decisions == 1 else _WORTHWHILE_OF_CLASSES
+    to_beat = worthwhile * (costs.exact if cost_of_plan is None else min(cost_of_plan, costs.exact))
+    numbers = [k for k in _NUMBERS if 2 * k <= d and costs.at_best(k) <= to_beat]
     lists = Lists.of(model)
     if not numbers or not all(group.have_one_sign() and len(group.members) for group in lists):
         return None
     largest = max(len(group.members) for group in lists)
-    while numbers and _work(lists, d, numbers) > _MOST_WORK[effort]:
+    while numbers and _work(lists, d, numbers) > _MOST_WORK[limits.effort]:
         numbers = numbers[1:] if len(numbers) > 1 else []
     if not numbers or largest * d > _MAX_NUMBERS:
         return None
-    random = np.random.default_rng(random_state)
+    random = np.random.default_rng(limits.random_state)
     rows = rows[np.sort(random.permutation(rows.shape[0])[: min(_MAX_ROWS, max(_MAX_NUMBERS // d, 1))])]
     classes = winners(rows) if model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
     input_scale = input_scale_for(model.gamma)
@@ -141,7 +153,7 @@ def choose_subspaces(
     dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64) - center
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
         in_order = partial(mapped_in_order, pool)
-        groups = {w: GroupInSubspace(model, lists[w], center, numbers[-1], random_state) for w in judged}
+        groups = {w: GroupInSubspace(model, lists[w], center, numbers[-1], limits.random_state) for w in judged}
         stages: dict[int, dict[int, SubspaceStage]] = {}
         expansions: dict[_Step, Artifact] = {}
         certified: dict[_Step, npt.NDArray[np.bool_]] = {}
@@ -165,20 +177,25 @@ def choose_subspaces(
         tried = [chain for chain in tried if _is_chain(chain)]
         best = min(tried, key=lambda chain: _cost(costs, chain, certified, classes))
         cost = _cost(costs, best, certified, classes)
-        if not cost <= _WORTHWHILE * costs.exact:
+        if not cost <= to_beat:
             return None
         settled = float(np.logical_or.reduce([certified[k] for k in best]).mean())
         chosen = []
         for w in range(len(lists)):
-            group = groups.get(w) or GroupInSubspace(model, lists[w], center, best[-1].n_coordinates, random_state)
+            group = groups.get(w) or GroupInSubspace(
+                model, lists[w], center, best[-1].n_coordinates, limits.random_state
+            )
             of_group = [stages[k][w] if w in groups else group.stage(k, input_scale, in_order) for k, _ in best]
             if any(stage is None for stage in of_group):
                 return None
             chosen.append(group.group([stage for stage in of_group if stage is not None], input_scale))
             progress(0.5 + 0.5 * (w + 1) / len(lists))
-    steps = " and ".join(step.name for step in best)
-    name = f"{steps} of {d} coordinates, which should settle {settled:.1%} of rows"
-    return Subspaces(chosen, expansions.get(best[0]), cost, cost - costs.fixed, name)
+    steps = ", then ".join(step.name for step in best)
+    reason = (
+        f"{steps} of {d} coordinates, then the exact engine: should settle {settled:.1%} before it and take "
+        f"{cost / costs.exact:.0%} of its time"
+    )
+    return Subspaces(chosen, expansions.get(best[0]), cost, cost - costs.fixed, reason)
 
 
 class _Step(NamedTuple):
@@ -250,9 +267,7 @@ def _certified(
     tolerance: float,
     expanded: tuple[FloatArray, FloatArray] | None = None,
 ) -> npt.NDArray[np.bool_]:
-    """Which rows, less the center, a stage settles, if values are smaller by so much: the only function, or all of a
-    class.
-    """
+    """Which rows, less the center, a stage settles, if values are smaller by so much."""
     found = np.ones(len(rows), bool)
     for w, group in groups.items():
         mine = classes == w

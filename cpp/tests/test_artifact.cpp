@@ -484,7 +484,7 @@ TEST(must_magic) {
 }
 
 TEST(must_version) {
-    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 9u, 0x08000000u, ~0u}) {
+    for (const std::uint32_t version : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 10u, 0x09000000u, ~0u}) {
         CHECK_EQ(with(version_at, version), Status::unsupported_version);
     }
 }

@@ -127,7 +127,7 @@ inline Status read_subspaces(const unsigned char* bytes, std::size_t n_bytes, co
     if (!bytes) return expansion ? Status::bad_section : Status::ok;
     if (expansion && model.n_decisions != 1) return Status::bad_section;
     subspaces.expansion = expansion;
-    if (model.mode == Mode::approximate || model.kernel != KernelKind::gaussian || !(model.gamma > 0.0) || n_bytes < 8)
+    if (model.mode != Mode::exact || model.kernel != KernelKind::gaussian || !(model.gamma > 0.0) || n_bytes < 8)
         return Status::bad_section;
     const std::size_t n_stages = read_at<std::uint32_t>(bytes, 0);
     const std::size_t head = aligned_to_8(8 + 4 * n_stages);

@@ -304,7 +304,9 @@ class Cascade {
 
     // Takes a row that needs the exact model.
     void send_to_float32(std::size_t i) {
-        if (!send_to_subspaces(i)) engine32_.send(i, offer32());
+        // Blocks of few rows would take as long as full ones.
+        if (!subspaces_.is_there() || batch_.engines_alone) return engine32_.send(i, offer32());
+        subspaces_.send(i, offer_subspace(), pass_on());
     }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
@@ -470,12 +472,6 @@ class Cascade {
 
     // --- few coordinates
 
-    // Blocks of few rows would take as long as full ones.
-    bool send_to_subspaces(std::size_t i) {
-        if (!subspaces_.is_there() || batch_.engines_alone) return false;
-        subspaces_.send(i, offer_subspace(), pass_on());
-        return true;
-    }
     auto offer_subspace() {
         return [this](std::size_t i, double sum, double bound) {
             const double intercept = view_.decisions[0].intercept, value = sum + intercept;
@@ -494,7 +490,6 @@ class Cascade {
     // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
     // before: it pays where that is more than half of them.
     void send_to_engine(std::size_t i, double bound) {
-        if (send_to_subspaces(i)) return;
         if (bound > 2.0 * prepared_.typical_float32_bound) return engine32_.send(i, offer32());
         engine64_.send(i, offer64());
     }
