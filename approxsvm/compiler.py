@@ -26,7 +26,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
-from approxsvm.planning.subspaces import choose_subspaces, goes_by_all_features
+from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_all_features
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -215,16 +215,15 @@ def _build(
         and limits.degree == limits.n_centers == "auto"
         and (model.n_decisions == 1 or majority_only)
     )
-    find_subspaces = partial(
-        choose_subspaces,
-        bare,
-        rows,
-        frame.center,
-        lambda judged: planner.winners_by(exact(), judged),
-        promise,
-        limits,
-        partial(progress, "Looking for subspaces"),
-    )
+
+    def find_subspaces(cost_of_plan: float | None = None) -> Subspaces | None:
+        told = partial(progress, "Looking for subspaces")
+        winners = partial(_winners_by, exact)
+        found = choose_subspaces(bare, rows, frame.center, winners, promise, limits, told, cost_of_plan)
+        if found is None or limits.max_bytes is None:
+            return found
+        return found if found.n_bytes + len(exact().artifact.data) <= limits.max_bytes else None
+
     at_once = may_have_subspaces and goes_by_all_features(bare, rows)
     subspaces = find_subspaces() if at_once else None
     if mode != "exact":
@@ -249,7 +248,7 @@ def _build(
             bare,
             rows,
             frame.center,
-            lambda judged: planner.winners_by(exact(), judged),
+            partial(_winners_by, exact),
             limits.random_state,
             None if subspaces is None else subspaces.presumed_cost,
         )
@@ -265,6 +264,10 @@ def _build(
         tolerance_asked=tolerance is not None,
         plan=plan.reason,
     )
+
+
+def _winners_by(exact: Callable[[], Evaluator], rows: Any) -> npt.NDArray[np.intp]:
+    return planner.winners_by(exact(), rows)
 
 
 def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:

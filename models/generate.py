@@ -23,11 +23,11 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm.artifact.writer import Frame, build, input_scale_for
+from approxsvm.artifact.writer import Frame, build
 from approxsvm.expansion import taylor
-from approxsvm.expansion.subspace import GroupInSubspace, Lists
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.planning.presumption import presume
+from approxsvm.planning.subspaces import subspaces_in
 from approxsvm.predictor import LABELS, Evaluator
 from approxsvm.readers import read_any
 from approxsvm.reference import decision_values as reference
@@ -105,11 +105,7 @@ def generate_subspaces_of_classes(name: str, X: Any, y: Any, test: slice, number
     train = np.delete(X, test, axis=0)
     exact = Evaluator(build(model, "exact", frame))
     presumption = presume(model, train, center, lambda rows: exact.evaluate(rows, LABELS), 0, presumed_cost=0.0)
-    scale, groups = input_scale_for(model.gamma), []
-    for lists in Lists.of(model):
-        group = GroupInSubspace(model, lists, center, numbers[-1], 0)
-        stages = [group.stage(k, scale, lambda f, arguments: [(a, f(a)) for a in arguments]) for k in numbers]
-        groups.append(group.group([stage for stage in stages if stage is not None], scale))
+    groups, _ = subspaces_in(model, center, numbers)
     artifact = build(model, "exact", frame, presumption=presumption, subspaces=groups)
     (HERE / f"{name}.asvm").write_bytes(artifact.data)
 

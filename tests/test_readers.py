@@ -146,6 +146,7 @@ GOLDEN_NAMES = [
     "breast_cancer",
     "breast_cancer_one_class",
     "diabetes_svr",
+    "digits_subspace",
     "iris_centers",
     "iris_cubic",
     "iris_degree3",

@@ -297,10 +297,10 @@ class GroupInSubspace:
                 error = float((moduli * (_SLOPE * moved[places] + in_argument)).sum() + moduli[dropped].sum())
                 kept = np.where(dropped, 0.0, faded).astype(np.float32)
                 matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)
-                matter.sum_up(_one_by_one if many else in_order)
+                matter.sum_up(one_by_one if many else in_order)
                 return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * U64), matter.norms())
 
-        forms = [found for _, found in (in_order if many else _one_by_one)(form, range(lists.n_forms))]
+        forms = [found for _, found in (in_order if many else one_by_one)(form, range(lists.n_forms))]
         if any(found is None for found in forms):
             return None
         n_own = len(lists.own)
@@ -458,7 +458,8 @@ class _Pairs:
         return known
 
 
-def _one_by_one(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+def one_by_one(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    """Map a function over arguments in order (gram.InOrder), without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 

@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
+from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage, one_by_one
 from approxsvm.expansion.taylor import sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.cost import Products, SubspaceCosts
@@ -34,9 +36,10 @@ _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 4e10, "normal": 4e11, "high": 4e12}
 # Rows that judge the stages.
 _MAX_ROWS: Final = 2_000
-# What stages must bring the cost of a row down to; of several classes further, for their blocks are less full. And where more coordinates hardly help.
+# What stages must bring the cost of a row down to; of several classes further, for their blocks are less full.
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
+# Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
 # A model keeps the rows that it was trained on away from its boundary: new ones have values that are so much smaller,
 # so often.
@@ -74,6 +77,12 @@ class Subspaces:
     cost: float
     presumed_cost: float
     reason: str
+
+    @property
+    def n_bytes(self) -> int:
+        """About what they take in an artifact."""
+        expansion = b"" if self.expansion is None else self.expansion.data
+        return len(pack_subspaces(self.groups, self.expansion is not None)) + len(expansion) + len(self.reason) + 256
 
 
 def goes_by_all_features(model: KernelModel, X: Any) -> bool:
@@ -196,6 +205,35 @@ def choose_subspaces(
         f"{cost / costs.exact:.0%} of its time"
     )
     return Subspaces(chosen, expansions.get(best[0]), cost, cost - costs.fixed, reason)
+
+
+def subspaces_in(
+    model: KernelModel, center: npt.NDArray[np.float32], numbers: tuple[int, ...], degree: int = 0
+) -> tuple[list[SubspaceGroup], Artifact | None]:
+    """Stages in as many coordinates, whether they pay or not.
+
+    Parameters
+    ----------
+    model : KernelModel
+    center : ndarray of shape (n_features,), float32
+    numbers : tuple of int
+        Coordinates, ascending.
+    degree : int
+        Of an expansion in place of the first sums; 0 for none.
+    """
+    scale, groups = input_scale_for(model.gamma), []
+    expansion = None
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for lists in Lists.of(model):
+            group = GroupInSubspace(model, lists, center, numbers[-1], random_state=0)
+            found = [group.stage(k, scale, one_by_one) for k in numbers]
+            stages = [stage for stage in found if stage is not None]
+            if len(stages) < len(found):
+                raise UnsupportedModelError("float32 cannot hold the coefficients of kernel sums in few coordinates")
+            groups.append(group.group(stages, scale))
+            if degree:
+                expansion = _expanded(group, stages[0], degree, model.gamma, center[np.newaxis])
+    return groups, expansion
 
 
 class _Step(NamedTuple):

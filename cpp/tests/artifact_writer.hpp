@@ -57,7 +57,9 @@ enum SectionNumber : std::uint32_t {
     varying,
     polynomial,
     members,
-    presumption
+    presumption,
+    subspaces,
+    subspace_expansion
 };
 
 /// What belongs to one center.

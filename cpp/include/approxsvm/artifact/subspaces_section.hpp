@@ -12,9 +12,8 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t max_subspace_stages = 8;
-// Moduli of coefficients that float32 adds up without overflow, nor an underflow that counts: products below 2^-126 are
-// off by as much at most, which is 2^-66 of a coefficient.
-constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
+// Moduli of coefficients that are not zero; float32 adds them up.
+constexpr double least_coefficient = 0x1p-60, most_coefficient = 0x1p60;
 
 // What belongs to one class, or to the only decision function, seen in place. Its functions have two lists each: those
 // of a class share its own support vectors, the only function's own ones are those with a positive coefficient.
@@ -77,7 +76,7 @@ inline bool is_list_of_one_sign(const float* coef, std::size_t n) {
     bool positive = false, negative = false, listed = true;
     for (std::size_t k = 0; k < n; ++k) {
         const double a = static_cast<double>(coef[k]), modulus = std::fabs(a);
-        listed &= modulus == 0.0 || (modulus >= least_listed && modulus <= most_listed);
+        listed &= modulus == 0.0 || (modulus >= least_coefficient && modulus <= most_coefficient);
         positive |= a > 0.0;
         negative |= a < 0.0;
     }

@@ -11,12 +11,15 @@
 // sign each, so that the two sums of a function are its moduli as well.
 #pragma once
 
+#include "../artifact/subspaces_section.hpp"
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
 #include "rbf_winner.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
+
+static_assert(least_coefficient >= least_listed && most_coefficient <= most_listed, "lists of any artifact");
 
 // --- laid out
 

@@ -10,7 +10,6 @@
 // pair are its moduli as well.
 #pragma once
 
-#include "../artifact/subspaces_section.hpp"
 #include "../carver.hpp"
 #include "rbf_classes.hpp"
 
@@ -21,6 +20,10 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
 // The coefficient's rounding, the tile_rows additions within a tile and those of the tiles, and the product's.
 constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
+
+// Moduli of coefficients that float32 adds up without overflow, nor an underflow that counts: products below 2^-126 are
+// off by as much at most, which is 2^-66 of a coefficient.
+constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 
 // --- the lists
 
