@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 

@@ -332,6 +332,11 @@ class GroupInSubspace:
         found: FloatArray = rows @ self.basis[:, :n_coordinates]
         return found
 
+    def typical_s(self, n_coordinates: int) -> float:
+        """Mean of the support vectors' squared coordinates."""
+        y = self._y[:, :n_coordinates]
+        return float(np.einsum("ij,ij->i", y, y).mean())
+
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
         """What the artifact holds, with as many coordinates as the last stage has."""
         k = stages[-1].n_coordinates

@@ -175,9 +175,10 @@ def choose_subspaces(
             certified[sums] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance)
             share = float(certified[sums].mean())
             for degree in _degrees(model, costs, k):
-                step = _Step(k, degree)
-                expansions[step] = _expanded(groups[0], stages[k][0], degree, model.gamma, dense)
-                values = _values(expansions[step], groups[0].projected(dense, k))
+                step, projected = _Step(k, degree), groups[0].projected(dense, k)
+                typical_s = 2.0 * model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
+                expansions[step] = _expanded(groups[0], stages[k][0], degree, model.gamma, typical_s)
+                values = _values(expansions[step], projected)
                 certified[step] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance, values)
             progress(0.5 * (n_done + 1) / len(numbers))
             if share >= _NEARLY_ALL or (k >= _ENOUGH_COORDINATES and share < _HOPELESS):
@@ -232,7 +233,7 @@ def subspaces_in(
                 raise UnsupportedModelError("float32 cannot hold the coefficients of kernel sums in few coordinates")
             groups.append(group.group(stages, scale))
             if degree:
-                expansion = _expanded(group, stages[0], degree, model.gamma, center[np.newaxis])
+                expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
     return groups, expansion
 
 
@@ -263,13 +264,11 @@ def _degrees(model: KernelModel, costs: SubspaceCosts, k: int) -> list[int]:
     return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
 
 
-def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: float, rows: FloatArray) -> Artifact:
+def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: float, typical_s: float) -> Artifact:
     """The function on the subspace, expanded about the center."""
     function = group.on_subspace(stage, gamma)
     origin = np.zeros(stage.n_coordinates, np.float32)
-    q = group.projected(rows, stage.n_coordinates)
-    typical_s = np.array([2.0 * gamma * float(np.einsum("ij,ij->i", q, q).mean())])
-    found = expand_and_certify(function, origin[np.newaxis], degree, typical_s=typical_s, directions=False)
+    found = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
     expanded = Expanded(origin[np.newaxis], degree, (found[0],), (found[1],))
     return build(function, "approximate", Frame(origin, "origin", *sv_norms(function, origin)), expanded)
 
