@@ -163,11 +163,11 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def rows_per_stage(self) -> dict[str, int]:
         """How many rows each stage has answered since this estimator was made: what the promise costs in use.
 
-        "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "float32" and
-        "float64" (the exact engine), "definition" (term after term in LIBSVM's order). Labels, and values within a
-        tolerance, come from the cheapest stage that proves them. Exact values are what "float64" and "definition" are
-        asked for at once: by ``decision_function`` without a tolerance and by probabilities. Single rows through
-        ``predict_one`` are not counted.
+        "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "subspace" (sums in
+        few coordinates), "float32" and "float64" (the exact engine), "definition" (term after term in LIBSVM's order).
+        Labels, and values within a tolerance, come from the cheapest stage that proves them. Exact values are what
+        "float64" and "definition" are asked for at once: by ``decision_function`` without a tolerance and by
+        probabilities. Single rows through ``predict_one`` are not counted.
         """
         counts: dict[str, int] = self._evaluator.rows_per_stage
         return counts

@@ -31,7 +31,7 @@ LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOU
 # What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
 # Those of them that need no exact model.
-EXPANSION_STAGES = STAGES[:3]
+EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))

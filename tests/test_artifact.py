@@ -56,6 +56,8 @@ from artifact_changes import (
     PRESUMPTION,
     QUADRATIC,
     ROUTER,
+    SUBSPACE_EXPANSION,
+    SUBSPACES,
     SUPPORT_VECTORS,
     TASK,
     TOLERANCE,
@@ -126,7 +128,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     ("magic", field(0, "B", 0x88), "not an approxsvm artifact"),
     ("magic", field(5, "B", 0x0A), "not an approxsvm artifact"),
     *(("version", field(VERSION, "I", v), f"version {v}") for v in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 2**32 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (25, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}") for n in (27, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}") for n in (4, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}") for n in (0, 7, 2**32 - 1)),
@@ -161,7 +163,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     ("section_order", swap_two_sections, "section 0 has identifier 2|section 1 has identifier 1"),
     ("section_order", entry(CENTER, 0, "I", 0), "section 0 has identifier 0"),
     ("section_order", entry(DECISIONS, 0, "I", 1), "section 1 has identifier 1"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 25), "section 12 has identifier 25"),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 27), "section 12 has identifier 27"),
     *(("section_reserved", entry(k, 4, "I", 1), f"section {p}") for k, p in ((1, 0), (5, 3), (18, 12))),
     *(("section_offset", entry(k, 8, "Q", n), f"section {p} takes") for k, p in ENDS for n in (0, 64, 2**64 - 64)),
     *(("section_offset", entry(k, 16, "Q", n), f"section {p} takes") for k, p in ENDS for n in (2**63, 2**64 - 1)),
@@ -313,6 +315,8 @@ def test_every_must_of_the_format_is_broken_here() -> None:
         "members",
         "varying",
         "presumption",
+        "subspaces",
+        "subspace_expansion",
     }
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
@@ -570,6 +574,105 @@ def test_must_majority_only() -> None:
 
 def presuming() -> Artifact:
     return Artifact((REPOSITORY / "models" / "shells_exact.asvm").read_bytes())
+
+
+def golden(name: str) -> Artifact:
+    return Artifact((REPOSITORY / "models" / f"{name}.asvm").read_bytes())
+
+
+def test_must_subspaces() -> None:
+    """Of ten functions in two stages: five classes, each against the others."""
+    artifact = golden("digits_classes")
+    whole = section(artifact, SUBSPACES)
+    n_sv, d, n_forms = artifact.dual_coef().shape[1], artifact.n_features, 4
+    first, last = struct.unpack_from("<2I", whole, 8)
+    skew = 16
+    counts = skew + 8
+    n_own, *n_others = struct.unpack_from(f"<{1 + n_forms}I", whole, counts)
+    known = counts + 4 * (2 + n_forms)
+    basis = known + 2 * n_forms * 6 * 8
+    vectors = basis + 4 * last * d
+    coef = vectors + 4 * (n_own + sum(n_others)) * last
+    assert coef % 8 == basis % 8 == 0
+    lists = np.frombuffer(whole, "<f4", n_forms * n_own + sum(n_others), coef)
+    assert lists[0] != 0.0
+    two = next(k for k in range(1, n_own) if lists[k] != 0.0)
+
+    def with_number(at: int, code: str, value: float) -> bytes:
+        broken = bytearray(whole)
+        struct.pack_into("<" + code, broken, at, value)
+        return changed(content({SUBSPACES: bytes(broken)}), artifact)
+
+    assert is_read_natively(with_number(skew, "d", 2.0**-10))
+    assert is_read_natively(with_number(coef, "f", 2.0**-60 * np.sign(lists[0])))
+    for at, code, value, message in (
+        (0, "I", 0, "it has 0 stages"),
+        (0, "I", 9, "it has 9 stages"),
+        (0, "I", 2**32 - 1, "it has 4294967295 stages"),
+        (4, "I", 1, "it has 2 stages, reserved 1"),
+        (8, "I", 0, "do not ascend"),
+        (8, "I", last, "do not ascend"),
+        (12, "I", first, "do not ascend"),
+        (12, "I", d + 1, "do not ascend"),
+        (12, "I", 2**32 - 1, "do not ascend"),
+        (12, "I", last + 1, "section subspaces: "),
+        (skew, "d", -1e-9, "the skew of a basis is"),
+        (skew, "d", 2.0**-9, "the skew of a basis is"),
+        (skew, "d", NAN, "the skew of a basis is"),
+        (counts, "I", n_sv + 1, "support vectors, but there are"),
+        (counts, "I", 2**32 - 1, "support vectors, but there are"),
+        (counts + 4, "I", n_sv + 1, "support vectors, but there are"),
+        (counts, "I", n_own + 1, "section subspaces: "),
+        (counts + 4 * (1 + n_forms), "I", 1, "padding is not zero"),
+        *((known + 8 * k, "d", bad, "a norm is NaN") for k in (0, 1, 5, 47) for bad in (-1e-300, NAN, INF)),
+        (basis, "f", NAN, "a basis holds"),
+        (vectors - 4, "f", INF, "a basis holds"),
+        (vectors, "f", -INF, "a support vector holds"),
+        (coef - 4, "f", NAN, "a support vector holds"),
+        (coef, "f", NAN, "a coefficient is neither"),
+        (coef, "f", 2.0**61, "a coefficient is neither"),
+        (coef, "f", 2.0**-61, "a coefficient is neither"),
+        (coef + 4 * two, "f", -lists[0], "both signs"),
+    ):
+        refused(with_number(at, code, value), message)
+    for wrong in (b"", whole[:7], whole[:-8], whole[:-4], whole + bytes(8), whole[: len(whole) // 2]):
+        refused(changed(content({SUBSPACES: wrong}), artifact), "section subspaces: it")
+    for other in (classifier(), classifier("approximate"), polynomial("exact", 3)):
+        refused(changed(content({SUBSPACES: whole}), other), "section subspaces is found in")
+
+
+def test_must_subspace_expansion() -> None:
+    artifact = golden("digits_subspace")
+    whole = section(artifact, SUBSPACE_EXPANSION)
+
+    def with_inner(inner: bytes) -> bytes:
+        return changed(content({SUBSPACE_EXPANSION: inner}), artifact)
+
+    inner = Artifact(whole)
+    off_origin = np.zeros(inner.n_features, "<f4")
+    off_origin[-1] = 1e-30
+    message = "section subspace_expansion"
+    for wrong in (
+        b"",
+        whole[:191],
+        whole[:-64],
+        whole + bytes(64),
+        bytes([whole[0] ^ 1]) + whole[1:],
+        whole[:300] + bytes([whole[300] ^ 1]) + whole[301:],
+        changed(field(GAMMA, "d", inner.header["gamma"] * (1 + 2.0**-52)), inner),
+        changed(number(CENTER, inner.n_features - 1, "f", 1e-30), inner),
+        changed(number(DECISIONS, 0, "d", 1e-300), inner),
+        classifier("approximate").data,
+        regressor("certified").data,
+        regressor("approximate").data,
+        polynomial("approximate").data,
+        artifact.data,
+    ):
+        refused(with_inner(wrong), message)
+    refused(changed(content({SUBSPACES: None}), artifact), "section subspace_expansion is found in")
+    classes = golden("digits_classes")
+    refused(changed(content({SUBSPACE_EXPANSION: whole}), classes), "section subspace_expansion is found in")
+    refused(changed(content({SUBSPACE_EXPANSION: None}), artifact), "section subspaces: it")
 
 
 def test_must_presumption() -> None:

@@ -56,7 +56,7 @@ def check_subspaces(content: bytes, n_features: int, n_labels: int, n_sv: int, f
     try:
         n_stages, reserved = reader.take(struct.Struct("<II"))
         if not 1 <= n_stages <= MAX_STAGES or reserved != 0:
-            raise ArtifactError(f"it has {n_stages} stages, expected 1 to {MAX_STAGES}")
+            raise ArtifactError(f"it has {n_stages} stages, reserved {reserved}; expected 1 to {MAX_STAGES}, and 0")
         numbers = _numbers(reader, n_stages, "<u4").tolist()
         if numbers[0] < 1 or any(a >= b for a, b in pairwise(numbers)) or numbers[-1] > n_features:
             raise ArtifactError(f"the coordinates {numbers} of its stages do not ascend from 1 to {n_features}")

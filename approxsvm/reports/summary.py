@@ -40,8 +40,8 @@ class Summary:
     plan : str
         Why the compiler chose what it chose.
     certified_fraction : float or None
-        Share of the rows predicted so far that an expansion's own bound proved, those aside whose exact values were
-        asked for; None before any, and in other modes than "certified", which do not settle rows by it.
+        Share of the rows predicted so far that an expansion's own bound proved, or that of sums in few coordinates,
+        those aside whose exact values were asked for; None before any, and where rows are not settled by such.
     rows_per_stage : dict
         How many rows each stage has answered so far.
     """
@@ -70,7 +70,7 @@ class Summary:
             texts["tolerance"] = "none asked for"
         if not any(self.rows_per_stage.values()):
             texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
-        if self.mode != "certified":
+        if self.certified_fraction is None and self.mode != "certified":
             why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
             texts["certified_fraction"] = f"not applicable: {why}"
         unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
@@ -89,6 +89,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
     """Collect the summary of an artifact and of the predictions made with it, `exact_count` rows of exact values."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
+    may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
     proven = sum(rows_per_stage[name] for name in EXPANSION_STAGES)
     return Summary(
         source=artifact.source,
@@ -105,7 +106,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=len(artifact.data),
         plan=artifact.plan,
-        certified_fraction=proven / n_rows if n_rows and artifact.mode == "certified" else None,
+        certified_fraction=proven / n_rows if n_rows and may_prove else None,
         rows_per_stage=rows_per_stage,
     )
 

@@ -387,6 +387,80 @@ TEST(must_majority_classes) {
     }
 }
 
+// Of ten functions in two stages: five classes, each against the others.
+TEST(must_subspaces) {
+    const Bytes bytes = golden("digits_classes");
+    ModelView view;
+    CHECK_EQ(opened(bytes, view), Status::ok);
+    const std::size_t n_forms = 4, last = view.subspaces.n_coordinates, d = view.n_features;
+    const std::size_t at = start_of(bytes, artifact_writer::subspaces), skew = at + 16, counts = skew + 8,
+                      known = counts + 4 * (2 + n_forms), basis = known + 2 * n_forms * 6 * 8,
+                      vectors = basis + 4 * last * d;
+    std::size_t n_listed = 0;
+    for (std::size_t f = 0; f <= n_forms; ++f) n_listed += get<std::uint32_t>(bytes, counts + 4 * f);
+    const std::size_t coef = vectors + 4 * n_listed * last;
+    const float first_coef = get<float>(bytes, coef);
+    std::size_t second = coef + 4;
+    while (get<float>(bytes, second) == 0.0f) second += 4;
+    CHECK(first_coef != 0.0f);
+    CHECK_EQ(with(skew, 0x1p-10, bytes), Status::ok);
+    CHECK_EQ(with(coef, std::copysign(0x1p-60f, first_coef), bytes), Status::ok);
+    for (const std::uint32_t n_stages : {0u, 1u, 3u, 9u, ~0u}) CHECK_EQ(with(at, n_stages, bytes), Status::bad_section);
+    for (const std::uint32_t reserved : {1u, ~0u}) CHECK_EQ(with(at + 4, reserved, bytes), Status::bad_section);
+    for (const std::size_t first : {std::size_t{0}, last})
+        CHECK_EQ(with(at + 8, static_cast<std::uint32_t>(first), bytes), Status::bad_section);
+    for (const std::size_t wrong : {std::size_t{8}, d + 1, std::size_t{0xffffffff}})
+        CHECK_EQ(with(at + 12, static_cast<std::uint32_t>(wrong), bytes), Status::bad_section);
+    CHECK(with(at + 12, static_cast<std::uint32_t>(last + 1), bytes) != Status::ok);
+    for (const double wrong : {-1e-9, 0x1p-9, std::nan(""), HUGE_VAL})
+        CHECK_EQ(with(skew, wrong, bytes), Status::bad_coefficient);
+    for (const std::size_t wrong : {view.n_sv + 1, std::size_t{0xffffffff}}) {
+        CHECK_EQ(with(counts, static_cast<std::uint32_t>(wrong), bytes), Status::bad_section);
+        CHECK_EQ(with(counts + 4, static_cast<std::uint32_t>(wrong), bytes), Status::bad_section);
+    }
+    CHECK_EQ(with(counts + 4 * (1 + n_forms), 1u, bytes), Status::bad_section);
+    for (const std::size_t k : {0u, 1u, 5u, 47u}) {
+        for (const double wrong : {-1e-300, std::nan(""), HUGE_VAL})
+            CHECK_EQ(with(known + 8 * k, wrong, bytes), Status::bad_coefficient);
+    }
+    for (const std::size_t number : {basis, vectors - 4, vectors, coef - 4, coef}) {
+        for (const float wrong : {std::nanf(""), HUGE_VALF})
+            CHECK_EQ(with(number, wrong, bytes), Status::bad_coefficient);
+    }
+    for (const float wrong : {0x1p61f, 0x1p-61f, -0x1p61f}) CHECK_EQ(with(coef, wrong, bytes), Status::bad_coefficient);
+    CHECK_EQ(with(second, -first_coef, bytes), Status::bad_coefficient);
+}
+
+TEST(must_subspace_expansion) {
+    const Bytes bytes = golden("digits_subspace");
+    ModelView view;
+    CHECK_EQ(opened(bytes, view), Status::ok);
+    const std::size_t at = start_of(bytes, artifact_writer::subspace_expansion);
+    const std::size_t n_bytes = static_cast<std::size_t>(get<std::uint64_t>(bytes, at + file_bytes_at));
+    const auto with_inner = [&](std::size_t offset, const auto& value) {
+        Bytes inner(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    bytes.begin() + static_cast<std::ptrdiff_t>(at + n_bytes));
+        put(inner, offset, value);
+        artifact_writer::seal(inner);
+        Bytes changed = bytes;
+        std::copy(inner.begin(), inner.end(), changed.begin() + static_cast<std::ptrdiff_t>(at));
+        artifact_writer::seal(changed);
+        return opened(changed);
+    };
+    const Bytes inner(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                      bytes.begin() + static_cast<std::ptrdiff_t>(at + n_bytes));
+    CHECK_EQ(with_inner(gamma_at, view.gamma), Status::ok);
+    CHECK_EQ(with_inner(gamma_at, view.gamma * (1.0 + 0x1p-52)), Status::bad_section);
+    CHECK_EQ(with_inner(start_of(inner, artifact_writer::center), 1e-30f), Status::bad_section);
+    CHECK_EQ(with_inner(start_of(inner, artifact_writer::decisions), 1e-300), Status::bad_section);
+    CHECK_EQ(with_inner(mode_at, 1u), Status::bad_section);
+    CHECK_EQ(with_inner(task_at, 2u), Status::bad_section);
+    CHECK(with_inner(n_features_at, std::uint64_t{15}) != Status::ok);
+    CHECK_EQ(with(at, std::uint8_t{0}, bytes), Status::bad_magic);
+    CHECK_EQ(with(at + n_bytes - 64, get<std::uint8_t>(bytes, at + n_bytes - 64) ^ 1u, bytes),
+             Status::checksum_mismatch);
+}
+
 TEST(must_presumption) {
     const Bytes bytes = golden("shells_exact");
     ModelView view;
