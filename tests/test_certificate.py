@@ -24,11 +24,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import gammainc
+from subspace_artifacts import in_subspaces
 
 import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.layout import Artifact
-from approxsvm.errors import InputError
+from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.stack import expand_and_certify
@@ -152,10 +153,12 @@ def judge(model: KernelModel, X: Any, *, modes: Any = MODES, **options: Any) -> 
     tally = Tally()
     for mode in modes:
         choice = {k: v for k, v in options.items() if k != "tolerance" or mode != "approximate"}
-        artifact = approxsvm.compile(model, mode=mode, **choice).artifact
-        for target in TARGETS:
+        artifacts = {mode: approxsvm.compile(model, mode=mode, **choice).artifact}
+        if mode == "exact":
+            artifacts |= of_subspaces(model, artifacts[mode].header["tolerance"], choice.get("center", "mean"))
+        for (kind, artifact), target in itertools.product(artifacts.items(), TARGETS):
             predictor = _native.Predictor(artifact.data, target)
-            what = f"{mode}, {target}"
+            what = f"{kind}, {target}"
             judged = partial(judge_answers, model, artifact, target)
             for rows, truth in ((X, exact), (narrow, exact32)):
                 kind = f"{what}, dense {rows.dtype}"
@@ -169,6 +172,23 @@ def judge(model: KernelModel, X: Any, *, modes: Any = MODES, **options: Any) -> 
                 answers = predictor.csr(rows.indptr, rows.indices, rows.data, 1, EVERYTHING, values="settled")
                 judged(answers, truth, tally, f"{what}, CSR {rows.dtype}")
     return tally
+
+
+def of_subspaces(model: KernelModel, tolerance: float, center: Any) -> dict[str, Artifact]:
+    """The same model with kernel sums, or an expansion, in few coordinates before the engine."""
+    d = model.n_features
+    if model.gamma == 0.0 or model.n_sv == 0:
+        return {}
+    numbers = tuple(sorted({max(d // 4, 1), max(d // 2, 1), min(d, 12)}))
+    try:
+        return {
+            f"exact, degree {degree} of {numbers} coordinates": in_subspaces(
+                model, numbers, degree, center=center, tolerance=tolerance
+            )
+            for degree in (0, 2)
+        }
+    except UnsupportedModelError:  # coefficients that float32 cannot hold
+        return {}
 
 
 # --- adversaries -----------------------------------------------------------------------------------------------------

@@ -384,6 +384,7 @@ def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> N
         limits: Limits,
         progress: Any,
         majority_only: Any,
+        exact_cost: Any,
     ) -> planner.Plan:
         seen.append(limits)
         return planner.Plan(None, "because")

@@ -161,7 +161,7 @@ assert not {"scipy", "sklearn", "joblib", "pandas", "click", "rich"} & set(sys.m
 
 def test_numpy_alone_is_enough(tmp_path):
     """Every golden model, and one of every other kind, in an interpreter that finds no other package."""
-    rows = np.random.default_rng(0).uniform(size=(20, 40))
+    rows = np.random.default_rng(0).uniform(size=(20, 64))
     np.save(tmp_path / "rows.npy", rows)
     paths: list[Path] = sorted(GOLDEN.glob("*.asvm"))
     for name in ("pipeline", "regression", "linear", "quadratic", "calibrated", "isotonic", "ensemble"):

@@ -14,16 +14,15 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammainc
 from sklearn.datasets import load_digits, make_blobs, make_classification
 from sklearn.svm import SVC, SVR, OneClassSVM
+from subspace_artifacts import in_subspaces
 
 import approxsvm
 from approxsvm import Artifact, KernelModel
-from approxsvm.artifact.writer import Frame, build, input_scale_for
+from approxsvm.artifact.writer import input_scale_for
 from approxsvm.estimators import estimator_for
 from approxsvm.expansion import taylor
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, one_by_one
-from approxsvm.planning.presumption import presume
-from approxsvm.planning.subspaces import subspaces_in
-from approxsvm.predictor import BOUNDS, LABELS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
+from approxsvm.predictor import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
 
 Rows = npt.NDArray[np.float64]
@@ -36,29 +35,6 @@ def sums(model: KernelModel, rows: Rows) -> Rows:
     kernel = np.exp(-model.gamma * cdist(rows, np.asarray(model.support_vectors), "sqeuclidean"))
     values: Rows = kernel @ coefficients + model.intercept
     return values
-
-
-def in_subspaces(
-    model: KernelModel, numbers: tuple[int, ...], degree: int = 0, X: Rows | None = None, tolerance: float = np.inf
-) -> Artifact:
-    """An exact artifact with these stages, whether they pay or not."""
-    center = taylor.choose_center(model, "mean")
-    frame = Frame(center, "mean", *taylor.sv_norms(model, center))
-    groups, expansion = subspaces_in(model, center, numbers, degree)
-    presumption = None
-    if model.n_decisions > 1:
-        exact = Evaluator(build(model, "exact", frame))
-        presumption = presume(model, X, center, lambda rows: exact.evaluate(rows, LABELS), 0, presumed_cost=0.0)
-        assert presumption is not None
-    return build(
-        model,
-        "exact",
-        frame,
-        presumption=presumption,
-        subspaces=groups,
-        subspace_expansion=expansion,
-        tolerance=tolerance,
-    )
 
 
 def settled(artifact: Artifact, rows: Any) -> tuple[Rows, Rows, npt.NDArray[np.uint8]]:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.errors import ArtifactError
-from approxsvm.expansion.subspace import LEAST_COEFFICIENT, MOST_COEFFICIENT, N_DEGREES, SubspaceGroup
 
+if TYPE_CHECKING:  # artifacts are read without SciPy
+    from approxsvm.expansion.subspace import SubspaceGroup
+
+# What coefficients are in modulus, unless they are 0, so that float32 adds them up.
+LEAST_COEFFICIENT: Final = 2.0**-60
+MOST_COEFFICIENT: Final = 2.0**60
 MAX_STAGES: Final = 8
 MAX_SKEW: Final = 2.0**-10
-# W, value_error, the norms of the degrees and of all above.
-_RESIDUAL_NUMBERS: Final = 2 + N_DEGREES + 1
+# W, value_error, N_1, N_2, N_3 and T.
+_RESIDUAL_NUMBERS: Final = 6
 
 
 def pack_subspaces(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:

@@ -61,8 +61,8 @@ N_DEGREES: Final = 3
 _MOST_BASIS_VECTORS: Final = 3_000
 # Rows of matrices over pairs of support vectors at a time.
 _ROWS: Final = 512
-# What float32 adds up (cpp/include/approxsvm/artifact/subspaces_section.hpp).
-LEAST_COEFFICIENT, MOST_COEFFICIENT = 2.0**-60, 2.0**60
+# Moduli of coefficients that float32 adds up (models/FORMAT.md); smaller ones are dropped.
+_LEAST_COEFFICIENT, _MOST_COEFFICIENT = 2.0**-60, 2.0**60
 # Entries of orthonormal vectors, and coordinates, that count as zero: denormal numbers are slow to multiply.
 _NOTHING: Final = 2.0**-64
 # Stands for a norm that overflows: the bound is then that of W.
@@ -291,9 +291,9 @@ class GroupInSubspace:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 faded = coef * fading[places]
                 moduli = np.abs(faded)
-                if not (moduli <= 0.5 * MOST_COEFFICIENT).all():
+                if not (moduli <= 0.5 * _MOST_COEFFICIENT).all():
                     return None
-                dropped = moduli < LEAST_COEFFICIENT
+                dropped = moduli < _LEAST_COEFFICIENT
                 error = float((moduli * (_SLOPE * moved[places] + in_argument)).sum() + moduli[dropped].sum())
                 kept = np.where(dropped, 0.0, faded).astype(np.float32)
                 matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)
