@@ -33,7 +33,6 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import approxsvm
-from approxsvm.predictor import EXPANSION_STAGES
 from approxsvm.reports.verification import NEAR_TIE, exact_decision_values
 from benchmarks.timing import medians, spread, warm_seconds
 
@@ -232,8 +231,7 @@ def measure(problem: Problem, C: float) -> tuple[str, ...]:
     X = problem.X_test
     n_rows = X.shape[0]
     fast.predict(X)
-    by_expansion = sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES)
-    certified = by_expansion / sum(fast.rows_per_stage.values()) if fast.summary.n_centers else None
+    certified = fast.summary.certified_fraction
     wrong = _check(fast, exact, svc, model, X)
     if wrong:
         raise SystemExit(f"wrong answer, nothing is reported: {problem.name}: {wrong} labels differ")
@@ -243,14 +241,9 @@ def measure(problem: Problem, C: float) -> tuple[str, ...]:
     theirs = _libsvm(model, svc, slow)
     with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
         sklearn, *libsvm = _microseconds([lambda: svc.predict(slow)] + ([theirs] if theirs else []), slow.shape[0], 3)
-    plan = (
-        "exact"
-        if fast.summary.mode == "exact"
-        else f"{fast.summary.n_centers:,} x degree {fast.summary.degree}" + _part(fast.artifact)
-    )
     return (
         f"{X.shape[1]}, {model.n_sv:,}",
-        plan,
+        _plan(fast),
         "-" if certified is None else f"{certified:.1%}",
         f"{fast.summary.n_bytes:,}",
         f"{seconds:.1f}",
@@ -261,9 +254,15 @@ def measure(problem: Problem, C: float) -> tuple[str, ...]:
     )
 
 
-def _part(artifact: approxsvm.Artifact) -> str:
-    """How many features vary, where not all do."""
-    return f" in {artifact.n_varying}" if artifact.n_varying < artifact.n_features else ""
+def _plan(fast: Any) -> str:
+    """In a few words: coordinates of a subspace; or centers, degree, and how many features vary, where not all do."""
+    artifact = fast.artifact
+    if artifact.subspace_coordinates:
+        return f"in {', '.join(map(str, artifact.subspace_coordinates))}"
+    if artifact.mode == "exact":
+        return "exact"
+    part = f" in {artifact.n_varying}" if artifact.n_varying < artifact.n_features else ""
+    return f"{artifact.n_centers:,} x degree {artifact.header['degree']}{part}"
 
 
 @click.command()

@@ -354,6 +354,12 @@ class Artifact(SealedBytes):
         """Where the model came from."""
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
+    @property
+    def subspace_coordinates(self) -> tuple[int, ...]:
+        """Of each stage in few coordinates; empty where there are none."""
+        content = self.section("subspaces")
+        return struct.unpack_from(f"<{struct.unpack_from('<I', content)[0]}I", content, 8) if content else ()
+
     def section(self, name: str) -> bytes:
         """The content of a section; empty where there is none."""
         return self._sections.get(name, b"")
