@@ -133,22 +133,24 @@ class WinnerStage {
         queue(level + 1, i, attempt, w, settle, pass_on);
     }
 
-    // Whether the last rows of a queue went where they cost less: into lanes that the next level's last rows leave
-    // free, or, where they are few, to the engine of all pairs, which takes those of all classes together.
+    // Whether the last rows of a queue went where they cost less: where they are few, to the engine of all pairs, which
+    // takes those of all classes together; or into lanes that the next level's last rows leave free.
     template <class Settle, class PassOn>
     bool goes_elsewhere(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         constexpr std::size_t width = lanes;
         const bool is_last = level + 1 == n_levels_;
         const std::size_t q = queue_of(level, w), n = memory_.n_rows[q];
         const std::size_t n_next = is_last ? 0 : memory_.n_rows[queue_of(level + 1, w)];
-        if (is_last ? 2 * n > width : n + n_next > (n_next + width - 1) / width * width) return false;
+        const bool are_few = (is_last ? 2 : 3) * n <= width && n_levels_ > 1;
+        const bool fill_up = n_next > 0 && n + n_next <= (n_next + width - 1) / width * width;
+        if (!are_few && !fill_up) return false;
         memory_.n_rows[q] = 0;
         for (std::size_t r = 0; r < n; ++r) {
             const std::size_t i = memory_.rows[q * block_rows + r];
-            if (is_last)
-                pass_on(i, true);
-            else
+            if (fill_up)
                 promote(level, i, memory_.attempts[q * block_rows + r], w, settle, pass_on);
+            else
+                pass_on(i, true);
         }
         return true;
     }
