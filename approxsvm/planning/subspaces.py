@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,12 +29,14 @@ from approxsvm.threads import all_threads
 
 # Coordinates that are tried, as far as they are at most half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
+# From those that pay most often to those that are first left out where time is short.
+_LEAST_OFTEN: Final = (64, 128, 32, 256, 16, 512)
 # Degrees of expansions in place of sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
 # Numbers in the support vectors of a group, and operations that all stages may take.
 _MAX_NUMBERS: Final = 1 << 25
-_MOST_WORK: Final = {"low": 4e10, "normal": 4e11, "high": 4e12}
+_MOST_WORK: Final = {"low": 4e10, "normal": 1e12, "high": 1e13}
 # Rows that judge the stages.
 _MAX_ROWS: Final = 2_000
 # What stages must bring the cost of a row down to; of several classes further, for their blocks are less full.
@@ -49,7 +52,8 @@ _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
 # Of several classes, those that more coordinates are tried on.
 _MOST_JUDGED: Final = 3
-# A stage of so many coordinates that settles less of the rows does not become good with more.
+# A stage of so many coordinates that settles less of the rows does not become good with more; where values are wanted
+# within a tolerance, none does.
 _ENOUGH_COORDINATES: Final = 64
 _HOPELESS: Final = 0.02
 
@@ -141,7 +145,7 @@ def choose_subspaces(
         return None
     largest = max(len(group.members) for group in lists)
     while numbers and _work(lists, d, numbers) > _MOST_WORK[limits.effort]:
-        numbers = numbers[1:] if len(numbers) > 1 else []
+        numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
     if not numbers or largest * d > _MAX_NUMBERS:
         return None
     random = np.random.default_rng(limits.random_state)
@@ -181,7 +185,8 @@ def choose_subspaces(
                 values = _values(expansions[step], projected)
                 certified[step] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance, values)
             progress(0.5 * (n_done + 1) / len(numbers))
-            if share >= _NEARLY_ALL or (k >= _ENOUGH_COORDINATES and share < _HOPELESS):
+            enough = k >= (_ENOUGH_COORDINATES if math.isinf(tolerance) else numbers[0])
+            if share >= _NEARLY_ALL or (enough and share < _HOPELESS):
                 break
         tried = [chain for n in range(1, _most_stages(model) + 1) for chain in combinations(certified, n)]
         tried = [chain for chain in tried if _is_chain(chain)]
