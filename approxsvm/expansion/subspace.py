@@ -59,6 +59,8 @@ U64: Final = 2.0**-53
 N_DEGREES: Final = 3
 # Support vectors that a basis is found from, at most: it is a choice, not a bound.
 _MOST_BASIS_VECTORS: Final = 3_000
+# With more support vectors the trace of H_3 has to do for its largest eigenvalue.
+_MANY_VECTORS: Final = 2_000
 # Rows of matrices over pairs of support vectors at a time.
 _ROWS: Final = 512
 # Moduli of coefficients that float32 adds up (models/FORMAT.md); smaller ones are dropped.
@@ -400,10 +402,11 @@ class _Pairs:
         # The residuals in a basis of their own, where that is smaller: with the same inner products.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * U64
-        self._matrices = np.zeros((N_DEGREES, u.shape[1], u.shape[1]))
-        self._tail = self._total_sq = self._moduli_sq = 0.0
+        n_matrices = N_DEGREES - (n_sv > _MANY_VECTORS)
+        self._matrices = np.zeros((n_matrices, u.shape[1], u.shape[1]))
+        self._tail = self._trace = self._total_sq = self._moduli_sq = 0.0
 
-        def strip(first: int) -> tuple[float, float, float, FloatArray]:
+        def strip(first: int) -> tuple[float, float, float, float, FloatArray]:
             mine = slice(first, min(first + _ROWS, n_sv))
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 r = u[mine] @ u.T
@@ -421,15 +424,17 @@ class _Pairs:
                 kernel *= self._faded
                 tail = float((kernel * (np.expm1(r) - r * (1.0 + r * (0.5 + r / 6.0)))).sum())
                 matrices = np.empty_like(self._matrices)
-                for b in range(N_DEGREES):
+                for b in range(len(matrices)):
                     matrices[b] = u[mine].T @ (kernel @ u) / math.factorial(b + 1)
                     kernel *= r
-            return total_sq, moduli_sq, tail, matrices
+                trace = float((kernel * r).sum()) / math.factorial(N_DEGREES)
+            return total_sq, moduli_sq, tail, trace, matrices
 
-        for _, (total_sq, moduli_sq, tail, matrices) in in_order(strip, range(0, n_sv, _ROWS)):
+        for _, (total_sq, moduli_sq, tail, trace, matrices) in in_order(strip, range(0, n_sv, _ROWS)):
             self._total_sq += total_sq
             self._moduli_sq += moduli_sq
             self._tail += tail
+            self._trace += trace
             self._matrices += matrices
         self._matrices = 0.5 * (self._matrices + self._matrices.transpose(0, 2, 1))
 
@@ -452,9 +457,11 @@ class _Pairs:
         removed = 0.0
         for b in range(N_DEGREES + 1):
             removed += powers[b] ** 2 / math.factorial(b)
-        for b, matrix in enumerate(self._matrices, 1):
+        for b in range(1, N_DEGREES + 1):
             error = (powers[b] ** 2 * relative + 2.02 * b * off * powers[b] * powers[b - 1]) / math.factorial(b)
-            found.append(_largest_eigenvalue_above(matrix) + error)
+            is_sharp = b <= len(self._matrices)
+            largest = _largest_eigenvalue_above(self._matrices[b - 1]) if is_sharp else max(self._trace, 0.0)
+            found.append(largest + error)
         of_terms = relative + 2.02 * self._rho * off + 40 * U64
         found.append(max(self._tail, 0.0) + of_terms * (self._moduli_sq + removed) * (1 + 1e-9))
         norms = self._unit * np.sqrt(np.array(found)) * (1 + 1e-12)

@@ -244,7 +244,8 @@ class SubspaceCosts:
 
     def at_best(self, n_coordinates: int) -> float:
         """Of a row on average, if a stage settled all of them."""
-        return self.fixed + float(self.of_stage(n_coordinates).mean())
+        sums = float(self.of_stage(n_coordinates).mean())
+        return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
 
 @dataclass(frozen=True)

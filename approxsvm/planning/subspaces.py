@@ -44,6 +44,8 @@ _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
+# Expansions that settle about as many rows as the sums need no higher degree.
+_ABOUT: Final = 0.01
 # A model keeps the rows that it was trained on away from its boundary: new ones have values that are so much smaller,
 # so often.
 _SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
@@ -184,6 +186,8 @@ def choose_subspaces(
                 expansions[step] = _expanded(groups[0], stages[k][0], degree, model.gamma, typical_s)
                 values = _values(expansions[step], projected)
                 certified[step] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance, values)
+                if float(certified[step].mean()) >= share - _ABOUT:
+                    break  # what is left open is the residual's
             progress(0.5 * (n_done + 1) / len(numbers))
             enough = k >= (_ENOUGH_COORDINATES if math.isinf(tolerance) else numbers[0])
             if share >= _NEARLY_ALL or (enough and share < _HOPELESS):
