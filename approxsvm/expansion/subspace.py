@@ -31,8 +31,8 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
 * c_i, K and their products err, relatively, by what arguments of exp are off by: g = 8 rho (e + (d + k + 8) u64 rho),
   and a sum over all pairs by (n_sv + 60) u64 beside. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
   (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
-* r is off by 2 rho e. Terms of T^2 are e^r, which gives sum_ij |a_i a_j| K(x_i, x_j) in modulus, and the four that are
-  taken off, sum_b m_b^2 / b!; together these times g + 2 rho e + (n_sv + 100) u64 are the error of T^2.
+* r is off by 2 rho e. T^2 is W^2 less four terms; sum_ij |a_i a_j| K(x_i, x_j) and, of these, sum_b m_b^2 / b!,
+  together times g + 2 rho e + (n_sv + 100) u64, are its error. Where g is above 2^-8 there are no norms.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8: a few percent more where many are about
   as large. The two products that take it there err by (d + 8) u64 ||H||_F^2 and so on; 64 (d + 8) u64 ||H||_F^8 in all.
 * W^2 errs as in certificate.py, and A1 takes its place where the distances drown in rounding.
@@ -67,6 +67,8 @@ _ROWS: Final = 512
 _LEAST_COEFFICIENT, _MOST_COEFFICIENT = 2.0**-60, 2.0**60
 # Entries of orthonormal vectors, and coordinates, that count as zero: denormal numbers are slow to multiply.
 _NOTHING: Final = 2.0**-64
+# What arguments of exp may be off by, so that this is what its values are off by, relatively.
+_MOST_IN_ARGUMENT: Final = 2.0**-8
 # Stands for a norm that overflows: the bound is then that of W.
 _UNKNOWN: Final = 1e300
 # exp(-r^2 / 2) is nowhere steeper.
@@ -222,7 +224,7 @@ class GroupInSubspace:
     n_coordinates : int
         Of the basis.
     random_state : int
-        Seeds the choice of the support vectors that the basis is found from, where there are many.
+        Seeds the choice among support vectors of equal weight that the basis is found from, where there are many.
     """
 
     def __init__(
@@ -252,7 +254,9 @@ class GroupInSubspace:
         for f in range(self.lists.n_forms):
             places, coef = self.lists.form(f)
             if len(places) > _MOST_BASIS_VECTORS:
-                chosen = np.sort(np.random.default_rng(random_state).permutation(len(places))[:_MOST_BASIS_VECTORS])
+                order = np.random.default_rng(random_state).permutation(len(places))
+                largest = order[np.argsort(-np.abs(coef[order]), kind="stable")]
+                chosen = np.sort(largest[:_MOST_BASIS_VECTORS])
                 places, coef = places[chosen], coef[chosen]
             x = self._x[places]
             half_sq = 0.5 * np.einsum("ij,ij->i", x, x)
@@ -268,7 +272,9 @@ class GroupInSubspace:
         return found
 
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
-        """Coefficients and norms in the first coordinates; None where float32 cannot hold the coefficients.
+        """Coefficients and norms in the first coordinates; None where nothing is known.
+
+        That is where float32 cannot hold the coefficients, or support vectors are so far off that distances drown.
 
         The result does not depend on `in_order`, which maps a function over arguments side by side.
         """
@@ -280,6 +286,8 @@ class GroupInSubspace:
         half_sq = 0.5 * np.einsum("ij,ij->i", v, v)
         fading = np.exp(-half_sq)
         in_argument = 8.0 * self._rho * (off + (d + k + 8) * U64 * self._rho)
+        if not in_argument <= _MOST_IN_ARGUMENT:
+            return None
         ratio = input_scale / self._scale
         with np.errstate(over="ignore"):
             stored = (y * ratio).astype(np.float32)
@@ -422,7 +430,8 @@ class _Pairs:
                 np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
                 kernel *= self._faded[mine, np.newaxis]
                 kernel *= self._faded
-                tail = float((kernel * (np.expm1(r) - r * (1.0 + r * (0.5 + r / 6.0)))).sum())
+                # Terms of the tail are e^r times faded coefficients, which may be too small to be multiplied by it.
+                tail = total_sq - float((kernel * (1.0 + r * (1.0 + r * (0.5 + r / 6.0)))).sum())
                 matrices = np.empty_like(self._matrices)
                 for b in range(len(matrices)):
                     matrices[b] = u[mine].T @ (kernel @ u) / math.factorial(b + 1)

@@ -239,7 +239,9 @@ def subspaces_in(
             found = [group.stage(k, scale, one_by_one) for k in numbers]
             stages = [stage for stage in found if stage is not None]
             if len(stages) < len(found):
-                raise UnsupportedModelError("float32 cannot hold the coefficients of kernel sums in few coordinates")
+                raise UnsupportedModelError(
+                    "float32 cannot hold the coefficients of kernel sums in few coordinates, or distances"
+                )
             groups.append(group.group(stages, scale))
             if degree:
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
