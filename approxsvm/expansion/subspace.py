@@ -59,7 +59,7 @@ U64: Final = 2.0**-53
 N_DEGREES: Final = 3
 # Support vectors that a basis is found from, at most: it is a choice, not a bound.
 _MOST_BASIS_VECTORS: Final = 3_000
-# With more support vectors the trace of H_3 has to do for its largest eigenvalue.
+# With more support vectors, or several functions, the trace of H_3 has to do for its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
 # Rows of matrices over pairs of support vectors at a time.
 _ROWS: Final = 512
@@ -307,7 +307,8 @@ class GroupInSubspace:
                 error = float((moduli * (_SLOPE * moved[places] + in_argument)).sum() + moduli[dropped].sum())
                 kept = np.where(dropped, 0.0, faded).astype(np.float32)
                 matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)
-                matter.sum_up(one_by_one if many else in_order)
+                n_sharp = N_DEGREES - (many or len(places) > _MANY_VECTORS)
+                matter.sum_up(n_sharp, one_by_one if many else in_order)
                 return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * U64), matter.norms())
 
         forms = [found for _, found in (in_order if many else one_by_one)(form, range(lists.n_forms))]
@@ -404,14 +405,13 @@ class _Pairs:
         self._half_y, self._half_v = 0.5 * np.einsum("ij,ij->i", y, y), 0.5 * np.einsum("ij,ij->i", v, v)
         self._off, self._in_argument = off, in_argument
 
-    def sum_up(self, in_order: InOrder) -> None:
-        """Take the sums; they do not depend on `in_order`."""
+    def sum_up(self, n_sharp: int, in_order: InOrder) -> None:
+        """Take the sums, with matrices of so many degrees; they do not depend on `in_order`."""
         n_sv, d = self._v.shape
         # The residuals in a basis of their own, where that is smaller: with the same inner products.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * U64
-        n_matrices = N_DEGREES - (n_sv > _MANY_VECTORS)
-        self._matrices = np.zeros((n_matrices, u.shape[1], u.shape[1]))
+        self._matrices = np.zeros((n_sharp, u.shape[1], u.shape[1]))
         self._tail = self._trace = self._total_sq = self._moduli_sq = 0.0
 
         def strip(first: int) -> tuple[float, float, float, float, FloatArray]:

@@ -29,6 +29,7 @@ from approxsvm.threads import all_threads
 
 # Coordinates that are tried, as far as they are at most half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
+_LEAST_OF_CLASSES: Final = 32
 # From those that pay most often to those that are first left out where time is short.
 _LEAST_OFTEN: Final = (64, 128, 32, 256, 16, 512)
 # Degrees of expansions in place of sums.
@@ -141,7 +142,8 @@ def choose_subspaces(
     costs = SubspaceCosts.of(model, rows)
     worthwhile = _WORTHWHILE if model.n_decisions == 1 else _WORTHWHILE_OF_CLASSES
     to_beat = worthwhile * (costs.exact if cost_of_plan is None else min(cost_of_plan, costs.exact))
-    numbers = [k for k in _NUMBERS if 2 * k <= d and costs.at_best(k) <= to_beat]
+    least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
+    numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and costs.at_best(k) <= to_beat]
     lists = Lists.of(model)
     if not numbers or not all(group.have_one_sign() and len(group.members) for group in lists):
         return None
