@@ -17,6 +17,7 @@ from approxsvm.artifact.layout import Artifact
 from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.gram import InOrder
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage, one_by_one
@@ -152,71 +153,158 @@ def choose_subspaces(
         numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
     if not numbers or largest * d > _MAX_NUMBERS:
         return None
-    random = np.random.default_rng(limits.random_state)
-    rows = rows[np.sort(random.permutation(rows.shape[0])[: min(_MAX_ROWS, max(_MAX_NUMBERS // d, 1))])]
-    classes = winners(rows) if model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
-    input_scale = input_scale_for(model.gamma)
-    # Some of several classes, from those with few support vectors to those with many, say it for all.
-    order = np.argsort(costs.n_listed, kind="stable")
-    n_judged = min(_MOST_JUDGED, len(lists))
-    judged = [int(order[(2 * k + 1) * len(lists) // (2 * n_judged)]) for k in range(n_judged)]
-    of_judged = np.isin(classes, judged)
-    if not of_judged.any():
-        return None
-    rows, classes = rows[of_judged], classes[of_judged]
-    shrunk = np.ones(rows.shape[0])
-    if X is not None:
-        shrunk = random.choice(list(_SHRUNK), size=rows.shape[0], p=list(_SHRUNK.values()))
-    dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64) - center
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        in_order = partial(mapped_in_order, pool)
-        groups = {w: GroupInSubspace(model, lists[w], center, numbers[-1], limits.random_state) for w in judged}
-        stages: dict[int, dict[int, SubspaceStage]] = {}
-        expansions: dict[_Step, Artifact] = {}
-        certified: dict[_Step, npt.NDArray[np.bool_]] = {}
-        for n_done, k in enumerate(numbers):
-            found = {w: group.stage(k, input_scale, in_order) for w, group in groups.items()}
-            stages[k] = {w: stage for w, stage in found.items() if stage is not None}
-            if len(stages[k]) < len(groups):
-                return None
-            sums = _Step(k, 0)
-            certified[sums] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance)
-            share = float(certified[sums].mean())
-            for degree in _degrees(model, costs, k):
-                step, projected = _Step(k, degree), groups[0].projected(dense, k)
-                typical_s = 2.0 * model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
-                expansions[step] = _expanded(groups[0], stages[k][0], degree, model.gamma, typical_s)
-                values = _values(expansions[step], projected)
-                certified[step] = _certified(model, groups, stages[k], dense, classes, shrunk, tolerance, values)
-                if float(certified[step].mean()) >= share - _ABOUT:
-                    break  # what is left open is the residual's
-            progress(0.5 * (n_done + 1) / len(numbers))
-            enough = k >= (_ENOUGH_COORDINATES if math.isinf(tolerance) else numbers[0])
-            if share >= _NEARLY_ALL or (enough and share < _HOPELESS):
-                break
-        tried = [chain for n in range(1, _most_stages(model) + 1) for chain in combinations(certified, n)]
-        tried = [chain for chain in tried if _is_chain(chain)]
-        best = min(tried, key=lambda chain: _cost(costs, chain, certified, classes))
-        cost = _cost(costs, best, certified, classes)
-        if not cost <= to_beat:
+        trial = _Trial(model, center, lists, costs, tolerance, limits.random_state, partial(mapped_in_order, pool))
+        if not trial.draw_rows(rows, winners, are_support_vectors=X is None):
             return None
-        settled = float(np.logical_or.reduce([certified[k] for k in best]).mean())
-        chosen = []
-        for w in range(len(lists)):
-            group = groups.get(w) or GroupInSubspace(
-                model, lists[w], center, best[-1].n_coordinates, limits.random_state
-            )
-            of_group = [stages[k][w] if w in groups else group.stage(k, input_scale, in_order) for k, _ in best]
-            if any(stage is None for stage in of_group):
+        for n_done, k in enumerate(numbers):
+            if not trial.run(k, numbers[-1]):
                 return None
-            chosen.append(group.group([stage for stage in of_group if stage is not None], input_scale))
-            progress(0.5 + 0.5 * (w + 1) / len(lists))
-    steps = ", then ".join(step.name for step in best)
-    reason = (
-        f"{steps} of {d} coordinates, then the exact engine: should settle {settled:.1%} before it and take "
-        f"{cost / costs.exact:.0%} of its time"
-    )
-    return Subspaces(chosen, expansions.get(best[0]), cost, cost - costs.fixed, reason)
+            progress(0.5 * (n_done + 1) / len(numbers))
+            if trial.is_enough(k, numbers[0]):
+                break
+        best, cost = trial.best()
+        return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share)) if cost <= to_beat else None
+
+
+class _Trial:
+    """Stages of some groups, tried on rows that are theirs.
+
+    Parameters
+    ----------
+    model : KernelModel
+    center : ndarray of shape (n_features,), float32
+    lists : list of Lists
+        Of all groups.
+    costs : SubspaceCosts
+    tolerance : float
+        Of values; infinite where labels alone count.
+    random_state : int
+    in_order : InOrder
+        Maps a function over arguments side by side.
+    """
+
+    def __init__(
+        self,
+        model: KernelModel,
+        center: npt.NDArray[np.float32],
+        lists: list[Lists],
+        costs: SubspaceCosts,
+        tolerance: float,
+        random_state: int,
+        in_order: InOrder,
+    ) -> None:
+        self._model, self._center, self._lists, self._costs = model, center, lists, costs
+        self._tolerance, self._random_state, self._in_order = tolerance, random_state, in_order
+        self._input_scale = input_scale_for(model.gamma)
+        # Some of several classes, from those with few support vectors to those with many, say it for all.
+        order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
+        self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
+        self._groups: dict[int, GroupInSubspace] = {}
+        self._stages: dict[int, dict[int, SubspaceStage]] = {}
+        self._expansions: dict[_Step, Artifact] = {}
+        self._certified: dict[_Step, npt.NDArray[np.bool_]] = {}
+
+    def draw_rows(
+        self, rows: Any, winners: Callable[[Any], npt.NDArray[np.intp]], *, are_support_vectors: bool
+    ) -> bool:
+        """Draw rows of the groups that are judged; whether there are any."""
+        random = np.random.default_rng(self._random_state)
+        most = min(_MAX_ROWS, max(_MAX_NUMBERS // self._model.n_features, 1))
+        rows = rows[np.sort(random.permutation(rows.shape[0])[:most])]
+        classes = winners(rows) if self._model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
+        mine = np.isin(classes, self._judged)
+        rows, self._classes = rows[mine], classes[mine]
+        shares, weights = ([1.0], [1.0]) if are_support_vectors else (list(_SHRUNK), list(_SHRUNK.values()))
+        self._shrunk = random.choice(shares, size=rows.shape[0], p=weights)
+        self._rows = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64) - self._center
+        return bool(mine.any())
+
+    def run(self, k: int, most: int) -> bool:
+        """Try sums and expansions in k of at most so many coordinates; whether there are any."""
+        for w in self._judged:
+            if w not in self._groups:
+                self._groups[w] = GroupInSubspace(self._model, self._lists[w], self._center, most, self._random_state)
+        found = {w: self._stage(group, k) for w, group in self._groups.items()}
+        self._stages[k] = {w: stage for w, stage in found.items() if stage is not None}
+        if len(self._stages[k]) < len(found):
+            return False
+        self._certified[_Step(k, 0)] = self._settled(k)
+        for degree in self._degrees(k):
+            step, group = _Step(k, degree), self._groups[0]
+            projected = group.projected(self._rows, k)
+            typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
+            self._expansions[step] = _expanded(group, self._stages[k][0], degree, self._model.gamma, typical_s)
+            self._certified[step] = self._settled(k, _values(self._expansions[step], projected))
+            if float(self._certified[step].mean()) >= float(self._certified[_Step(k, 0)].mean()) - _ABOUT:
+                break  # what is left open is the residual's
+        return True
+
+    def is_enough(self, k: int, least: int) -> bool:
+        """Whether more coordinates cannot settle many more rows, or none at all."""
+        share = float(self._certified[_Step(k, 0)].mean())
+        enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._tolerance) else least)
+        return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
+
+    def best(self) -> tuple[tuple[_Step, ...], float]:
+        """The steps with which rows cost least, and what that is."""
+        # Rows of a class that a stage leaves open are few, and make no full blocks.
+        most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
+        tried = [chain for n in range(1, most + 1) for chain in combinations(self._certified, n) if _is_chain(chain)]
+        costs = [self._cost(chain) for chain in tried]
+        least = int(np.argmin(costs))
+        return tried[least], costs[least]
+
+    def built(self, steps: tuple[_Step, ...], cost: float, progress: Callable[[float], None]) -> Subspaces | None:
+        """These stages of all groups."""
+        chosen, most, n_groups = [], steps[-1].n_coordinates, len(self._lists)
+        for w, lists in enumerate(self._lists):
+            group = self._groups.get(w) or GroupInSubspace(self._model, lists, self._center, most, self._random_state)
+            found = [self._stages[k].get(w) or self._stage(group, k) for k, _ in steps]
+            stages = [stage for stage in found if stage is not None]
+            if len(stages) < len(steps):
+                return None
+            chosen.append(group.group(stages, self._input_scale))
+            progress((w + 1) / n_groups)
+        settled = float(np.logical_or.reduce([self._certified[step] for step in steps]).mean())
+        reason = (
+            f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates, then the exact "
+            f"engine: should settle {settled:.1%} before it and take {cost / self._costs.exact:.0%} of its time"
+        )
+        return Subspaces(chosen, self._expansions.get(steps[0]), cost, cost - self._costs.fixed, reason)
+
+    def _stage(self, group: GroupInSubspace, k: int) -> SubspaceStage | None:
+        return group.stage(k, self._input_scale, self._in_order)
+
+    def _degrees(self, k: int) -> list[int]:
+        """Of expansions of the only function that could pay beside its sums."""
+        if self._model.n_decisions > 1:
+            return []
+        most = _WORTHWHILE * float(self._costs.of_stage(k)[0])
+        return [degree for degree in _DEGREES if float(self._costs.of_expansion(k, degree)[0]) <= most]
+
+    def _settled(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
+        """Which rows the sums in k coordinates settle, or an expansion, if values are smaller by so much."""
+        found = np.ones(len(self._rows), bool)
+        for w, group in self._groups.items():
+            mine = self._classes == w
+            for f, (sums, bounds) in enumerate(group.judged(self._stages[k][w], self._rows[mine], expanded)):
+                settled = bounds <= self._tolerance
+                if self._model.task != "regression":
+                    values = sums + self._model.intercept[group.lists.decisions[f]]
+                    settled &= self._shrunk[mine] * np.abs(values) > bounds
+                found[mine] &= settled
+        return found
+
+    def _cost(self, steps: tuple[_Step, ...]) -> float:
+        """Of a row on average."""
+        costs, open_rows, total = self._costs, np.ones(len(self._classes), bool), 0.0
+        for step in steps:
+            of_step = costs.of_expansion(*step) if step.degree else costs.of_stage(step.n_coordinates)
+            total += float(of_step[self._classes[open_rows]].sum())
+            open_rows &= ~self._certified[step]
+        total += float(costs.behind[self._classes[open_rows]].sum())
+        return costs.fixed + (1.0 + costs.misses) * total / len(self._classes)
 
 
 def subspaces_in(
@@ -269,14 +357,6 @@ def _is_chain(steps: tuple[_Step, ...]) -> bool:
     return ascends and not any(step.degree for step in steps[1:])
 
 
-def _degrees(model: KernelModel, costs: SubspaceCosts, k: int) -> list[int]:
-    """Of expansions of the only function that could pay beside its sums."""
-    if model.n_decisions > 1:
-        return []
-    most = _WORTHWHILE * float(costs.of_stage(k)[0])
-    return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
-
-
 def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: float, typical_s: float) -> Artifact:
     """The function on the subspace, expanded about the center."""
     function = group.on_subspace(stage, gamma)
@@ -292,11 +372,6 @@ def _values(expansion: Artifact, rows: FloatArray) -> tuple[FloatArray, FloatArr
     return values.ravel(), bounds.ravel()
 
 
-def _most_stages(model: KernelModel) -> int:
-    """Rows of a class that a stage leaves open are few, and make no full blocks."""
-    return _MOST_STAGES if model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
-
-
 def _work(lists: list[Lists], d: int, numbers: list[int]) -> float:
     """Operations that bases and stages take."""
     of_matrices = sum(
@@ -305,43 +380,3 @@ def _work(lists: list[Lists], d: int, numbers: list[int]) -> float:
         for other in group.others
     )
     return 4.0 * of_matrices * (len(numbers) + 1)
-
-
-def _certified(
-    model: KernelModel,
-    groups: dict[int, GroupInSubspace],
-    stages: dict[int, SubspaceStage],
-    rows: FloatArray,
-    classes: npt.NDArray[np.intp],
-    shrunk: FloatArray,
-    tolerance: float,
-    expanded: tuple[FloatArray, FloatArray] | None = None,
-) -> npt.NDArray[np.bool_]:
-    """Which rows, less the center, a stage settles, if values are smaller by so much."""
-    found = np.ones(len(rows), bool)
-    for w, group in groups.items():
-        mine = classes == w
-        for f, (sums, bounds) in enumerate(group.judged(stages[w], rows[mine], expanded)):
-            settled = bounds <= tolerance
-            if model.task != "regression":
-                values = sums + model.intercept[group.lists.decisions[f]]
-                settled &= shrunk[mine] * np.abs(values) > bounds
-            found[mine] &= settled
-    return found
-
-
-def _cost(
-    costs: SubspaceCosts,
-    chain: tuple[_Step, ...],
-    certified: dict[_Step, npt.NDArray[np.bool_]],
-    classes: npt.NDArray[np.intp],
-) -> float:
-    """Of a row on average."""
-    open_rows = np.ones(len(classes), bool)
-    total = 0.0
-    for step in chain:
-        of_step = costs.of_expansion(*step) if step.degree else costs.of_stage(step.n_coordinates)
-        total += float(of_step[classes[open_rows]].sum())
-        open_rows &= ~certified[step]
-    total += float(costs.behind[classes[open_rows]].sum())
-    return costs.fixed + (1.0 + costs.misses) * total / len(classes)
