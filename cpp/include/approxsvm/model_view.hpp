@@ -64,8 +64,8 @@ struct ExpansionNumbers {
     double direction_error;  // norm of what rounding did to G
 };
 
-// The stages in few coordinates (models/FORMAT.md, "subspaces"): of the decision function or, of several classes, of the
-// pairs of each of them.
+// The stages in few coordinates (models/FORMAT.md, "subspaces"): of the decision function or, of several classes, of
+// the pairs of each of them.
 struct SubspacesView {
     std::size_t n_stages;              // none: 0
     std::size_t n_coordinates;         // of the last stage, which has the most

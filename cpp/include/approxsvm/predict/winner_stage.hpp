@@ -14,14 +14,18 @@ inline namespace APPROXSVM_TARGET {
 // How many classes a row may be presumed to belong to, one after the other.
 constexpr int n_attempts = 4;
 
+// A row that waits, and how many classes it has been presumed to belong to.
+struct QueuedRow {
+    std::size_t row;
+    int attempt;
+};
+
 // Memory of one thread for it.
 struct WinnerRoom {
     float *scores, *partial;  // (n_labels, block_rows), as many rows as whole tiles take
     double *own, *others;     // (n_labels, block_rows)
-    // Queues of rows, and how many classes each has been presumed to belong to: (n_levels, n_labels, block_rows).
-    std::size_t* rows;
-    std::uint8_t* attempts;
-    std::size_t* n_rows;  // (n_levels, n_labels)
+    QueuedRow* queues;        // (n_levels, n_labels, block_rows)
+    std::size_t* n_rows;      // (n_levels, n_labels)
 
     WinnerRoom(const ModelView& model, Carver& carver) {
         const std::size_t n = has_class_engines(model) ? std::size_t{model.n_labels} : 0, room = n * block_rows;
@@ -30,8 +34,7 @@ struct WinnerRoom {
         partial = carver.take<float>(room);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
-        rows = carver.take<std::size_t>(n_levels * room);
-        attempts = carver.take<std::uint8_t>(n_levels * room);
+        queues = carver.take<QueuedRow>(n_levels * room);
         n_rows = carver.take<std::size_t>(n_levels * n);
     }
 };
@@ -74,7 +77,7 @@ class WinnerStage {
     // it before the pairs of w are added up in all features.
     template <class Settle, class PassOn>
     void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        queue(0, i, 1, w, settle, pass_on);
+        queue(0, {i, 1}, w, settle, pass_on);
     }
 
     template <class Settle, class PassOn>
@@ -104,7 +107,7 @@ class WinnerStage {
         });
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
-        for (std::size_t r = 0; r < n; ++r) queue(0, rows[r], 1, presumed[r], settle, pass_on);
+        for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);
     }
 
     std::size_t queue_of(std::size_t level, std::size_t w) const { return level * view_.n_labels + w; }
@@ -117,20 +120,24 @@ class WinnerStage {
     }
 
     template <class Settle, class PassOn>
-    void queue(std::size_t level, std::size_t i, std::uint8_t attempt, std::size_t w, const Settle& settle,
-               const PassOn& pass_on) {
+    void queue(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         const std::size_t q = queue_of(level, w);
-        const std::size_t n = memory_.n_rows[q]++;
-        memory_.rows[q * block_rows + n] = i;
-        memory_.attempts[q * block_rows + n] = attempt;
-        if (n + 1 == block_rows) take(level, w, settle, pass_on);
+        memory_.queues[q * block_rows + memory_.n_rows[q]++] = queued;
+        if (memory_.n_rows[q] == block_rows) take(level, w, settle, pass_on);
+    }
+    // Empties a queue, for it may be filled anew while its rows are dealt with; returns how many there were.
+    std::size_t unqueue(std::size_t q, QueuedRow (&queued)[block_rows]) {
+        const std::size_t n = memory_.n_rows[q];
+        memory_.n_rows[q] = 0;
+        for (std::size_t r = 0; r < n; ++r) queued[r] = memory_.queues[q * block_rows + r];
+        return n;
     }
     // Queues a row that a level leaves open.
     template <class Settle, class PassOn>
-    void promote(std::size_t level, std::size_t i, std::uint8_t attempt, std::size_t w, const Settle& settle,
+    void promote(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                  const PassOn& pass_on) {
-        if (level + 2 == n_levels_ && pass_on.takes_sparse(i)) return;
-        queue(level + 1, i, attempt, w, settle, pass_on);
+        if (level + 2 == n_levels_ && pass_on.takes_sparse(queued.row)) return;
+        queue(level + 1, queued, w, settle, pass_on);
     }
 
     // Whether the last rows of a queue went where they cost less: where they are few, to the engine of all pairs, which
@@ -144,29 +151,25 @@ class WinnerStage {
         const bool are_few = (is_last ? 2 : 3) * n <= width && n_levels_ > 1;
         const bool fill_up = n_next > 0 && n + n_next <= (n_next + width - 1) / width * width;
         if (!are_few && !fill_up) return false;
-        memory_.n_rows[q] = 0;
+        QueuedRow queued[block_rows];
+        unqueue(q, queued);
         for (std::size_t r = 0; r < n; ++r) {
-            const std::size_t i = memory_.rows[q * block_rows + r];
             if (fill_up)
-                promote(level, i, memory_.attempts[q * block_rows + r], w, settle, pass_on);
+                promote(level, queued[r], w, settle, pass_on);
             else
-                pass_on(i, true);
+                pass_on(queued[r].row, true);
         }
         return true;
     }
 
     template <class Settle, class PassOn>
     void take(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        const std::size_t q = queue_of(level, w), n = memory_.n_rows[q];
-        memory_.n_rows[q] = 0;
+        QueuedRow queued[block_rows];
+        const std::size_t n = unqueue(queue_of(level, w), queued);
         if (n == 0) return;
         const bool is_last = level + 1 == n_levels_;
-        std::size_t rows[block_rows];  // as the queue may be filled anew
-        std::uint8_t attempts[block_rows];
-        for (std::size_t r = 0; r < n; ++r) {
-            rows[r] = memory_.rows[q * block_rows + r];
-            attempts[r] = memory_.attempts[q * block_rows + r];
-        }
+        std::size_t rows[block_rows];
+        for (std::size_t r = 0; r < n; ++r) rows[r] = queued[r].row;
         WinnerOutcome outcomes[block_rows];
         with_registers_for(n, lanes, [&](auto registers) {
             if (is_last)
@@ -181,9 +184,9 @@ class WinnerStage {
                 if (is_last)
                     pass_on(rows[r], false);
                 else
-                    promote(level, rows[r], attempts[r], w, settle, pass_on);
-            } else if (attempts[r] < n_attempts) {
-                queue(0, rows[r], static_cast<std::uint8_t>(attempts[r] + 1), outcomes[r].beaten_by, settle, pass_on);
+                    promote(level, queued[r], w, settle, pass_on);
+            } else if (queued[r].attempt < n_attempts) {
+                queue(0, {rows[r], queued[r].attempt + 1}, outcomes[r].beaten_by, settle, pass_on);
             } else {
                 pass_on(rows[r], true);
             }
