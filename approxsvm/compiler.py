@@ -27,7 +27,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
-from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_all_features
+from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.rows import check_sparse
@@ -225,7 +225,7 @@ def _build(
             return found
         return found if found.n_bytes + len(exact().artifact.data) <= limits.max_bytes else None
 
-    at_once = may_have_subspaces and goes_by_all_features(bare, rows)
+    at_once = may_have_subspaces and goes_by_many_features(bare, rows)
     subspaces = find_subspaces() if at_once else None
     if mode != "exact":
         told = partial(progress, "Planning")

@@ -36,6 +36,8 @@ _LEAST_OFTEN: Final = (64, 128, 32, 256, 16, 512)
 # Degrees of expansions in place of sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
+# With fewer features expansions mostly are the better plan, and say so sooner.
+_MANY_FEATURES: Final = 64
 # Numbers in the support vectors of a group, and operations that all stages may take.
 _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 4e10, "normal": 1e12, "high": 1e13}
@@ -44,6 +46,8 @@ _MAX_ROWS: Final = 2_000
 # What stages must bring the cost of a row down to; of several classes further, for their blocks are less full.
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
+# A plan of that share of the exact engine's cost is not worth a look at another.
+_GOOD_ENOUGH: Final = 0.1
 # Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
 # Expansions that settle about as many rows as the sums need no higher degree.
@@ -93,10 +97,12 @@ class Subspaces:
         return len(pack_subspaces(self.groups, self.expansion is not None)) + len(expansion) + len(self.reason) + 256
 
 
-def goes_by_all_features(model: KernelModel, X: Any) -> bool:
-    """Whether rows take all of their features through the exact engine, not their non-zeros alone."""
+def goes_by_many_features(model: KernelModel, X: Any) -> bool:
+    """Whether rows take many features, and all of them, through the exact engine, not their non-zeros alone."""
     rows = model.support_vectors if X is None else X
-    return rows.shape[0] > 0 and Products.of(model, rows).n_terms == model.n_features
+    if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
+        return False
+    return Products.of(model, rows).n_terms == model.n_features
 
 
 def choose_subspaces(
@@ -141,6 +147,8 @@ def choose_subspaces(
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
     costs = SubspaceCosts.of(model, rows)
+    if cost_of_plan is not None and cost_of_plan < _GOOD_ENOUGH * costs.exact:
+        return None
     worthwhile = _WORTHWHILE if model.n_decisions == 1 else _WORTHWHILE_OF_CLASSES
     to_beat = worthwhile * (costs.exact if cost_of_plan is None else min(cost_of_plan, costs.exact))
     least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
