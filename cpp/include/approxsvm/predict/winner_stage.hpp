@@ -260,28 +260,25 @@ class WinnerStage {
         }
     }
 
-    // By how much a class wins or loses its pairs.
+    // By how much a class wins or loses its pairs; numbers of one width, so that rows are compared side by side.
     template <std::size_t Stride>
     class Margins {
       public:
-        explicit Margins(std::uint32_t n_classes) {
-            for (std::size_t r = 0; r < Stride; ++r) {
-                wins_all_[r] = true;
-                beaten_by_[r] = n_classes;
-            }
+        explicit Margins(std::size_t n_classes) {
+            for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
         }
         APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
-            wins_all_[r] &= margin > bound;  // not where either is NaN
+            open_[r] = margin > bound ? open_[r] : 1;  // also where either is NaN
             const bool beaten = -margin > bound && -margin > worst_[r];
             worst_[r] = beaten ? -margin : worst_[r];
-            beaten_by_[r] = beaten ? static_cast<std::uint32_t>(c) : beaten_by_[r];
+            beaten_by_[r] = beaten ? c : beaten_by_[r];
         }
-        WinnerOutcome outcome(std::size_t r) const { return {wins_all_[r], beaten_by_[r]}; }
+        WinnerOutcome outcome(std::size_t r) const { return {open_[r] == 0, static_cast<std::size_t>(beaten_by_[r])}; }
 
       private:
-        double worst_[Stride] = {};  // the largest margin of those that beat the class
-        bool wins_all_[Stride];
-        std::uint32_t beaten_by_[Stride];
+        double worst_[Stride] = {};        // the largest margin of those that beat the class
+        std::uint64_t open_[Stride] = {};  // 1 where some pair is not won for certain
+        std::uint64_t beaten_by_[Stride];
     };
 
     const PreparedModel& prepared_;
