@@ -205,6 +205,9 @@ def _build(
     def exact() -> Evaluator:
         return Evaluator(writer.build(bare, "exact", frame), n_jobs=-1)
 
+    def winners(judged: Any) -> npt.NDArray[np.intp]:
+        return planner.winners_by(exact(), judged)
+
     # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
     majority_only = (
         mode == "certified" and model.n_decisions > 1 and math.isinf(promise) and model.outputs.label_rule == "votes"
@@ -219,7 +222,6 @@ def _build(
 
     def find_subspaces(cost_of_plan: float | None = None) -> Subspaces | None:
         told = partial(progress, "Looking for subspaces")
-        winners = partial(_winners_by, exact)
         found = choose_subspaces(bare, rows, frame.center, winners, promise, limits, told, cost_of_plan)
         if found is None or limits.max_bytes is None:
             return found
@@ -249,7 +251,7 @@ def _build(
             bare,
             rows,
             frame.center,
-            partial(_winners_by, exact),
+            winners,
             limits.random_state,
             None if subspaces is None else subspaces.presumed_cost,
         )
@@ -265,10 +267,6 @@ def _build(
         tolerance_asked=tolerance is not None,
         plan=plan.reason,
     )
-
-
-def _winners_by(exact: Callable[[], Evaluator], rows: Any) -> npt.NDArray[np.intp]:
-    return planner.winners_by(exact(), rows)
 
 
 def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:

@@ -23,12 +23,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm.artifact.writer import Frame, build
-from approxsvm.expansion import taylor
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.planning.presumption import presume
-from approxsvm.planning.subspaces import subspaces_in
-from approxsvm.predictor import LABELS, Evaluator
+from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.readers import read_any
 from approxsvm.reference import decision_values as reference
 
@@ -101,12 +97,7 @@ def generate_subspaces_of_classes(name: str, X: Any, y: Any, test: slice, number
     if WANTED and name not in WANTED:
         return
     model = approxsvm.read_model(HERE / f"{name}.model", n_features=X.shape[1])
-    frame = Frame(center := taylor.choose_center(model, "mean"), "mean", *taylor.sv_norms(model, center))
-    train = np.delete(X, test, axis=0)
-    exact = Evaluator(build(model, "exact", frame))
-    presumption = presume(model, train, center, lambda rows: exact.evaluate(rows, LABELS), 0, presumed_cost=0.0)
-    groups, _ = subspaces_in(model, center, numbers)
-    artifact = build(model, "exact", frame, presumption=presumption, subspaces=groups)
+    artifact = in_subspaces(model, numbers, X=np.delete(X, test, axis=0))
     (HERE / f"{name}.asvm").write_bytes(artifact.data)
 
 

@@ -24,7 +24,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import gammainc
-from subspace_artifacts import in_subspaces
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -33,6 +32,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.stack import expand_and_certify
+from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.predictor import STAGES
 
 TARGETS = _native.runnable_targets()

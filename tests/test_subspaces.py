@@ -14,14 +14,15 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammainc
 from sklearn.datasets import load_digits, make_blobs, make_classification
 from sklearn.svm import SVC, SVR, OneClassSVM
-from subspace_artifacts import in_subspaces
 
 import approxsvm
 from approxsvm import Artifact, KernelModel
 from approxsvm.artifact.writer import input_scale_for
 from approxsvm.estimators import estimator_for
 from approxsvm.expansion import taylor
-from approxsvm.expansion.subspace import GroupInSubspace, Lists, one_by_one
+from approxsvm.expansion.gram import one_by_one
+from approxsvm.expansion.subspace import GroupInSubspace, Lists
+from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.predictor import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
 
@@ -261,6 +262,7 @@ def test_labels_of_several_classes(name: str, C: float) -> None:
     X, y = CLASSES[name]()
     model = read_any(SVC(C=C).fit(X, y))
     fast = estimator_for(in_subspaces(model, (8, 24), X=X))
+    assert fast.artifact.section("presumption")
     rows = rows_about(model, X, 2)
     values = sums(model, rows)
     votes, k, n = np.zeros((len(rows), len(model.labels)), int), 0, len(model.labels)

@@ -40,6 +40,13 @@ class InOrder(Protocol):
         """Arguments with what the function makes of them."""
 
 
+def one_by_one(
+    function: Callable[[Argument], Result], arguments: Iterable[Argument]
+) -> Iterable[tuple[Argument, Result]]:
+    """Map a function over arguments without threads (InOrder)."""
+    return ((argument, function(argument)) for argument in arguments)
+
+
 # Products of pairs of support vectors from which a pass over the Gram matrix takes so long that there is only one.
 _MANY_PRODUCTS: Final = 4e11
 

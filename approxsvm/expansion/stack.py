@@ -14,7 +14,7 @@ import numpy.typing as npt
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder
+from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
@@ -127,7 +127,7 @@ def expand_and_certify(
                 sums = [about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))]
             else:
                 sums = []
-                for c, center_sums in mapped_in_order(pool, lambda c: about(c, _one_by_one, _ignore), range(n_centers)):
+                for c, center_sums in mapped_in_order(pool, lambda c: about(c, one_by_one, _ignore), range(n_centers)):
                     sums.append(center_sums)
                     tell(0.3 + 0.7 * (c + 1) / n_centers)
     directions = directions and all(center.direction is not None for center in sums)
@@ -166,10 +166,6 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
     found = float(np.ptp(values)) * function.unit
     return found if np.isfinite(found) else 0.0
-
-
-def _one_by_one(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
-    return ((argument, function(argument)) for argument in arguments)
 
 
 def _ignore(share: float) -> None:

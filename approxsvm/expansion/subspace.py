@@ -41,7 +41,7 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ import numpy.typing as npt
 from scipy import linalg
 from scipy.special import gammainc
 
-from approxsvm.expansion.gram import InOrder
+from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import class_pairs
 
@@ -279,12 +279,9 @@ class GroupInSubspace:
         The result does not depend on `in_order`, which maps a function over arguments side by side.
         """
         lists, k = self.lists, n_coordinates
-        y = self._y[:, :k]
-        v = self._x - y @ self.basis[:, :k].T
+        y, v, fading = self._split(k)
         n_sv, d = v.shape
         off = self._rho * (4.0 * (d + k) * math.sqrt(k) * U64 + 4.0 * self._loose) + math.sqrt(k) * _NOTHING
-        half_sq = 0.5 * np.einsum("ij,ij->i", v, v)
-        fading = np.exp(-half_sq)
         in_argument = 8.0 * self._rho * (off + (d + k + 8) * U64 * self._rho)
         if not in_argument <= _MOST_IN_ARGUMENT:
             return None
@@ -324,19 +321,22 @@ class GroupInSubspace:
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
         """The only function on the subspace, in as many features as the stage has coordinates, without an intercept."""
-        k = stage.n_coordinates
-        v = self._x - self._y[:, :k] @ self.basis[:, :k].T
+        y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
-        faded = coef * np.exp(-0.5 * np.einsum("ij,ij->i", v, v))[places]
         return KernelModel(
             task="regression",
             gamma=gamma,
-            support_vectors=self._y[places, :k] / self._scale,
-            dual_coef=faded[np.newaxis],
+            support_vectors=y[places] / self._scale,
+            dual_coef=(coef * fading[places])[np.newaxis],
             intercept=np.zeros(1),
-            labels=np.empty(0),
             source="subspace",
         )
+
+    def _split(self, n_coordinates: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The support vectors' coordinates and residuals, and by which factors these make coefficients fade."""
+        y = self._y[:, :n_coordinates]
+        v = self._x - y @ self.basis[:, :n_coordinates].T
+        return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
 
     def projected(self, rows: FloatArray, n_coordinates: int) -> FloatArray:
         """Rows less the center in the first coordinates."""
@@ -477,11 +477,6 @@ class _Pairs:
         norms[~(norms < _UNKNOWN)] = _UNKNOWN
         known: FloatArray = norms
         return known
-
-
-def one_by_one(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
-    """Map a function over arguments in order (gram.InOrder), without threads."""
-    return ((argument, function(argument)) for argument in arguments)
 
 
 def _largest_eigenvalue_above(symmetric: FloatArray) -> float:

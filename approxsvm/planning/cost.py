@@ -110,6 +110,10 @@ class Products:
         spilled = _SPILLED if 4 * n_sv * d > _CACHE_BYTES else 1.0
         return cls(n_terms, n_sv * n_terms, spilled, False)
 
+    def engine(self, n_sv: int) -> float:
+        """Of a row in the exact engine of one decision function."""
+        return _ROW_COST + self.slower * (self.cost + n_sv * _KERNEL_COST)
+
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
     """In how many rows each feature is not the reference's, or not zero."""
@@ -214,9 +218,9 @@ class SubspaceCosts:
     @classmethod
     def of(cls, model: KernelModel, rows: Any) -> SubspaceCosts:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
-        exact = CostModel.of(model, rows).exact
         if model.n_decisions == 1:
             products = Products.of(model, rows)
+            exact = products.engine(model.n_sv)
             if products.n_terms < model.n_features and products.slower > 1.0:
                 exact *= _SPILLED_NONZEROS
             n_sv = np.array([float(model.n_sv)])
@@ -225,10 +229,8 @@ class SubspaceCosts:
         n = len(pairs.counts)
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
         behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
-        fixed = _ROW_COST + pairs.presuming(0)
-        return cls(
-            model.n_features, pairs.counts + pairs.listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES
-        )
+        fixed, exact, listed = _ROW_COST + pairs.presuming(0), _ROW_COST + pairs.typical, pairs.counts + pairs.listed
+        return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES)
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
         """Of a row in one stage, for each group: loading, projection and sums."""
@@ -271,8 +273,7 @@ class CostModel:
         d = model.n_features
         if model.n_decisions > 1:
             return cls(d, len(model.labels), model.n_decisions, _ROW_COST + PairCosts.of(model, rows).typical)
-        products = Products.of(model, rows)
-        exact = _ROW_COST + products.slower * (products.cost + model.n_sv * _KERNEL_COST)
+        exact = Products.of(model, rows).engine(model.n_sv)
         return cls(d, len(model.labels), model.n_decisions, exact)
 
     def expansion(self, degree: int, size: Size) -> float:

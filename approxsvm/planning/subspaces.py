@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -17,14 +17,15 @@ from approxsvm.artifact.layout import Artifact
 from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.gram import InOrder
+from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage, one_by_one
-from approxsvm.expansion.taylor import sv_norms
+from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
+from approxsvm.expansion.taylor import CenterChoice, choose_center, sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.cost import Products, SubspaceCosts
-from approxsvm.planning.planner import Limits
+from approxsvm.planning.planner import Limits, winners_by
+from approxsvm.planning.presumption import presume
 from approxsvm.predictor import BOUNDS, VALUES, Evaluator
 from approxsvm.threads import all_threads
 
@@ -162,11 +163,12 @@ def choose_subspaces(
     if not numbers or largest * d > _MAX_NUMBERS:
         return None
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        trial = _Trial(model, center, lists, costs, tolerance, limits.random_state, partial(mapped_in_order, pool))
+        in_order = partial(mapped_in_order, pool)
+        trial = _Trial(model, center, lists, costs, numbers[-1], tolerance, limits.random_state, in_order)
         if not trial.draw_rows(rows, winners, are_support_vectors=X is None):
             return None
         for n_done, k in enumerate(numbers):
-            if not trial.run(k, numbers[-1]):
+            if not trial.run(k):
                 return None
             progress(0.5 * (n_done + 1) / len(numbers))
             if trial.is_enough(k, numbers[0]):
@@ -185,6 +187,8 @@ class _Trial:
     lists : list of Lists
         Of all groups.
     costs : SubspaceCosts
+    most : int
+        Coordinates, of all stages.
     tolerance : float
         Of values; infinite where labels alone count.
     random_state : int
@@ -198,17 +202,17 @@ class _Trial:
         center: npt.NDArray[np.float32],
         lists: list[Lists],
         costs: SubspaceCosts,
+        most: int,
         tolerance: float,
         random_state: int,
         in_order: InOrder,
     ) -> None:
         self._model, self._center, self._lists, self._costs = model, center, lists, costs
-        self._tolerance, self._random_state, self._in_order = tolerance, random_state, in_order
+        self._most, self._tolerance, self._random_state, self._in_order = most, tolerance, random_state, in_order
         self._input_scale = input_scale_for(model.gamma)
         # Some of several classes, from those with few support vectors to those with many, say it for all.
         order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
-        self._groups: dict[int, GroupInSubspace] = {}
         self._stages: dict[int, dict[int, SubspaceStage]] = {}
         self._expansions: dict[_Step, Artifact] = {}
         self._certified: dict[_Step, npt.NDArray[np.bool_]] = {}
@@ -228,11 +232,15 @@ class _Trial:
         self._rows = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64) - self._center
         return bool(mine.any())
 
-    def run(self, k: int, most: int) -> bool:
-        """Try sums and expansions in k of at most so many coordinates; whether there are any."""
-        for w in self._judged:
-            if w not in self._groups:
-                self._groups[w] = GroupInSubspace(self._model, self._lists[w], self._center, most, self._random_state)
+    @cached_property
+    def _groups(self) -> dict[int, GroupInSubspace]:
+        return {w: self._group(w, self._most) for w in self._judged}
+
+    def _group(self, w: int, n_coordinates: int) -> GroupInSubspace:
+        return GroupInSubspace(self._model, self._lists[w], self._center, n_coordinates, self._random_state)
+
+    def run(self, k: int) -> bool:
+        """Try sums and expansions in k coordinates; whether there are any."""
         found = {w: self._stage(group, k) for w, group in self._groups.items()}
         self._stages[k] = {w: stage for w, stage in found.items() if stage is not None}
         if len(self._stages[k]) < len(found):
@@ -266,8 +274,8 @@ class _Trial:
     def built(self, steps: tuple[_Step, ...], cost: float, progress: Callable[[float], None]) -> Subspaces | None:
         """These stages of all groups."""
         chosen, most, n_groups = [], steps[-1].n_coordinates, len(self._lists)
-        for w, lists in enumerate(self._lists):
-            group = self._groups.get(w) or GroupInSubspace(self._model, lists, self._center, most, self._random_state)
+        for w in range(n_groups):
+            group = self._groups.get(w) or self._group(w, most)
             found = [self._stages[k].get(w) or self._stage(group, k) for k, _ in steps]
             stages = [stage for stage in found if stage is not None]
             if len(stages) < len(steps):
@@ -315,25 +323,41 @@ class _Trial:
         return costs.fixed + (1.0 + costs.misses) * total / len(self._classes)
 
 
-def subspaces_in(
-    model: KernelModel, center: npt.NDArray[np.float32], numbers: tuple[int, ...], degree: int = 0
-) -> tuple[list[SubspaceGroup], Artifact | None]:
-    """Stages in as many coordinates, whether they pay or not.
+def in_subspaces(
+    model: KernelModel,
+    numbers: tuple[int, ...],
+    degree: int = 0,
+    *,
+    X: Any = None,
+    center: CenterChoice = "mean",
+    tolerance: float = math.inf,
+) -> Artifact:
+    """An exact artifact with stages of as many coordinates, whether they pay or not.
 
     Parameters
     ----------
     model : KernelModel
-    center : ndarray of shape (n_features,), float32
     numbers : tuple of int
         Coordinates, ascending.
     degree : int
         Of an expansion in place of the first sums; 0 for none.
+    X : ndarray or csr_array of shape (n_rows, n_features), or None
+        Sample rows, which say how several classes are presumed.
+    center : {"mean", "origin"}
+    tolerance : float
+        Of values; infinite where labels alone count.
+
+    Raises
+    ------
+    UnsupportedModelError
+        float32 cannot hold the sums, or the format the model.
     """
-    scale, groups = input_scale_for(model.gamma), []
-    expansion = None
+    point = choose_center(model, center)
+    frame = Frame(point, center, *sv_norms(model, point))
+    scale, groups, expansion, presumption = input_scale_for(model.gamma), [], None, None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for lists in Lists.of(model):
-            group = GroupInSubspace(model, lists, center, numbers[-1], random_state=0)
+            group = GroupInSubspace(model, lists, point, numbers[-1], random_state=0)
             found = [group.stage(k, scale, one_by_one) for k in numbers]
             stages = [stage for stage in found if stage is not None]
             if len(stages) < len(found):
@@ -343,7 +367,18 @@ def subspaces_in(
             groups.append(group.group(stages, scale))
             if degree:
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
-    return groups, expansion
+    if model.n_decisions > 1:
+        exact = Evaluator(build(model, "exact", frame))
+        presumption = presume(model, X, point, lambda rows: winners_by(exact, rows), 0, presumed_cost=0.0)
+    return build(
+        model,
+        "exact",
+        frame,
+        presumption=presumption,
+        subspaces=groups,
+        subspace_expansion=expansion,
+        tolerance=tolerance,
+    )
 
 
 class _Step(NamedTuple):

@@ -36,9 +36,8 @@ struct SubspaceSums {
 
 struct Subspaces {
     std::size_t n_stages = 0, n_forms = 0;
-    const std::uint32_t* coordinates = nullptr;  // (n_stages,)
-    const SubspaceSums* sums = nullptr;          // (n_groups, n_stages)
-    const float* residuals = nullptr;            // (n_cells, n_residual_terms)
+    const SubspaceSums* sums = nullptr;  // (n_groups, n_stages)
+    const float* residuals = nullptr;    // (n_cells, n_residual_terms)
 };
 
 // Memory of one class in one stage.
@@ -192,37 +191,10 @@ inline Subspaces fill_subspaces(const ModelView& model, const SubspacesMemory& m
     for (std::size_t cell = 0; cell < n_cells; ++cell) {
         fill_residual_cell(cell, memory.residuals + cell * n_residual_terms);
     }
-    return {n_stages, n_forms, model.subspaces.coordinates, memory.sums, memory.residuals};
+    return {n_stages, n_forms, memory.sums, memory.residuals};
 }
 
 // --- sums
-
-// coordinates = the first n_coordinates inner products of the rows of a block with basis vectors, a feature after the
-// other as in the block; room for whole tiles.
-template <int Registers>
-inline void project_block(const float* basis, std::size_t n_features, std::size_t n_coordinates, const float* block,
-                          float* coordinates) {
-    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    constexpr std::size_t width = panel_width<float>;
-    const std::size_t n_tiles = tiles_for(n_coordinates);
-    for (std::size_t first = 0; first < n_tiles; first += listed_tiles) {
-        const std::size_t left = n_tiles - first, n = left < listed_tiles ? left : listed_tiles;
-        const auto tile = [=](std::size_t t, std::size_t offset) {
-            const std::size_t c = (first + t) * tile_rows;
-            return AdjacentVectors<float>{basis + c / width * width * n_features + c % width + offset};
-        };
-        f32v inner[listed_tiles][tile_rows][Registers];
-        inner_products_of<Registers>(n_features, n, tile, block, inner);
-        for (std::size_t t = 0; t < n; ++t) {
-            float* const of_tile = coordinates + (first + t) * tile_rows * stride;
-            for (int i = 0; i < tile_rows; ++i) {
-                for (int v = 0; v < Registers; ++v) {
-                    store(of_tile + static_cast<std::size_t>(i) * stride + v * lanes, inner[t][i][v]);
-                }
-            }
-        }
-    }
-}
 
 // Of rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function f. `partial` has
 // room for n_forms * stride numbers.

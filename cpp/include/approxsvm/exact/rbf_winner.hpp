@@ -265,6 +265,33 @@ inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, cons
     }
 }
 
+// products[c * stride ..] = the inner products of the rows of a block with the first n of some vectors in panels; room
+// for whole tiles.
+template <int Registers>
+inline void products_block(const float* panels, std::size_t n_features, std::size_t n, const float* block,
+                           float* products) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    constexpr std::size_t width = panel_width<float>;
+    const std::size_t n_tiles = tiles_for(n);
+    for (std::size_t first = 0; first < n_tiles; first += listed_tiles) {
+        const std::size_t left = n_tiles - first, n_together = left < listed_tiles ? left : listed_tiles;
+        const auto tile = [=](std::size_t t, std::size_t offset) {
+            const std::size_t c = (first + t) * tile_rows;
+            return AdjacentVectors<float>{panels + c / width * width * n_features + c % width + offset};
+        };
+        f32v inner[listed_tiles][tile_rows][Registers];
+        inner_products_of<Registers>(n_features, n_together, tile, block, inner);
+        for (std::size_t t = 0; t < n_together; ++t) {
+            float* const of_tile = products + (first + t) * tile_rows * stride;
+            for (int i = 0; i < tile_rows; ++i) {
+                for (int v = 0; v < Registers; ++v) {
+                    store(of_tile + static_cast<std::size_t>(i) * stride + v * lanes, inner[t][i][v]);
+                }
+            }
+        }
+    }
+}
+
 // --- presuming
 
 // Scores of the classes: weights of the landmarks' kernel values, of the coordinates u, and constants.
@@ -326,22 +353,10 @@ template <int Registers>
 inline void presumed_classes_block(const KernelSum<float>& kernels, const Presumption& presumption, const float* block,
                                    const float* half_sq_norm, float* scores, std::uint32_t* presumed) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    constexpr std::size_t width = panel_width<float>;
-    const std::size_t n = presumption.n_classes, n_groups = tiles_for(n);
-    for (std::size_t g = 0; g < n_groups; ++g) {
-        const auto tile = [&](std::size_t, std::size_t offset) {
-            const std::size_t c = g * tile_rows;
-            return AdjacentVectors<float>{presumption.linear + c / width * width * kernels.n_features + c % width +
-                                          offset};
-        };
-        f32v inner[1][tile_rows][Registers];
-        inner_products_of<Registers>(kernels.n_features, 1, tile, block, inner);
-        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-            const std::size_t c = g * tile_rows + static_cast<std::size_t>(i);
-            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-                store(scores + c * stride + v * lanes, add(inner[0][i][v], set1(presumption.constants[c])));
-            }
-        }
+    const std::size_t n = presumption.n_classes;
+    products_block<Registers>(presumption.linear, kernels.n_features, n, block, scores);
+    for (std::size_t c = 0; c < n; ++c) {
+        for (std::size_t r = 0; r < stride; ++r) scores[c * stride + r] += presumption.constants[c];
     }
     for (std::size_t first = 0; first < presumption.n_tiles; first += listed_tiles) {
         const std::size_t left = presumption.n_tiles - first;

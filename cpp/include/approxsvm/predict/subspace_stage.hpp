@@ -97,7 +97,7 @@ inline void project_rows(const PreparedModel& prepared, const Source& source, co
     float half_s[stride];
     source.template load_block<Registers>(rows, n, view.center, view.input_scale, block, unseen);
     half_sq_norms_block<Registers>(view.half_theta, d, block, half_s);
-    project_block<Registers>(sums.basis, d, k, block, room.coordinates);
+    products_block<Registers>(sums.basis, d, k, block, room.coordinates);
     half_sq_norms_block<Registers>(view.half_theta, k, room.coordinates, half_s_in);
     for (std::size_t r = 0; r < stride; ++r) {
         const double whole = static_cast<double>(half_s[r]) + view.gamma * unseen[r];
@@ -188,14 +188,10 @@ class SubspaceStage {
         with_registers_for(
             n, lanes, [&](auto registers) { evaluate<registers.value>(stage, n, residuals, values, moduli, errors); });
         const ResidualNumbers& known = *prepared_.subspaces.sums[stage].known;
-        bool is_settled[block_rows] = {};
-        for (std::size_t r = 0; r < n; ++r) {
-            const double bound = residual_bound(residuals[r], known, moduli[r], errors[r]);
-            is_settled[r] = settle(rows[r], residuals[r].gaussian * values[r], bound);
-        }
         const bool is_last = stage + 1 == prepared_.subspaces.n_stages;
         for (std::size_t r = 0; r < n; ++r) {
-            if (is_settled[r]) continue;
+            const double bound = residual_bound(residuals[r], known, moduli[r], errors[r]);
+            if (settle(rows[r], residuals[r].gaussian * values[r], bound)) continue;
             if (is_last)
                 pass_on(rows[r]);
             else
