@@ -198,11 +198,12 @@ inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSu
 // --- sums
 
 // sums[f * stride ..] += what n_tiles tiles from `first` on add to n_sums functions, n_tiles <= listed_tiles. `partial`
-// has room for n_sums * stride numbers.
+// has room for n_sums * stride numbers. Not inlined: where it is, a compiler runs out of registers in the loop over the
+// features, which costs AVX2 a tenth of the engine.
 template <int Registers>
-inline void add_listed(const KernelSum<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
-                       std::size_t first, std::size_t n_tiles, const float* block, const float* half_sq_norm,
-                       float* partial) {
+APPROXSVM_NOINLINE inline void add_listed(const KernelSum<float>& kernels, const ListOfVectors& list,
+                                          std::size_t n_sums, std::size_t first, std::size_t n_tiles,
+                                          const float* block, const float* half_sq_norm, float* partial) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     const std::size_t* const offsets = list.offsets + first * tile_rows;
     const auto tile = [&](std::size_t t, std::size_t offset) {
