@@ -202,7 +202,7 @@ def _write_libsvm_model(model: approxsvm.KernelModel, svc: SVC, file: Any) -> No
         file.write(" ".join(f"{j}:{v:.9g}" for j, v in enumerate(x, 1) if v != 0.0) + "\n")
 
 
-def _microseconds(runs: list[Callable[[], Any]], n_rows: int, rounds: int) -> list[float]:
+def microseconds(runs: list[Callable[[], Any]], n_rows: int, rounds: int) -> list[float]:
     """Median time per row of each, taking turns; the second of two calls counts."""
     found = medians({k: lambda run=run: warm_seconds(run) for k, run in enumerate(runs)}, rounds)
     return [seconds / n_rows * 1e6 for seconds in found.values()]
@@ -236,14 +236,14 @@ def measure(problem: Problem, C: float) -> tuple[str, ...]:
     if wrong:
         raise SystemExit(f"wrong answer, nothing is reported: {problem.name}: {wrong} labels differ")
     rounds = min(max(_TIMED_ROWS // n_rows, 5), 101)
-    ours, engine = _microseconds([lambda: fast.predict(X), lambda: exact.predict(X)], n_rows, rounds)
+    ours, engine = microseconds([lambda: fast.predict(X), lambda: exact.predict(X)], n_rows, rounds)
     slow = X[spread(n_rows, _SLOW_ROWS)]
     theirs = _libsvm(model, svc, slow)
     with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
-        sklearn, *libsvm = _microseconds([lambda: svc.predict(slow)] + ([theirs] if theirs else []), slow.shape[0], 3)
+        sklearn, *libsvm = microseconds([lambda: svc.predict(slow)] + ([theirs] if theirs else []), slow.shape[0], 3)
     return (
         f"{X.shape[1]}, {model.n_sv:,}",
-        _plan(fast),
+        plan_of(fast),
         "-" if certified is None else f"{certified:.1%}",
         f"{fast.summary.n_bytes:,}",
         f"{seconds:.1f}",
@@ -254,7 +254,7 @@ def measure(problem: Problem, C: float) -> tuple[str, ...]:
     )
 
 
-def _plan(fast: Any) -> str:
+def plan_of(fast: Any) -> str:
     """In a few words: coordinates of a subspace; or centers, degree, and how many features vary, where not all do."""
     artifact = fast.artifact
     if artifact.subspace_coordinates:
@@ -265,20 +265,47 @@ def _plan(fast: Any) -> str:
     return f"{artifact.n_centers:,} x degree {artifact.header['degree']}{part}"
 
 
-@click.command()
-@click.option("--only", default="", help="Problems whose name contains this.")
-@click.option("--scaler", type=click.Choice([*_SCALERS, "both"]), default="both", show_default=True)
-@click.option("-c", "C", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True)
-@click.option("--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="Test rows at most.")
-def main(only: str, scaler: str, C: float, rows: int) -> None:
-    """Measure SVC models, default but for C, their rows scaled in either way."""
+def data_folder() -> Path | None:
+    """Where the data sets are; None, and a word, where there are none."""
     root = Path(os.environ.get("APPROXSVM_DATA", Path(__file__).resolve().parent.parent.parent / "shared"))
     if not (root / "data").is_dir():
         click.echo(f"nothing measured: {root} has no data/; APPROXSVM_DATA names the folder that has")
+        return None
+    return root / "data"
+
+
+def problem_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which problems, with which scalers and C, and how many test rows."""
+    options = (
+        click.option("--only", default="", help="Problems whose name contains this."),
+        click.option(
+            "--scaler",
+            "scalers",
+            type=click.Choice([*_SCALERS, "both"]),
+            default="both",
+            show_default=True,
+            callback=lambda _context, _option, name: _BOTH if name == "both" else (name,),
+        ),
+        click.option("-c", "C", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True),
+        click.option(
+            "--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="Test rows at most."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@problem_options
+def main(only: str, scalers: tuple[str, ...], C: float, rows: int) -> None:
+    """Measure SVC models, default but for C, their rows scaled in either way."""
+    folder = data_folder()
+    if folder is None:
         return
     names = ("model", "scaler", "d, SV", "plan", "certified", "bytes", "compile s", "us/row")
     table = Table(*names, "exact engine us, times", "scikit-learn us, times", "LIBSVM us, times")
-    for name, problem in problems(root / "data", only, _BOTH if scaler == "both" else (scaler,), rows):
+    for name, problem in problems(folder, only, scalers, rows):
         click.echo(f"{problem.name}, {name} ...", err=True)
         table.add_row(problem.name, name, *measure(problem, C))
     Console(width=190).print(table)
