@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from approxsvm.artifact.layout import Artifact
     from approxsvm.compiler import compile, load
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
+    from approxsvm.development_files import get_cmake_dir, get_include, get_pkgconfig_dir
     from approxsvm.estimators import CompiledEnsemble, CompiledOneClassSVM, CompiledSVC, CompiledSVR
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.model.kernel_model import KernelModel
@@ -51,6 +52,9 @@ _HOMES = {
     "compile": "approxsvm.compiler",
     "cross_validate": "approxsvm.cross_validation",
     "gamma_max": "approxsvm.expansion.validity",
+    "get_cmake_dir": "approxsvm.development_files",
+    "get_include": "approxsvm.development_files",
+    "get_pkgconfig_dir": "approxsvm.development_files",
     "load": "approxsvm.compiler",
     "read_any": "approxsvm.readers",
     "read_dense": "approxsvm.readers.data",
@@ -83,6 +87,9 @@ __all__ = [
     "compile",
     "cross_validate",
     "gamma_max",
+    "get_cmake_dir",
+    "get_include",
+    "get_pkgconfig_dir",
     "load",
     "read_any",
     "read_dense",

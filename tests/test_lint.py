@@ -25,7 +25,7 @@ def sources(*suffixes: str) -> list[str]:
         [SCRIPTS / "ruff", "check"],
         [SCRIPTS / "ruff", "format", "--check"],
         [sys.executable, "-m", "mypy"],
-        [SCRIPTS / "clang-format", "--dry-run", "-Werror", *sources(".cpp", ".hpp")],
+        [SCRIPTS / "clang-format", "--dry-run", "-Werror", *sources(".cpp", ".hpp", ".c", ".h")],
     ],
     ids=["ruff check", "ruff format", "mypy", "clang-format"],
 )

@@ -41,6 +41,7 @@ SANITIZED = [
     "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
     f"-DAPPROXSVM_TARGETS={_native.runnable_targets()[0]}",
     "-DAPPROXSVM_BUILD_TOOLS=OFF",
+    "-DAPPROXSVM_BUILD_RUNTIME=OFF",
 ]
 
 
@@ -72,7 +73,8 @@ def test_native_tests(tmp_path: Path, options: list[str], parts: list[str], sele
 
 
 def test_the_example_builds_outside_the_tree_and_predicts(tmp_path: Path) -> None:
-    run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", "-G", "Ninja", "-DAPPROXSVM_BUILD_TOOLS=OFF")
+    headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
+    run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", "-G", "Ninja", *headers)
     run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "prefix", "--component", "Unspecified")
     shutil.copytree(REPOSITORY / "cpp" / "examples" / "embed", tmp_path / "embed")
     flags = [

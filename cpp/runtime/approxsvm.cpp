@@ -1,0 +1,476 @@
+// The C interface: handles, codes and buffers around dispatch::Predictor. Nothing leaves by an exception.
+#define APPROXSVM_BUILDING
+#include "approxsvm.h"
+
+#include <approxsvm/approxsvm.hpp>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "predictor.hpp"
+
+using namespace approxsvm;
+
+namespace {
+
+// At an address that the reader takes.
+std::unique_ptr<std::uint64_t[]> aligned_copy(const unsigned char* bytes, std::size_t n_bytes) {
+    std::unique_ptr<std::uint64_t[]> copy(new std::uint64_t[n_bytes / 8 + 1]);
+    if (n_bytes > 0) std::memcpy(copy.get(), bytes, n_bytes);
+    return copy;
+}
+
+}  // namespace
+
+struct approxsvm_model {
+    approxsvm_model(const unsigned char* source, std::size_t n_bytes)
+        : bytes(aligned_copy(source, n_bytes)), predictor(bytes.get(), n_bytes, dispatch::selected_target()) {}
+
+    std::unique_ptr<std::uint64_t[]> bytes;
+    dispatch::Predictor predictor;
+};
+
+namespace {
+
+// --- codes
+
+approxsvm_status code_of(Status status) {
+    switch (status) {
+        case Status::ok:
+            return APPROXSVM_OK;
+        case Status::truncated:
+            return APPROXSVM_TRUNCATED;
+        case Status::bad_magic:
+            return APPROXSVM_BAD_MAGIC;
+        case Status::unsupported_version:
+            return APPROXSVM_UNSUPPORTED_VERSION;
+        case Status::size_mismatch:
+            return APPROXSVM_SIZE_MISMATCH;
+        case Status::checksum_mismatch:
+            return APPROXSVM_CHECKSUM_MISMATCH;
+        case Status::bad_header:
+            return APPROXSVM_BAD_HEADER;
+        case Status::bad_section:
+            return APPROXSVM_BAD_SECTION;
+        case Status::bad_coefficient:
+            return APPROXSVM_BAD_COEFFICIENT;
+        case Status::bad_labels:
+            return APPROXSVM_BAD_LABELS;
+        case Status::bad_support_vectors:
+            return APPROXSVM_BAD_SUPPORT_VECTORS;
+        case Status::check_row_mismatch:
+            return APPROXSVM_CHECK_ROW_MISMATCH;
+        case Status::not_finite:
+            return APPROXSVM_NOT_FINITE;
+        case Status::unsorted_indices:
+            return APPROXSVM_UNSORTED_INDICES;
+        case Status::map_overflow:
+            return APPROXSVM_MAP_OVERFLOW;
+        case Status::beyond_float64:
+            return APPROXSVM_BEYOND_FLOAT64;
+        case Status::beyond_tolerance:
+            return APPROXSVM_BEYOND_TOLERANCE;
+        case Status::unknown_feature:
+            return APPROXSVM_UNKNOWN_FEATURE;
+        case Status::buffer_too_small:
+            return APPROXSVM_BUFFER_TOO_SMALL;
+        case Status::wrong_row_size:
+            return APPROXSVM_WRONG_ROW_SIZE;
+        case Status::bad_row_starts:
+            return APPROXSVM_BAD_ROW_STARTS;
+        case Status::no_labels:
+            return APPROXSVM_NO_LABELS;
+        case Status::no_values:
+            return APPROXSVM_NO_VALUES;
+        case Status::no_probabilities:
+            return APPROXSVM_NO_PROBABILITIES;
+        case Status::no_exact_values:
+            return APPROXSVM_NO_EXACT_VALUES;
+        case Status::misaligned:  // what an open model cannot run into
+        case Status::needs_input_map:
+        case Status::no_expansion:
+        case Status::not_open:
+        case Status::not_prepared:
+            return APPROXSVM_INTERNAL;
+    }
+    return APPROXSVM_INTERNAL;
+}
+
+// --- errors
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+approxsvm_status fail(approxsvm_error* error, approxsvm_status status, std::int64_t row, const char* format, ...) {
+    if (error == nullptr) return status;
+    *error = {};
+    error->status = status;
+    error->row = row;
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+approxsvm_status succeed(approxsvm_error* error) {
+    if (error != nullptr) {
+        *error = {};
+        error->row = -1;
+    }
+    return APPROXSVM_OK;
+}
+
+// What act() returns, or what its exception says.
+template <class Act>
+approxsvm_status guarded(approxsvm_error* error, const Act& act) {
+    try {
+        return act();
+    } catch (const std::bad_alloc&) {
+        return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, "out of memory");
+    } catch (const dispatch::ArtifactError& failure) {
+        return fail(error, code_of(failure.status), -1, "%s", failure.what());
+    } catch (const std::exception& failure) {
+        return fail(error, APPROXSVM_INTERNAL, -1, "%s", failure.what());
+    }
+}
+
+// --- opening
+
+approxsvm_status open_model(const char* name, const unsigned char* bytes, std::size_t n_bytes, approxsvm_model** model,
+                            approxsvm_error* error) {
+    try {
+        dispatch::selected_target();
+    } catch (const std::exception& failure) {
+        return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
+    }
+    return guarded(error, [&] {
+        try {
+            *model = new approxsvm_model(bytes, n_bytes);
+            return succeed(error);
+        } catch (const dispatch::ArtifactError& failure) {
+            return fail(error, code_of(failure.status), -1, "%.150s%s%s", name, *name ? ": " : "", failure.what());
+        }
+    });
+}
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+// All bytes of a file. errno says why, where it fails.
+bool read_file(const char* path, std::vector<unsigned char>& bytes) {
+    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path, "rb"));
+    if (!file) return false;
+    constexpr std::size_t step = std::size_t{1} << 20;
+    for (std::size_t n = 0;;) {
+        bytes.resize(n + step);
+        const std::size_t got = std::fread(bytes.data() + n, 1, step, file.get());
+        n += got;
+        if (got == step) continue;
+        bytes.resize(n);
+        return std::ferror(file.get()) == 0;
+    }
+}
+
+// --- rows
+
+// The first number of a row that is not finite; false where there is none.
+template <class Real>
+bool find_not_finite(const DenseRows<Real>& rows, std::size_t i, std::int64_t& column, double& number) {
+    const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
+    for (std::ptrdiff_t j = 0; j < rows.row_stride; ++j) {
+        column = j;
+        number = static_cast<double>(row[j]);
+        if (!is_finite(number)) return true;
+    }
+    return false;
+}
+template <class Real, class Index>
+bool find_not_finite(const CsrRows<Real, Index>& rows, std::size_t i, std::int64_t& column, double& number) {
+    for (Index k = rows.row_starts[i]; k < rows.row_starts[i + 1]; ++k) {
+        column = static_cast<std::int64_t>(rows.columns[k]);
+        number = static_cast<double>(rows.values[k]);
+        if (!is_finite(number)) return true;
+    }
+    return false;
+}
+
+// The code of a status other than ok, and an error that says which row.
+template <class Rows>
+approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const ModelView& model, Status status,
+                           const Fault& fault) {
+    const approxsvm_status code = code_of(status);
+    if (status == Status::not_finite || status == Status::unsorted_indices) {
+        std::size_t bad = 0;
+        with_source(rows, model, [&](const RowSource& source) {
+            bad = first_bad_row(source);
+            return Status::ok;
+        });
+        const auto row = static_cast<std::int64_t>(bad);
+        std::int64_t column = 0;
+        double number = 0.0;
+        if (status == Status::unsorted_indices || !find_not_finite(rows, bad, column, number))
+            return fail(error, code, row, "row %lld: %s", static_cast<long long>(row), message(status));
+        return fail(error, code, row, "row %lld, column %lld is %s", static_cast<long long>(row),
+                    static_cast<long long>(column), number == number ? "infinite" : "NaN");
+    }
+    const bool names_row = status == Status::map_overflow || status == Status::beyond_float64 ||
+                           status == Status::beyond_tolerance || status == Status::unknown_feature;
+    if (!names_row) return fail(error, code, -1, "%s", message(status));
+    const auto row = static_cast<long long>(fault.row);
+    if (status == Status::beyond_tolerance) {
+        fail(error, code, row, "row %lld: its value is certain to %.3g in float64, and not to the tolerance of %.3g",
+             row, fault.found, fault.expected);
+    } else {
+        fail(error, code, row, "row %lld: %s", row, message(status));
+    }
+    if (error != nullptr) {
+        error->found = fault.found;
+        error->expected = fault.expected;
+    }
+    return code;
+}
+
+// --- answers
+
+// The caller's request, as long as it is, on top of one that wants nothing.
+bool read_request(const approxsvm_request* given, approxsvm_request& request) {
+    // The first version of the struct ends with certified_size.
+    constexpr std::size_t first_size = offsetof(approxsvm_request, certified_size) + sizeof(std::size_t);
+    if (given == nullptr || given->struct_size < first_size || given->struct_size > sizeof request) return false;
+    request = APPROXSVM_REQUEST;
+    std::memcpy(&request, given, given->struct_size);
+    return request.values_kind >= APPROXSVM_PROMISED && request.values_kind <= APPROXSVM_EXACT_VALUES &&
+           request.n_threads >= 0;
+}
+
+template <class Rows>
+approxsvm_status evaluate_rows(const approxsvm_model& model, const Rows& rows, const approxsvm_request& wanted,
+                               approxsvm_error* error) {
+    Evaluation out;
+    out.labels = {wanted.labels, wanted.labels_size};
+    out.values = {wanted.values, wanted.values_size};
+    out.bounds = {wanted.bounds, wanted.bounds_size};
+    out.probabilities = {wanted.probabilities, wanted.probabilities_size};
+    out.probability_bounds = {wanted.probability_bounds, wanted.probability_bounds_size};
+    out.certified = {wanted.certified, wanted.certified_size};
+    Fault fault{};
+    Request request{0};
+    request.values = static_cast<Values>(wanted.values_kind);
+    request.fault = &fault;
+    dispatch::StageCounts counts{};
+    const Status status =
+        model.predictor.evaluate(rows, out, counts, wanted.n_threads < 1 ? 1 : wanted.n_threads, request);
+    if (status != Status::ok) return fail_with(error, rows, model.predictor.model(), status, fault);
+    return succeed(error);
+}
+
+constexpr char null_pointer[] = "a null pointer where there has to be a %s";
+
+template <class Real>
+approxsvm_status evaluate_dense(const approxsvm_model* model, const Real* rows, std::size_t rows_size,
+                                const approxsvm_request* given, approxsvm_error* error) {
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (rows == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row");
+    approxsvm_request request;
+    if (!read_request(given, request))
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
+    const std::size_t d = model->predictor.model().n_raw_features;
+    if (rows_size % d != 0) {
+        return fail(error, APPROXSVM_WRONG_ROW_SIZE, -1, "%zu numbers are not whole rows of %zu", rows_size, d);
+    }
+    return guarded(error, [&] {
+        const DenseRows<Real> view{rows, rows_size / d, static_cast<std::ptrdiff_t>(d), 1};
+        return evaluate_rows(*model, view, request, error);
+    });
+}
+
+template <class Real, class Index>
+approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, const Index* columns,
+                              std::size_t n_values, const Index* row_starts, std::size_t n_rows,
+                              const approxsvm_request* given, approxsvm_error* error) {
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (row_starts == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "start of a row");
+    if ((values == nullptr || columns == nullptr) && n_values > 0)
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "value and a column");
+    approxsvm_request request;
+    if (!read_request(given, request))
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
+    if (n_rows == SIZE_MAX) return fail(error, APPROXSVM_BAD_ROW_STARTS, -1, "%s", message(Status::bad_row_starts));
+    return guarded(error, [&] {
+        CsrRows<Real, Index> rows;
+        const SparseRows<Real, Index> given_rows{{values, n_values}, {columns, n_values}, {row_starts, n_rows + 1}};
+        const Status status = check_row_starts(given_rows, rows);
+        if (status != Status::ok) return fail(error, code_of(status), -1, "%s", message(status));
+        return evaluate_rows(*model, rows, request, error);
+    });
+}
+
+template <class Real>
+approxsvm_status predict(const approxsvm_model* model, const Real* rows, std::size_t rows_size, std::uint32_t* labels,
+                         std::size_t labels_size, approxsvm_error* error) {
+    if (labels == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "label");
+    approxsvm_request request = APPROXSVM_REQUEST;
+    request.labels = labels;
+    request.labels_size = labels_size;
+    return evaluate_dense(model, rows, rows_size, &request, error);
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* approxsvm_status_text(approxsvm_status status) {
+    switch (status) {
+        case APPROXSVM_INVALID_ARGUMENT:
+            return "an argument that may not be";
+        case APPROXSVM_OUT_OF_MEMORY:
+            return "out of memory";
+        case APPROXSVM_UNREADABLE_FILE:
+            return "the file cannot be read";
+        case APPROXSVM_BAD_TARGET:
+            return "the environment variable APPROXSVM_TARGET names no target that runs here";
+        case APPROXSVM_INTERNAL:
+            return "a defect of approxsvm";
+        default:
+            break;
+    }
+    for (int k = 0; k <= static_cast<int>(Status::not_prepared); ++k) {
+        if (code_of(static_cast<Status>(k)) == status) return message(static_cast<Status>(k));
+    }
+    return "unknown status";
+}
+
+const char* approxsvm_version(void) {
+    return APPROXSVM_VERSION;
+}
+
+uint32_t approxsvm_abi_version(void) {
+    return APPROXSVM_ABI_VERSION;
+}
+
+approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error) {
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    *model = nullptr;
+    if (path == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "path");
+    return guarded(error, [&] {
+        std::vector<unsigned char> bytes;
+        errno = 0;
+        if (!read_file(path, bytes)) {
+            const char* why = errno != 0 ? std::strerror(errno) : "cannot be read";
+            return fail(error, APPROXSVM_UNREADABLE_FILE, -1, "%.150s: %s", path, why);
+        }
+        return open_model(path, bytes.data(), bytes.size(), model, error);
+    });
+}
+
+approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
+                                      approxsvm_error* error) {
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    *model = nullptr;
+    if (bytes == nullptr && n_bytes > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "byte");
+    return open_model("", static_cast<const unsigned char*>(bytes), n_bytes, model, error);
+}
+
+void approxsvm_close(approxsvm_model* model) {
+    delete model;
+}
+
+int32_t approxsvm_task(const approxsvm_model* model) {
+    return static_cast<int32_t>(model->predictor.model().task);
+}
+
+int32_t approxsvm_mode(const approxsvm_model* model) {
+    return static_cast<int32_t>(model->predictor.model().mode);
+}
+
+size_t approxsvm_n_features(const approxsvm_model* model) {
+    return model->predictor.model().n_raw_features;
+}
+
+size_t approxsvm_n_labels(const approxsvm_model* model) {
+    return n_labels_of(model->predictor.model());
+}
+
+size_t approxsvm_n_decisions(const approxsvm_model* model) {
+    return model->predictor.model().n_decisions;
+}
+
+size_t approxsvm_n_probabilities(const approxsvm_model* model) {
+    return model->predictor.n_probabilities();
+}
+
+const char* approxsvm_target(const approxsvm_model* model) {
+    return model->predictor.kernels().name;
+}
+
+void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm_label* label) {
+    const Label found = label_at(model->predictor.model(), position);
+    const bool is_text = found.kind == LabelKind::text;
+    *label = {static_cast<int32_t>(found.kind), found.integer, found.real, is_text ? found.text.data() : nullptr,
+              is_text ? found.text.size() : 0};
+}
+
+size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size) {
+    char room[label_digits];
+    const std::string_view whole = text_of(label_at(model->predictor.model(), position), room);
+    if (text != nullptr && size > 0) {
+        const std::size_t n = whole.size() < size ? whole.size() : size - 1;
+        if (n > 0) std::memcpy(text, whole.data(), n);
+        text[n] = '\0';
+    }
+    return whole.size();
+}
+
+approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
+                                        const approxsvm_request* request, approxsvm_error* error) {
+    return evaluate_dense(model, rows, rows_size, request, error);
+}
+
+approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* model, const double* rows, size_t rows_size,
+                                        const approxsvm_request* request, approxsvm_error* error) {
+    return evaluate_dense(model, rows, rows_size, request, error);
+}
+
+approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values, const int32_t* columns,
+                                            size_t n_values, const int32_t* row_starts, size_t n_rows,
+                                            const approxsvm_request* request, approxsvm_error* error) {
+    return evaluate_csr(model, values, columns, n_values, row_starts, n_rows, request, error);
+}
+
+approxsvm_status approxsvm_evaluate_csr_f64(const approxsvm_model* model, const double* values, const int32_t* columns,
+                                            size_t n_values, const int32_t* row_starts, size_t n_rows,
+                                            const approxsvm_request* request, approxsvm_error* error) {
+    return evaluate_csr(model, values, columns, n_values, row_starts, n_rows, request, error);
+}
+
+approxsvm_status approxsvm_evaluate_csr_f32_i64(const approxsvm_model* model, const float* values,
+                                                const int64_t* columns, size_t n_values, const int64_t* row_starts,
+                                                size_t n_rows, const approxsvm_request* request,
+                                                approxsvm_error* error) {
+    return evaluate_csr(model, values, columns, n_values, row_starts, n_rows, request, error);
+}
+
+approxsvm_status approxsvm_evaluate_csr_f64_i64(const approxsvm_model* model, const double* values,
+                                                const int64_t* columns, size_t n_values, const int64_t* row_starts,
+                                                size_t n_rows, const approxsvm_request* request,
+                                                approxsvm_error* error) {
+    return evaluate_csr(model, values, columns, n_values, row_starts, n_rows, request, error);
+}
+
+approxsvm_status approxsvm_predict_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
+                                       uint32_t* labels, size_t labels_size, approxsvm_error* error) {
+    return predict(model, rows, rows_size, labels, labels_size, error);
+}
+
+approxsvm_status approxsvm_predict_f64(const approxsvm_model* model, const double* rows, size_t rows_size,
+                                       uint32_t* labels, size_t labels_size, approxsvm_error* error) {
+    return predict(model, rows, rows_size, labels, labels_size, error);
+}
+
+}  // extern "C"

@@ -1,0 +1,211 @@
+/* approxsvm for programs in C, and in every language that calls C: a compiled kernel machine, the fastest engine that
+ * the machine at hand can run chosen when a model is opened.
+ *
+ *     approxsvm_model *model;
+ *     approxsvm_error error;
+ *     if (approxsvm_open_file("model.asvm", &model, &error) != APPROXSVM_OK) { puts(error.message); return 1; }
+ *     uint32_t labels[N_ROWS];
+ *     if (approxsvm_predict_f32(model, rows, N_ROWS * n_features, labels, N_ROWS, &error) != APPROXSVM_OK) ...
+ *     approxsvm_close(model);
+ *
+ * Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. A model never
+ * changes once it is open: any number of threads may use it at once. Nothing throws, exits or prints. Buffers are the
+ * caller's; every one comes with its size in elements, and one that is too small is refused before anything is written.
+ * After an error what has been written is worth nothing. `error` may be a null pointer wherever it is taken.
+ *
+ * Models: a few dozen KB beside the artifact and 12 bytes for each number of the support vectors. Calls of one thread
+ * allocate nothing while no other thread is inside a call with the same model.
+ *
+ * What is declared here stays as it is: a later version may add functions, codes, and fields at the end of an
+ * approxsvm_request. Whoever breaks that raises APPROXSVM_ABI_VERSION, which is part of the library's name.
+ */
+#ifndef APPROXSVM_H
+#define APPROXSVM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define APPROXSVM_ABI_VERSION 1
+
+#if defined(_WIN32) && defined(APPROXSVM_BUILDING)
+#define APPROXSVM_API __declspec(dllexport)
+#elif defined(_WIN32) && !defined(APPROXSVM_STATIC)
+#define APPROXSVM_API __declspec(dllimport)
+#elif defined(__GNUC__) && defined(APPROXSVM_BUILDING)
+#define APPROXSVM_API __attribute__((visibility("default")))
+#else
+#define APPROXSVM_API
+#endif
+
+/* --- what may be wrong */
+
+typedef int32_t approxsvm_status;
+enum {
+    APPROXSVM_OK = 0,
+
+    APPROXSVM_INVALID_ARGUMENT = 1, /* a null pointer, a request of unknown size or values */
+    APPROXSVM_OUT_OF_MEMORY = 2,
+    APPROXSVM_UNREADABLE_FILE = 3,
+    APPROXSVM_BAD_TARGET = 4, /* APPROXSVM_TARGET in the environment names none that runs here */
+    APPROXSVM_INTERNAL = 5,   /* a defect of this library */
+
+    /* the artifact */
+    APPROXSVM_TRUNCATED = 10,           /* fewer bytes than the header or the section table needs */
+    APPROXSVM_BAD_MAGIC = 11,           /* no artifact at all */
+    APPROXSVM_UNSUPPORTED_VERSION = 12, /* of the format */
+    APPROXSVM_SIZE_MISMATCH = 13,
+    APPROXSVM_CHECKSUM_MISMATCH = 14,
+    APPROXSVM_BAD_HEADER = 15,
+    APPROXSVM_BAD_SECTION = 16,
+    APPROXSVM_BAD_COEFFICIENT = 17,
+    APPROXSVM_BAD_LABELS = 18,
+    APPROXSVM_BAD_SUPPORT_VECTORS = 19,
+    APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the one that compiled */
+
+    /* a row, which the error names */
+    APPROXSVM_NOT_FINITE = 30,       /* NaN or infinity */
+    APPROXSVM_UNSORTED_INDICES = 31, /* columns of a sparse row must ascend strictly */
+    APPROXSVM_MAP_OVERFLOW = 32,     /* scaling goes beyond float64; found: the row's largest number */
+    APPROXSVM_BEYOND_FLOAT64 = 33,   /* the value, or a term of it, exceeds float64 */
+    APPROXSVM_BEYOND_TOLERANCE = 34, /* the tolerance asked for at compilation; found: the bound, expected: it */
+    APPROXSVM_UNKNOWN_FEATURE = 35,  /* of a sparse row for a pipeline */
+
+    /* the call */
+    APPROXSVM_BUFFER_TOO_SMALL = 40,
+    APPROXSVM_WRONG_ROW_SIZE = 41, /* numbers that are not whole rows of n_features */
+    APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend from 0, or lead beyond the numbers given */
+    APPROXSVM_NO_LABELS = 43,      /* of a regression */
+    APPROXSVM_NO_VALUES = 44,      /* of an ensemble that averages probabilities */
+    APPROXSVM_NO_PROBABILITIES = 45,
+    APPROXSVM_NO_EXACT_VALUES = 46 /* of an approximate model */
+};
+
+typedef struct approxsvm_error {
+    approxsvm_status status;
+    int64_t row;            /* that is to blame, from 0; -1 where none is */
+    double found, expected; /* where the code says so; else 0 */
+    char message[240];      /* a line in lower case, always ended by 0 */
+} approxsvm_error;
+
+/* What a code means in general; never null. */
+APPROXSVM_API const char* approxsvm_status_text(approxsvm_status status);
+
+/* Of the library, such as "0.1.0"; and the APPROXSVM_ABI_VERSION that it was built with. */
+APPROXSVM_API const char* approxsvm_version(void);
+APPROXSVM_API uint32_t approxsvm_abi_version(void);
+
+/* --- models */
+
+typedef struct approxsvm_model approxsvm_model;
+
+/* Opens an artifact: every byte of it is checked, and its check rows are replayed on this machine. The file may be
+ * changed or removed afterwards; so may the bytes, which are copied. After an error *model is null. */
+APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
+                                                    approxsvm_error* error);
+/* No thread may be using it. A null pointer is none. */
+APPROXSVM_API void approxsvm_close(approxsvm_model* model);
+
+enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
+enum { APPROXSVM_APPROXIMATE = 0, APPROXSVM_CERTIFIED = 1, APPROXSVM_EXACT = 2, APPROXSVM_ENSEMBLE = 3 };
+
+APPROXSVM_API int32_t approxsvm_task(const approxsvm_model* model);
+APPROXSVM_API int32_t approxsvm_mode(const approxsvm_model* model);
+APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);      /* of a raw row */
+APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);        /* 0 for a regression */
+APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model);     /* values of a row */
+APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* of a row; 0 for none */
+APPROXSVM_API const char* approxsvm_target(const approxsvm_model* model);     /* "avx512", "avx2", "neon", "baseline" */
+
+enum { APPROXSVM_LABEL_NONE = 0, APPROXSVM_LABEL_INT64 = 1, APPROXSVM_LABEL_FLOAT64 = 2, APPROXSVM_LABEL_TEXT = 3 };
+typedef struct approxsvm_label {
+    int32_t kind;
+    int64_t integer;
+    double real;
+    const char* text; /* UTF-8 without a 0 at its end, the model's own; null where the label is a number */
+    size_t text_size;
+} approxsvm_label;
+
+/* The label at a position; of a one-class model 1 and -1. Beyond the last one, kind is APPROXSVM_LABEL_NONE. */
+APPROXSVM_API void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm_label* label);
+
+/* The same in print, cut to size - 1 bytes and a 0. Returns the bytes of the whole label without the 0, as snprintf. */
+APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size);
+
+/* --- answers */
+
+/* Which values and bounds are wanted. Labels do not depend on it. */
+enum {
+    APPROXSVM_PROMISED = 0, /* within the tolerance asked for at compilation; else the source model's own */
+    APPROXSVM_SETTLED = 1,  /* whichever settled the label: cheap, and only as close as their bounds say */
+    APPROXSVM_EXACT_VALUES = 2
+};
+
+/* What is wanted of the rows, and where it goes; null pointers for what is not. Begin with
+ * `approxsvm_request request = APPROXSVM_REQUEST;`. A value is positive for the first label of the model, or of a pair
+ * of labels (0, 1), (0, 2), ...; |value - exact value| never exceeds its bound. Probabilities come in the order of the
+ * labels. */
+typedef struct approxsvm_request {
+    size_t struct_size; /* sizeof(approxsvm_request) */
+    int32_t values_kind;
+    int32_t n_threads; /* at most; 0 and 1 are the caller's thread alone */
+
+    uint32_t* labels; /* positions of labels, for each row */
+    size_t labels_size;
+    double* values; /* n_decisions for each row */
+    size_t values_size;
+    double* bounds;
+    size_t bounds_size;
+    double* probabilities; /* n_probabilities for each row */
+    size_t probabilities_size;
+    double* probability_bounds;
+    size_t probability_bounds_size;
+    uint8_t* certified; /* for each row 1 where the first stage proved the label, or of a regression has a bound */
+    size_t certified_size;
+} approxsvm_request;
+
+#define APPROXSVM_REQUEST \
+    {sizeof(approxsvm_request), APPROXSVM_PROMISED, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
+
+/* Rows one after the other: rows_size numbers, n_features for each. */
+APPROXSVM_API approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
+                                                      const approxsvm_request* request, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* model, const double* rows,
+                                                      size_t rows_size, const approxsvm_request* request,
+                                                      approxsvm_error* error);
+
+/* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], columns from 0
+ * and ascending; row_starts has n_rows + 1 elements. A column that the model does not know counts as in LIBSVM, but is
+ * an error for a pipeline. Indices of 32 bits, and of 64. */
+APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values,
+                                                          const int32_t* columns, size_t n_values,
+                                                          const int32_t* row_starts, size_t n_rows,
+                                                          const approxsvm_request* request, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f64(const approxsvm_model* model, const double* values,
+                                                          const int32_t* columns, size_t n_values,
+                                                          const int32_t* row_starts, size_t n_rows,
+                                                          const approxsvm_request* request, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32_i64(const approxsvm_model* model, const float* values,
+                                                              const int64_t* columns, size_t n_values,
+                                                              const int64_t* row_starts, size_t n_rows,
+                                                              const approxsvm_request* request, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f64_i64(const approxsvm_model* model, const double* values,
+                                                              const int64_t* columns, size_t n_values,
+                                                              const int64_t* row_starts, size_t n_rows,
+                                                              const approxsvm_request* request, approxsvm_error* error);
+
+/* Labels alone, on the caller's thread. */
+APPROXSVM_API approxsvm_status approxsvm_predict_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
+                                                     uint32_t* labels, size_t labels_size, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_predict_f64(const approxsvm_model* model, const double* rows, size_t rows_size,
+                                                     uint32_t* labels, size_t labels_size, approxsvm_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+#include <approxsvm.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+
+// The C interface under sanitizers: every golden artifact, memory of exactly the size that is asked for.
+
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+std::vector<Bytes> golden_artifacts() {
+    std::vector<Bytes> all;
+    for (const auto& entry : std::filesystem::directory_iterator(APPROXSVM_GOLDEN_DIR)) {
+        if (entry.path().extension() != ".asvm") continue;
+        std::ifstream file(entry.path(), std::ios::binary);
+        all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    return all;
+}
+
+/// Memory without room to spare.
+template <class T>
+struct Exact {
+    explicit Exact(std::size_t n) : size(n), data(new T[n]()) {}
+    std::size_t size;
+    std::unique_ptr<T[]> data;
+};
+
+class Model {
+  public:
+    explicit Model(const Bytes& bytes) { status = approxsvm_open_bytes(bytes.data(), bytes.size(), &handle, &error); }
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+    ~Model() { approxsvm_close(handle); }
+
+    approxsvm_model* handle = nullptr;
+    approxsvm_error error{};
+    approxsvm_status status;
+};
+
+/// Room for everything that a model has to say of some rows.
+struct Room {
+    Room(const approxsvm_model* model, std::size_t n_rows)
+        : labels(approxsvm_n_labels(model) > 0 ? n_rows : 0),
+          values(approxsvm_n_decisions(model) * n_rows),
+          bounds(values.size),
+          shares(approxsvm_n_probabilities(model) * n_rows),
+          share_bounds(shares.size),
+          certified(n_rows) {}
+
+    approxsvm_request request() {
+        approxsvm_request wanted = APPROXSVM_REQUEST;
+        if (labels.size > 0) wanted.labels = labels.data.get(), wanted.labels_size = labels.size;
+        if (values.size > 0) {
+            wanted.values = values.data.get(), wanted.values_size = values.size;
+            wanted.bounds = bounds.data.get(), wanted.bounds_size = bounds.size;
+        }
+        if (shares.size > 0) {
+            wanted.probabilities = shares.data.get(), wanted.probabilities_size = shares.size;
+            wanted.probability_bounds = share_bounds.data.get(), wanted.probability_bounds_size = share_bounds.size;
+        }
+        wanted.certified = certified.data.get(), wanted.certified_size = certified.size;
+        return wanted;
+    }
+
+    Exact<std::uint32_t> labels;
+    Exact<double> values, bounds, shares, share_bounds;
+    Exact<std::uint8_t> certified;
+};
+
+}  // namespace
+
+TEST(every_artifact_answers_the_same_in_every_form) {
+    constexpr std::size_t n_rows = 30;
+    std::size_t n_models = 0;
+    for (const Bytes& bytes : golden_artifacts()) {
+        const Model model(bytes);
+        CHECK_EQ(model.status, APPROXSVM_OK);
+        if (model.status != APPROXSVM_OK) continue;
+        ++n_models;
+        const std::size_t d = approxsvm_n_features(model.handle);
+        Exact<double> rows(n_rows * d);
+        Exact<std::int32_t> columns(n_rows * d), starts(n_rows + 1);
+        for (std::size_t i = 0; i < n_rows; ++i) {
+            starts.data[i + 1] = static_cast<std::int32_t>((i + 1) * d);
+            for (std::size_t j = 0; j < d; ++j) {
+                rows.data[i * d + j] = static_cast<double>(1 + (3 * i + 7 * j) % 29) / 30.0;
+                columns.data[i * d + j] = static_cast<std::int32_t>(j);
+            }
+        }
+        approxsvm_error error;
+        Room dense(model.handle, n_rows), sparse(model.handle, n_rows);
+        const approxsvm_request of_dense = dense.request(), of_sparse = sparse.request();
+        CHECK_EQ(approxsvm_evaluate_f64(model.handle, rows.data.get(), rows.size, &of_dense, &error), APPROXSVM_OK);
+        CHECK_EQ(approxsvm_evaluate_csr_f64(model.handle, rows.data.get(), columns.data.get(), rows.size,
+                                            starts.data.get(), n_rows, &of_sparse, &error),
+                 APPROXSVM_OK);
+        for (std::size_t i = 0; i < dense.labels.size; ++i) CHECK_EQ(dense.labels.data[i], sparse.labels.data[i]);
+        for (std::size_t k = 0; k < dense.values.size; ++k) {
+            const double difference = std::fabs(dense.values.data[k] - sparse.values.data[k]);
+            CHECK(difference <= dense.bounds.data[k] + sparse.bounds.data[k]);
+        }
+        for (std::size_t i = 0; i < dense.labels.size; ++i) {
+            Exact<char> text(approxsvm_label_text(model.handle, dense.labels.data[i], nullptr, 0) + 1);
+            approxsvm_label_text(model.handle, dense.labels.data[i], text.data.get(), text.size);
+            CHECK_EQ(std::strlen(text.data.get()) + 1, text.size);
+        }
+        rows.data[rows.size - 1] = HUGE_VAL;
+        CHECK_EQ(approxsvm_evaluate_f64(model.handle, rows.data.get(), rows.size, &of_dense, &error),
+                 APPROXSVM_NOT_FINITE);
+        CHECK_EQ(error.row, static_cast<std::int64_t>(n_rows) - 1);
+    }
+    CHECK(n_models > 10);
+}
+
+TEST(bytes_that_are_no_artifact) {
+    Bytes bytes = golden_artifacts().front();
+    for (std::size_t size = 0; size < bytes.size(); size += 1 + size / 16) {
+        const Bytes part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+        const Model model(part);
+        CHECK(model.status != APPROXSVM_OK);
+        CHECK(model.handle == nullptr);
+        CHECK(model.error.message[0] != '\0');
+    }
+    bytes[bytes.size() / 2] ^= 1u;
+    CHECK_EQ(Model(bytes).status, APPROXSVM_CHECKSUM_MISMATCH);
+}
+
+TEST(starts_that_lead_astray) {
+    const Model model(golden_artifacts().front());
+    const double values[2] = {0.5, 0.25};
+    const std::int64_t columns[2] = {0, 1}, most = INT64_MAX, least = INT64_MIN;
+    approxsvm_request wanted = APPROXSVM_REQUEST;
+    for (const std::vector<std::int64_t>& starts :
+         {std::vector<std::int64_t>{0, 3}, {-1, 2}, {2, 1}, {0, most}, {least, 0}, {most, most}}) {
+        CHECK_EQ(approxsvm_evaluate_csr_f64_i64(model.handle, values, columns, 2, starts.data(), 1, &wanted, nullptr),
+                 APPROXSVM_BAD_ROW_STARTS);
+    }
+    CHECK_EQ(approxsvm_evaluate_csr_f64_i64(model.handle, values, columns, 2, &most, SIZE_MAX, &wanted, nullptr),
+             APPROXSVM_BAD_ROW_STARTS);
+}

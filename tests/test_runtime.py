@@ -1,0 +1,485 @@
+"""The library behind approxsvm.h: the same answers as Python's, what it refuses, what it exports, programs with it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import byref, c_void_p
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import GOLDEN, REPOSITORY
+from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Request, Runtime, RuntimeLibraryError, built
+from scipy.sparse import csr_array
+from sklearn.svm import SVC, SVR
+from test_cpp_programs import ANSWERED
+
+import approxsvm
+from approxsvm import _native
+from approxsvm.predictor import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, read_artifact
+
+PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
+HEADER = REPOSITORY / "cpp" / "runtime" / "approxsvm.h"
+IRIS = GOLDEN / "iris_classes.asvm"
+
+# What programs that are built today will look for tomorrow. A name that goes, or a struct that changes, is another
+# APPROXSVM_ABI_VERSION; what is new is added here.
+SYMBOLS = [
+    "abi_version",
+    "close",
+    "evaluate_csr_f32",
+    "evaluate_csr_f32_i64",
+    "evaluate_csr_f64",
+    "evaluate_csr_f64_i64",
+    "evaluate_f32",
+    "evaluate_f64",
+    "label_at",
+    "label_text",
+    "mode",
+    "n_decisions",
+    "n_features",
+    "n_labels",
+    "n_probabilities",
+    "open_bytes",
+    "open_file",
+    "predict_f32",
+    "predict_f64",
+    "status_text",
+    "target",
+    "task",
+    "version",
+]
+CODES = {
+    "OK": 0,
+    "INVALID_ARGUMENT": 1,
+    "OUT_OF_MEMORY": 2,
+    "UNREADABLE_FILE": 3,
+    "BAD_TARGET": 4,
+    "INTERNAL": 5,
+    "TRUNCATED": 10,
+    "BAD_MAGIC": 11,
+    "UNSUPPORTED_VERSION": 12,
+    "SIZE_MISMATCH": 13,
+    "CHECKSUM_MISMATCH": 14,
+    "BAD_HEADER": 15,
+    "BAD_SECTION": 16,
+    "BAD_COEFFICIENT": 17,
+    "BAD_LABELS": 18,
+    "BAD_SUPPORT_VECTORS": 19,
+    "CHECK_ROW_MISMATCH": 20,
+    "NOT_FINITE": 30,
+    "UNSORTED_INDICES": 31,
+    "MAP_OVERFLOW": 32,
+    "BEYOND_FLOAT64": 33,
+    "BEYOND_TOLERANCE": 34,
+    "UNKNOWN_FEATURE": 35,
+    "BUFFER_TOO_SMALL": 40,
+    "WRONG_ROW_SIZE": 41,
+    "BAD_ROW_STARTS": 42,
+    "NO_LABELS": 43,
+    "NO_VALUES": 44,
+    "NO_PROBABILITIES": 45,
+    "NO_EXACT_VALUES": 46,
+}
+
+
+def rows_for(artifact: Any, n: int = 53) -> Any:
+    rng = np.random.default_rng(5)
+    rows = rng.random((n, artifact.n_raw_features))
+    rows[rng.random(rows.shape) < 0.3] = 0.0
+    return rows
+
+
+# --- answers
+
+
+@pytest.mark.parametrize("name", [*ANSWERED, *sorted(GOLDEN.glob("*.asvm"))], ids=lambda n: getattr(n, "stem", n))
+def test_answers_are_those_of_python(name: str | Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.asvm" if isinstance(name, str) else name
+    if isinstance(name, str):
+        ANSWERED[name]().save(path)
+    artifact = read_artifact(path)
+    predictor = approxsvm.Predictor(artifact)
+    for model in (Runtime(path), Runtime(path.read_bytes())):
+        assert LIB.approxsvm_target(model.handle).decode() == _native.runnable_targets()[0]
+        assert model.count("features") == artifact.n_raw_features
+        assert model.count("decisions") == artifact.header["n_decisions"]
+        for rows in (rows_for(artifact), rows_for(artifact).astype(np.float32), rows_for(artifact, 0)):
+            sparse = [csr_array(rows), csr_array(rows)]
+            sparse[1].indices, sparse[1].indptr = (x.astype(np.int64) for x in (sparse[1].indices, sparse[1].indptr))
+            for given in (rows, *sparse):
+                check_answers(model, predictor, artifact, given)
+
+
+def check_answers(model: Runtime, predictor: Any, artifact: Any, rows: Any) -> None:
+    n = rows.shape[0]
+    expected = {"values": VALUES, "bounds": BOUNDS} if model.count("decisions") else {}
+    if model.count("probabilities"):
+        expected |= {"probabilities": PROBABILITIES, "probability_bounds": PROBABILITY_BOUNDS}
+    for answer, what in expected.items():
+        (found,) = model.evaluate(rows, answer)
+        np.testing.assert_array_equal(found.ravel(), np.ravel(predictor._evaluator.evaluate(rows, what)))
+    if artifact.task == "regression":
+        assert model.count("labels") == 0
+        return
+    labels, certified = model.evaluate(rows, "labels", "certified")
+    expected_labels = predictor.predict(rows)
+    assert [model.label(position) for position in labels.ravel()] == expected_labels.tolist()
+    np.testing.assert_array_equal(certified.ravel() != 0, predictor._evaluator.certified(rows))
+    (threaded,) = model.evaluate(rows, "labels", n_threads=3)
+    np.testing.assert_array_equal(threaded, labels)
+    assert model.label(model.count("labels")) is None
+    assert model.label_text(model.count("labels")) == ""
+    for position in set(labels.ravel().tolist()):
+        label = model.label(position)
+        assert model.label_text(position) == (
+            np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)
+        )
+    assert len(labels) == n
+
+
+def test_predict_takes_labels_alone() -> None:
+    model = Runtime(IRIS)
+    rows = rows_for(read_artifact(IRIS))
+    labels = np.empty(len(rows), np.uint32)
+    (expected,) = model.evaluate(rows, "labels")
+    for given, number in ((rows, ctypes.c_double), (rows.astype(np.float32), ctypes.c_float)):
+        predict = LIB.approxsvm_predict_f64 if number is ctypes.c_double else LIB.approxsvm_predict_f32
+        numbers = given.ctypes.data_as(ctypes.POINTER(number))
+        places = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32))
+        assert predict(model.handle, numbers, given.size, places, labels.size, None) == 0
+        np.testing.assert_array_equal(labels, expected.ravel())
+        assert predict(model.handle, numbers, given.size, places, labels.size - 1, None) == CODES["BUFFER_TOO_SMALL"]
+
+
+def test_every_kind_of_values() -> None:
+    model = approxsvm.load(GOLDEN / "breast_cancer.asvm")
+    runtime = Runtime(GOLDEN / "breast_cancer.asvm")
+    rows = rows_for(model.artifact)
+    promised, settled, exact = (runtime.evaluate(rows, "values", "bounds", values_kind=kind) for kind in range(3))
+    np.testing.assert_array_equal(promised[0], exact[0])
+    assert (settled[1] > exact[1]).any()
+    assert (np.abs(settled[0] - exact[0]) <= settled[1] + exact[1]).all()
+
+
+def test_threads_share_a_model() -> None:
+    model = Runtime(GOLDEN / "breast_cancer.asvm")
+    rows = rows_for(read_artifact(GOLDEN / "breast_cancer.asvm"), 400)
+    pieces = [rows[i : i + 7] for i in range(0, 400, 7)] * 5
+    expected = [model.evaluate(piece, "values")[0] for piece in pieces]
+    with ThreadPoolExecutor(4) as pool:
+        found = [job.result()[0] for job in [pool.submit(model.evaluate, piece, "values") for piece in pieces]]
+    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+
+
+# --- what is refused
+
+
+def failure(act: Any, code: str, message: str) -> RuntimeLibraryError:
+    with pytest.raises(RuntimeLibraryError, match=message) as caught:
+        act()
+    assert caught.value.code == CODES[code], caught.value
+    return caught.value
+
+
+def test_files_and_bytes_that_are_no_artifact(tmp_path: Path) -> None:
+    failure(lambda: Runtime(tmp_path / "none.asvm"), "UNREADABLE_FILE", r"none\.asvm: No such file or directory")
+    failure(lambda: Runtime(tmp_path), "UNREADABLE_FILE", "Is a directory")
+    failure(lambda: Runtime(GOLDEN / "breast_cancer.model"), "BAD_MAGIC", r"breast_cancer\.model: .*wrong magic bytes")
+    failure(lambda: Runtime(b""), "BAD_MAGIC", "^not an approxsvm artifact")
+    whole = IRIS.read_bytes()
+    for size in range(0, len(whole), 97):
+        with pytest.raises(RuntimeLibraryError) as caught:
+            Runtime(whole[:size])
+        assert caught.value.code in (CODES["TRUNCATED"], CODES["SIZE_MISMATCH"], CODES["BAD_MAGIC"])
+    failure(lambda: Runtime(whole[:-1] + bytes([whole[-1] ^ 1])), "CHECKSUM_MISMATCH", "checksum")
+
+
+def test_long_paths_are_cut(tmp_path: Path) -> None:
+    said = failure(lambda: Runtime(tmp_path / ("x" * 250)), "UNREADABLE_FILE", "xxx: ")
+    assert 0 < len(str(said)) < 240
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("number", "word"), [(np.nan, "NaN"), (-np.inf, "infinite")])
+def test_rows_that_are_not_finite(kind: Any, sparse: bool, number: float, word: str) -> None:
+    model = Runtime(IRIS)
+    rows = rows_for(read_artifact(IRIS), 300).astype(kind) + kind(0.5)
+    rows[201, 2] = number
+    given = csr_array(rows) if sparse else rows
+    said = failure(lambda: model.evaluate(given, "labels", n_threads=2), "NOT_FINITE", f"row 201, column 2 is {word}")
+    assert said.row == 201
+
+
+def test_rows_at_fault() -> None:
+    model = Runtime(GOLDEN / "breast_cancer.asvm")
+    rows = csr_array(rows_for(read_artifact(GOLDEN / "breast_cancer.asvm"), 9))
+    start = rows.indptr[4]
+    rows.indices[[start, start + 1]] = rows.indices[[start + 1, start]]
+    assert failure(lambda: model.evaluate(rows, "labels"), "UNSORTED_INDICES", "^row 4: ").row == 4
+    rows.indptr[3] = rows.indptr[4] + 1
+    failure(lambda: model.evaluate(rows, "labels"), "BAD_ROW_STARTS", "do not ascend")
+
+    X = np.random.default_rng(0).random((40, 3)) + 1.0
+    wide = approxsvm.compile(SVR(kernel="linear").fit(X, 1e3 * X.sum(axis=1)))
+    said = failure(
+        lambda: Runtime(wide.artifact.data).evaluate(np.full((3, 3), 1e308), "values"), "BEYOND_FLOAT64", "^row 0: "
+    )
+    assert said.row == 0
+
+
+def test_answers_that_a_model_does_not_have() -> None:
+    X = np.random.default_rng(0).random((40, 3))
+    regression = Runtime(approxsvm.compile(SVR().fit(X, X[:, 0]), mode="approximate").artifact.data)
+    failure(lambda: regression.evaluate(X, "labels"), "NO_LABELS", "no labels")
+    failure(lambda: regression.evaluate(X, "values", values_kind=2), "NO_EXACT_VALUES", "no support vectors")
+    failure(lambda: regression.evaluate(X, "probabilities"), "NO_PROBABILITIES", "without probabilities")
+    failure(lambda: regression.evaluate(X[:, :2], "values"), "WRONG_ROW_SIZE", "80 numbers are not whole rows of 3")
+    failure(lambda: regression.evaluate(X, "values", values_kind=3), "INVALID_ARGUMENT", "request")
+    failure(lambda: regression.evaluate(X, "values", n_threads=-1), "INVALID_ARGUMENT", "request")
+
+
+def test_null_pointers_and_sizes() -> None:
+    model, error, invalid = Runtime(IRIS), Error(), CODES["INVALID_ARGUMENT"]
+    request = Request(ctypes.sizeof(Request))
+    row = (ctypes.c_double * 4)()
+    integers, wide = (ctypes.c_int32 * 2)(), (ctypes.c_int64 * 2)()
+    handle = c_void_p(1)
+    assert LIB.approxsvm_open_file(None, byref(handle), byref(error)) == invalid
+    assert not handle
+    assert LIB.approxsvm_open_file(b"x", None, byref(error)) == invalid
+    assert LIB.approxsvm_open_bytes(None, 5, byref(handle), byref(error)) == invalid
+    assert LIB.approxsvm_evaluate_f64(None, row, 4, byref(request), byref(error)) == invalid
+    assert LIB.approxsvm_evaluate_f64(model.handle, None, 4, byref(request), byref(error)) == invalid
+    assert LIB.approxsvm_evaluate_f64(model.handle, row, 4, None, byref(error)) == invalid
+    assert error.message.startswith(b"the request")
+    assert LIB.approxsvm_predict_f64(model.handle, row, 4, None, 0, None) == invalid
+    for starts, columns, evaluate in (
+        (integers, integers, LIB.approxsvm_evaluate_csr_f64),
+        (wide, wide, LIB.approxsvm_evaluate_csr_f64_i64),
+    ):
+        assert evaluate(model.handle, None, columns, 1, starts, 1, byref(request), byref(error)) == invalid
+        assert evaluate(model.handle, row, None, 1, starts, 1, byref(request), byref(error)) == invalid
+        assert evaluate(model.handle, row, columns, 1, None, 1, byref(request), byref(error)) == invalid
+        assert evaluate(model.handle, row, columns, 1, starts, 1, byref(request), byref(error)) == 0
+    for size in (0, ctypes.sizeof(Request) - 1, ctypes.sizeof(Request) + 8):
+        request.struct_size = size
+        assert LIB.approxsvm_evaluate_f64(model.handle, row, 4, byref(request), byref(error)) == invalid
+    LIB.approxsvm_close(None)
+
+
+def test_small_buffers_stay_untouched() -> None:
+    model = Runtime(IRIS)
+    rows, error = np.zeros((3, 4)), Error()
+    numbers = rows.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    for name, number in Request._fields_[3::2]:
+        room = np.full(64, 77, np.dtype(number._type_))
+        request = Request(ctypes.sizeof(Request))
+        setattr(request, name, room.ctypes.data_as(number))
+        setattr(request, f"{name}_size", 2)
+        code = LIB.approxsvm_evaluate_f64(model.handle, numbers, rows.size, byref(request), byref(error))
+        assert code in (CODES["BUFFER_TOO_SMALL"], CODES["NO_PROBABILITIES"])
+        assert (room == 77).all()
+
+
+def test_texts_are_cut_to_the_room_there_is() -> None:
+    X = np.random.default_rng(0).random((40, 3))
+    model = Runtime(approxsvm.compile(SVC().fit(X, np.where(X[:, 0] > 0.5, "ham \u00e9", "spam"))).artifact.data)
+    room = ctypes.create_string_buffer(b"#########", 9)
+    assert LIB.approxsvm_label_text(model.handle, 0, room, 4) == 6
+    assert room.raw == b"ham\0#####"
+    assert LIB.approxsvm_label_text(model.handle, 1, None, 0) == 4
+    assert [model.label(k) for k in range(3)] == ["ham \u00e9", "spam", None]
+
+
+def test_a_target_that_cannot_run() -> None:
+    code = (
+        f"import ctypes; lib = ctypes.CDLL({str(LIBRARY)!r}); h = ctypes.c_void_p(); e = (ctypes.c_char * 400)();"
+        f"print(lib.approxsvm_open_file({str(IRIS)!r}.encode(), ctypes.byref(h), e), bytes(e[32:90]))"
+    )
+    environment = {**os.environ, "APPROXSVM_TARGET": "abacus"}
+    ran = subprocess.run(
+        [shutil.which("python3") or "python3", "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert ran.stdout.startswith(f"{CODES['BAD_TARGET']} b'the environment variable APPROXSVM_TARGET"), ran.stderr
+
+
+# --- what programs are linked with
+
+
+def test_the_interface_stays() -> None:
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("no nm here")
+    listed = subprocess.run([nm, "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
+    exported = {line.split()[2] for line in listed.splitlines() if line.split()[1] != "A"}
+    assert exported == {f"approxsvm_{name}@@APPROXSVM_1" for name in SYMBOLS}
+    text = HEADER.read_text()
+    assert set(re.findall(r"^ *APPROXSVM_([A-Z0-9_]+) = (\d+)", text, re.MULTILINE)) >= {
+        (name, str(number)) for name, number in CODES.items()
+    }
+    assert set(re.findall(r"\b(approxsvm_\w+)\(", text)) == {f"approxsvm_{name}" for name in SYMBOLS}
+    assert LIB.approxsvm_abi_version() == 1
+    assert LIB.approxsvm_version().decode() == approxsvm.__version__
+
+
+def test_every_code_has_a_text() -> None:
+    texts = [LIB.approxsvm_status_text(number).decode() for number in CODES.values()]
+    assert len(set(texts)) == len(texts)
+    assert all(texts)
+    assert "unknown status" not in texts
+    assert LIB.approxsvm_status_text(99).decode() == "unknown status"
+
+
+def compiler(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no {name} here")
+    return found
+
+
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+
+
+def test_structs_lie_as_they_did(tmp_path: Path) -> None:
+    """Offsets of every field, as a C compiler has them and as runtime_library.py wrote them down."""
+    said = "".join(
+        f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));'
+        for name, s in STRUCTS.items()
+        for field, _ in s._fields_
+    )
+    sizes = "".join(f'printf("{name} %zu\\n", sizeof({name}));' for name in STRUCTS)
+    program = f"#include <approxsvm.h>\n#include <stdio.h>\nint main(void) {{ {said} {sizes} return 0; }}\n"
+    (tmp_path / "offsets.c").write_text(program)
+    built(
+        [compiler("cc"), "-std=c99", *STRICT, f"-I{HEADER.parent}", tmp_path / "offsets.c", "-o", tmp_path / "offsets"]
+    )
+    printed = subprocess.run([tmp_path / "offsets"], capture_output=True, text=True, check=True).stdout
+    expected = [f"{name}.{field} {getattr(s, field).offset}" for name, s in STRUCTS.items() for field, _ in s._fields_]
+    assert printed.splitlines() == expected + [f"{name} {ctypes.sizeof(s)}" for name, s in STRUCTS.items()]
+
+
+# --- programs
+
+
+def predicted(program: Path, artifact: Path, rows: Any) -> subprocess.CompletedProcess[str]:
+    text = "\n".join(" ".join(f"{x:.17g}" for x in row) for row in rows)
+    return subprocess.run([program, artifact], input=text, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", ["find_package", "pkg-config"])
+def test_a_program_in_c(door: str, tmp_path: Path) -> None:
+    source = REPOSITORY / "cpp" / "examples" / "c"
+    sanitized = "-fsanitize=address,undefined -fno-sanitize-recover=all"
+    if door == "find_package":
+        cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
+        if cmake is None or ninja is None:
+            pytest.skip("cmake or ninja is not installed")
+        options = [f"-Dapproxsvm_DIR={approxsvm.get_cmake_dir()}", f"-DCMAKE_C_FLAGS={sanitized} {' '.join(STRICT)}"]
+        environment = {**os.environ, "PATH": PATH}
+        built([cmake, "-S", source, "-B", tmp_path, "-G", "Ninja", *options], env=environment)
+        built([cmake, "--build", tmp_path], env=environment)
+    else:
+        environment = {**os.environ, "PKG_CONFIG_PATH": approxsvm.get_pkgconfig_dir()}
+        command = [compiler("pkg-config"), "--cflags", "--libs", "approxsvm-runtime"]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        flags = ["-std=c99", *STRICT, *sanitized.split(), f"-Wl,-rpath,{LIBRARY_FOLDER}"]
+        built([compiler("cc"), *flags, source / "main.c", *said, "-o", tmp_path / "predict"])
+    for path in sorted(GOLDEN.glob("*.asvm")):
+        check_program_in_c(tmp_path / "predict", path)
+    for path, rows, why in (
+        (GOLDEN / "breast_cancer.model", [], "wrong magic bytes"),
+        (tmp_path / "none.asvm", [], "No such file"),
+        (IRIS, [[1.0, 2.0]], "the input is not rows of 4 numbers"),
+        (IRIS, [[1.0, 2.0, 3.0, np.inf]], "row 0, column 3 is infinite"),
+    ):
+        ran = predicted(tmp_path / "predict", path, rows)
+        assert (ran.returncode, why in ran.stderr) == (1, True), ran.stderr
+
+
+def check_program_in_c(program: Path, path: Path) -> None:
+    artifact = read_artifact(path)
+    predictor, rows = approxsvm.Predictor(artifact), rows_for(artifact, 5)
+    ran = predicted(program, path, rows)
+    assert ran.returncode == 0, ran.stderr
+    lines = [line.split(" ") for line in ran.stdout.splitlines()]
+    if artifact.task != "regression":
+        labels = [line.pop(0).rstrip("?") for line in lines]
+        assert labels == [str(label) for label in predictor.predict(rows).tolist()]
+    if artifact.header["n_decisions"]:
+        values = np.array([[float(x) for x in line if x not in ("+-", "")] for line in lines])[:, ::2]
+        expected = np.reshape(predictor._evaluator.evaluate(rows, VALUES), values.shape)
+        np.testing.assert_allclose(values, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_the_program_of_the_readme(tmp_path: Path) -> None:
+    (snippet,) = re.findall(r"^```c\n(.*?)^```", (REPOSITORY / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "snippet.c").write_text(snippet)
+    flags = ["-std=c99", *STRICT, "-fsanitize=address,undefined", f"-I{approxsvm.get_include()}", f"-L{LIBRARY_FOLDER}"]
+    link = ["-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]
+    built([compiler("cc"), *flags, tmp_path / "snippet.c", *link, "-o", tmp_path / "program"])
+    ran = subprocess.run([tmp_path / "program", IRIS], capture_output=True, text=True)
+    expected = approxsvm.Predictor(IRIS).predict(np.array([[5.1, 3.5, 1.4, 0.2], [6.2, 2.8, 4.8, 1.8]]))
+    assert (ran.returncode, ran.stdout.split()) == (0, [str(label) for label in expected])
+    wrong = subprocess.run([tmp_path / "program", GOLDEN / "breast_cancer.asvm"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stderr) == (CODES["WRONG_ROW_SIZE"], "8 numbers are not whole rows of 30\n")
+
+
+@pytest.mark.slow
+def test_a_program_in_rust(tmp_path: Path) -> None:
+    rustc = shutil.which("rustc", path=PATH + os.pathsep + str(Path.home() / ".cargo" / "bin"))
+    if rustc is None:
+        pytest.skip("no rustc here")
+    source = REPOSITORY / "cpp" / "examples" / "rust" / "main.rs"
+    link = ["-L", f"native={LIBRARY_FOLDER}", "-l", "dylib=approxsvm", "-C", f"link-arg=-Wl,-rpath,{LIBRARY_FOLDER}"]
+    built([rustc, "-D", "warnings", source, "-o", tmp_path / "predict", *link])
+    rows = rows_for(read_artifact(IRIS), 9)
+    expected = approxsvm.Predictor(IRIS).predict(rows)
+    for row, label in zip(rows, expected.tolist(), strict=True):
+        words = [f"{x:.17g}" for x in row]
+        ran = subprocess.run([tmp_path / "predict", IRIS, *words], capture_output=True, text=True)
+        assert (ran.stdout, ran.stderr) == (f"{label}\n", "")
+    for words, why in ((["1", "2"], "2 numbers are not whole rows of 4"), (["1", "x"], "x is not a number")):
+        ran = subprocess.run([tmp_path / "predict", IRIS, *words], capture_output=True, text=True)
+        assert (ran.returncode, why in ran.stderr) == (1, True)
+
+
+@pytest.mark.slow
+def test_a_project_inside_another(tmp_path: Path) -> None:
+    """add_subdirectory: the headers, and the library as a static one, which brings its kernels along."""
+    cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
+    if cmake is None or ninja is None:
+        pytest.skip("cmake or ninja is not installed")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(whole LANGUAGES C CXX)\n"
+        f"add_subdirectory({REPOSITORY} approxsvm)\n"
+        f"add_executable(predict {REPOSITORY}/cpp/examples/c/main.c)\n"
+        "target_link_libraries(predict PRIVATE approxsvm::runtime)\n"
+        'file(WRITE ${CMAKE_BINARY_DIR}/headers.cpp "#include <approxsvm/approxsvm.hpp>\\n")\n'
+        "add_library(headers OBJECT ${CMAKE_BINARY_DIR}/headers.cpp)\n"
+        "target_link_libraries(headers PRIVATE approxsvm::approxsvm)\n"
+    )
+    environment = {**os.environ, "PATH": PATH}
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DAPPROXSVM_TARGETS=baseline"]
+    built([cmake, "-S", tmp_path, "-B", tmp_path / "out", "-G", "Ninja", *options], env=environment)
+    built([cmake, "--build", tmp_path / "out"], env=environment)
+    assert not list(tmp_path.rglob("*.so"))
+    check_program_in_c(tmp_path / "out" / "predict", IRIS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("standard", ["c++17", "c++20", "c++23"])
+def test_headers_are_strict(standard: str) -> None:
+    strict = [*STRICT[:-2], "-Werror", "-fno-exceptions", "-fno-rtti", f"-I{approxsvm.get_include()}"]
+    source = REPOSITORY / "cpp" / "examples" / "embed" / "main.cpp"
+    built([compiler("c++"), f"-std={standard}", *strict, "-fsyntax-only", source])
+    built([compiler("c++"), f"-std={standard}", *strict, "-fsyntax-only", "-x", "c++", HEADER])
