@@ -32,7 +32,7 @@ auto parse_file(const std::string& path, const char* error_class, const Parse& p
     std::string problem;
     try {
         py::gil_scoped_release release;
-        const text::MappedFile file(std::filesystem::u8path(path));
+        const text::MappedFile file(path);
         try {
             return parse(file.bytes());
         } catch (const text::TextError& error) {

@@ -824,11 +824,11 @@ TEST(mapped_file_reads_bytes) {
     const std::filesystem::path path = std::filesystem::temp_directory_path() / "approxsvm_test_text.tmp";
     for (const std::string& bytes : {std::string(), std::string("a\0\r\n", 4), std::string(100000, 'x')}) {
         std::ofstream(path, std::ios::binary) << bytes;
-        CHECK_EQ(MappedFile(path).bytes(), bytes);
+        CHECK_EQ(MappedFile(path.u8string()).bytes(), bytes);
     }
     std::filesystem::remove(path);
-    CHECK_THROWS_WITH(MappedFile(path), path.string());
-    CHECK_THROWS_WITH(MappedFile(path.parent_path()), path.parent_path().string());
+    CHECK_THROWS_WITH(MappedFile(path.u8string()), path.u8string());
+    CHECK_THROWS_WITH(MappedFile(path.parent_path().u8string()), path.parent_path().u8string());
 #if defined(__linux__)
     // Claims to be empty, is not.
     CHECK(MappedFile("/proc/self/status").bytes().size() > 0);

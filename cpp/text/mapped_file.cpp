@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #else
+#include <filesystem>
 #include <fstream>
 #endif
 
 namespace approxsvm::text {
 namespace {
 
-[[noreturn]] void throw_system_error(int error, const std::filesystem::path& path) {
-    throw std::system_error(error, std::generic_category(), path.string());
+[[noreturn]] void throw_system_error(int error, const std::string& path) {
+    throw std::system_error(error, std::generic_category(), path);
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ namespace {
 
 class FileDescriptor {
   public:
-    explicit FileDescriptor(const std::filesystem::path& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    explicit FileDescriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
         if (fd_ < 0) throw_system_error(errno, path);
     }
     FileDescriptor(const FileDescriptor&) = delete;
@@ -40,7 +41,7 @@ class FileDescriptor {
     int fd_;
 };
 
-std::string read_to_end(const FileDescriptor& file, const std::filesystem::path& path) {
+std::string read_to_end(const FileDescriptor& file, const std::string& path) {
     constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
     std::string bytes;
     for (;;) {
@@ -55,7 +56,7 @@ std::string read_to_end(const FileDescriptor& file, const std::filesystem::path&
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
+MappedFile::MappedFile(const std::string& path) {
     const FileDescriptor file(path);
     struct ::stat status;
     if (::fstat(file.get(), &status) != 0) throw_system_error(errno, path);
@@ -79,9 +80,9 @@ MappedFile::~MappedFile() {
 
 #else
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
+MappedFile::MappedFile(const std::string& path) {
     errno = 0;
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
     if (!file) throw_system_error(errno != 0 ? errno : ENOENT, path);
     char chunk[1 << 16];
     while (file.read(chunk, sizeof chunk) || file.gcount() > 0) {

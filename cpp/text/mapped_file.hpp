@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -11,8 +10,8 @@ namespace approxsvm::text {
 /// where the system can; pipes and everything else are read. A mapped file must not shrink in the meantime.
 class MappedFile {
   public:
-    /// Throws std::system_error, naming the path, when the file cannot be opened or read.
-    explicit MappedFile(const std::filesystem::path& path);
+    /// The path is UTF-8. Throws std::system_error, naming it, when the file cannot be opened or read.
+    explicit MappedFile(const std::string& path);
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile();

@@ -7,6 +7,7 @@
 #include "closing_lines.hpp"
 #include "output_file.hpp"
 #include "predict_text.hpp"
+#include "utf8_arguments.hpp"
 
 namespace approxsvm::tools {
 namespace {
@@ -48,19 +49,17 @@ void predict(const Arguments& arguments) {
     output.commit();
     if (arguments.quiet) return;
     const bool has_targets = !arguments.dense || arguments.dense->has_targets;
-    write_all(STDOUT_FILENO,
-              probability_remark(model, arguments.probabilities) +
-                  (has_targets ? summary(model.view(), results) : std::string()),
-              "standard output");
+    write_to_standard_output(probability_remark(model, arguments.probabilities) +
+                             (has_targets ? summary(model.view(), results) : std::string()));
 }
 
 void run(int argc, char** argv) {
-    const Arguments arguments = ArgumentParser(argc, argv).parse();
+    const Arguments arguments = ArgumentParser(utf8_arguments(argc, argv)).parse();
     switch (arguments.action) {
         case Action::show_usage:
-            return write_all(STDOUT_FILENO, usage, "standard output");
+            return write_to_standard_output(usage);
         case Action::show_version:
-            return write_all(STDOUT_FILENO, "approxsvm-predict " APPROXSVM_VERSION "\n", "standard output");
+            return write_to_standard_output("approxsvm-predict " APPROXSVM_VERSION "\n");
         case Action::predict:
             return predict(arguments);
     }

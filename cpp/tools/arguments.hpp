@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "dense_rows.hpp"
 
@@ -47,24 +48,25 @@ struct Arguments {
 
 class ArgumentParser {
   public:
-    ArgumentParser(int argc, char** argv) : argc_(argc), argv_(argv) {}
+    explicit ArgumentParser(const std::vector<std::string>& words) : words_(words) {}
 
     Arguments parse() {
-        for (; i_ < argc_ && argv_[i_][0] == '-'; ++i_) {
-            take_option(argv_[i_]);
+        for (; i_ < words_.size() && words_[i_].substr(0, 1) == "-"; ++i_) {
+            take_option(words_[i_]);
             if (result_.action != Action::predict) return result_;
         }
-        if (argc_ - i_ != 3) {
-            throw UsageError("three file names are needed, " + std::to_string(argc_ - i_) + " given");
+        const std::size_t n_names = words_.size() - i_;
+        if (n_names != 3) {
+            throw UsageError("three file names are needed, " + std::to_string(n_names) + " given");
         }
         if (is_dense_) {
             result_.dense = format_;
         } else if (dense_only_ != nullptr) {
             throw UsageError("option " + std::string(dense_only_) + " is for --dense");
         }
-        result_.test_path = argv_[i_];
-        result_.model_path = argv_[i_ + 1];
-        result_.output_path = argv_[i_ + 2];
+        result_.test_path = words_[i_];
+        result_.model_path = words_[i_ + 1];
+        result_.output_path = words_[i_ + 2];
         return result_;
     }
 
@@ -95,8 +97,8 @@ class ArgumentParser {
     }
 
     std::string_view take_value(std::string_view option) {
-        if (++i_ == argc_) throw UsageError("option " + std::string(option) + " needs a value");
-        return argv_[i_];
+        if (++i_ == words_.size()) throw UsageError("option " + std::string(option) + " needs a value");
+        return words_[i_];
     }
 
     std::size_t take_integer(std::string_view option, std::size_t min, std::size_t max) {
@@ -117,9 +119,8 @@ class ArgumentParser {
                          std::string(value) + "'");
     }
 
-    const int argc_;
-    char** const argv_;
-    int i_ = 1;
+    const std::vector<std::string> words_;
+    std::size_t i_ = 0;
     Arguments result_;
     bool is_dense_ = false;
     const char* dense_only_ = nullptr;
