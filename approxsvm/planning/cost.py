@@ -1,19 +1,20 @@
 """What a row costs in each stage: arithmetic alone.
 
-The unit of cost is a multiply-add in a float32 microkernel at its full speed (a 16th of an AVX-512 instruction, half a
-cycle). The constants were read off the tables of ``python -m benchmarks`` on a Zen 5 machine with AVX-512:
+The unit of cost is a multiply-add in a float32 microkernel at its full speed. What depends on the width of vectors is
+in `Constants`, read off for each target by ``python -m benchmarks.costs``; the target decides, and nothing is timed
+when a model is compiled:
 
-* a row of the exact engine costs n_sv (n_terms + 30): 30 for exp and the two sums, n_terms its features, or its
+* a row of the exact engine costs n_sv (n_terms + `kernel`): exp and the two sums, n_terms its features, or its
   non-zeros where those are few; half as much again where the support vectors do not fit a second-level cache of 1 MB;
+* `row` for everything that is done once for a row of a stage: loading it, exp, the bound;
+* the way to one of many centers costs `routing`, for its rows are loaded three times and lie apart, and n_features for
+  every point that is looked at, 5 sqrt(n_centers) of them on average;
 * where support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a non-zero in common
   costs 64 in place of that, and in a frequent feature every support vector 4 (read off on a Xeon with AVX-512);
-* 3,000 for everything that is done once for a row of an expansion: loading it, exp, the bound;
-* the way to one of many centers costs 12,000, for its rows are loaded three times and lie apart, and n_features for
-  every point that is looked at, 5 sqrt(n_centers) of them on average;
 * coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
   coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
   calls with 10,000 rows, each center gets its share;
-* a row that is refined costs 3,000 and its coefficients, once more;
+* a row that is refined costs `row` and its coefficients, once more;
 * of several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks; in the exact engine the
   pairs of a presumed winner cost half as much again for a support vector, for these are not read one after the other,
   and 40 for each in place of 30 (read off on a Xeon with AVX-512).
@@ -22,6 +23,7 @@ cycle). The constants were read off the tables of ``python -m benchmarks`` on a 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,12 +31,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.artifact.packing import reference_row
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
-_ROW_COST: Final = 3_000.0
-_ROUTING_COST: Final = 12_000.0
-_KERNEL_COST: Final = 30.0
 # Of several classes: another sum of the exact engine, another form about a center.
 _SUM_COST: Final = 5.0
 # Of a presumed winner's pairs, in float32 throughout: exp; on the whole; and wrong presumptions, where nobody knows.
@@ -57,6 +57,34 @@ _SPILLED: Final = 1.5
 # The same beside it, where rows go by their non-zeros: every multiply-add then waits for a load (read off on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
 _CALL_ROWS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What a target takes for what is no multiply-add, in multiply-adds.
+
+    Attributes
+    ----------
+    row : float
+        Once for a row of a stage.
+    routing : float
+        For its way to one of many centers.
+    kernel : float
+        For a support vector in the exact engine, beside its inner product.
+    """
+
+    row: float
+    routing: float
+    kernel: float
+
+    @classmethod
+    def here(cls) -> Constants:
+        """Of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
+        target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
+        return _OF_TARGETS.get(target, _OF_TARGETS["avx2"])
+
+
+_OF_TARGETS: Final = {"avx512": Constants(3_000.0, 12_000.0, 30.0), "avx2": Constants(3_000.0, 12_000.0, 30.0)}
 
 
 @dataclass(frozen=True)
@@ -85,16 +113,19 @@ class Products:
         By how much all that the engine does is slower where the support vectors do not fit the cache.
     by_columns : bool
         Whether support vectors are stored by columns.
+    constants : Constants
     """
 
     n_terms: float
     cost: float
     slower: float
     by_columns: bool
+    constants: Constants
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any) -> Products:
+    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> Products:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        constants = constants or Constants.here()
         n_sv, d = model.n_sv, model.n_features
         vectors: Any = model.support_vectors
         reference = reference_row(vectors) if isinstance(vectors, np.ndarray) else None
@@ -104,15 +135,15 @@ class Products:
             least = max(_FREQUENT_SHARE * n_sv, np.sort(of_vectors)[:-_MOST_FREQUENT].max(initial=1))
             share = of_rows / max(rows.shape[0], 1)
             each = np.where(of_vectors > least, _FREQUENT_COST * n_sv, _ENTRY_COST * of_vectors)
-            return cls(float(share.sum()), float(share @ each), 1.0, True)
+            return cls(float(share.sum()), float(share @ each), 1.0, True, constants)
         n_differing = float(of_rows.sum()) / max(rows.shape[0], 1)
         n_terms = n_differing if is_compressed and n_differing <= d / 3 else float(d)
         spilled = _SPILLED if 4 * n_sv * d > _CACHE_BYTES else 1.0
-        return cls(n_terms, n_sv * n_terms, spilled, False)
+        return cls(n_terms, n_sv * n_terms, spilled, False, constants)
 
     def engine(self, n_sv: int) -> float:
         """Of a row in the exact engine of one decision function."""
-        return _ROW_COST + self.slower * (self.cost + n_sv * _KERNEL_COST)
+        return self.constants.row + self.slower * (self.cost + n_sv * self.constants.kernel)
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
@@ -144,7 +175,7 @@ class PairCosts:
     listed: FloatArray
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any) -> PairCosts:
+    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> PairCosts:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         n = len(model.labels)
         counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
@@ -152,7 +183,7 @@ class PairCosts:
         for c in range(n):
             nonzeros = np.count_nonzero(model.dual_coef[:, starts[c] : starts[c + 1]], axis=1)
             listed[np.arange(n) != c] += nonzeros
-        return cls(Products.of(model, rows), model.n_features, counts.astype(np.float64), listed)
+        return cls(Products.of(model, rows, constants), model.n_features, counts.astype(np.float64), listed)
 
     @property
     def stays_sparse(self) -> bool:
@@ -163,7 +194,9 @@ class PairCosts:
     def all_pairs(self) -> float:
         """By the sums of all pairs in float64."""
         n_sv = float(self.counts.sum())
-        return self.products.slower * (self.products.cost + n_sv * (_KERNEL_COST + _SUM_COST * len(self.counts)))
+        return self.products.slower * (
+            self.products.cost + n_sv * (self.products.constants.kernel + _SUM_COST * len(self.counts))
+        )
 
     def of_winner(self, frequency: FloatArray) -> float:
         """By the pairs of one class, which each class is as often as `frequency` says."""
@@ -204,6 +237,7 @@ class SubspaceCosts:
         Of the exact engine alone.
     misses : float
         Share of rows whose class is presumed wrongly.
+    constants : Constants
     """
 
     n_features: int
@@ -214,6 +248,7 @@ class SubspaceCosts:
     behind: FloatArray
     exact: float
     misses: float
+    constants: Constants
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any) -> SubspaceCosts:
@@ -224,25 +259,26 @@ class SubspaceCosts:
             if products.n_terms < model.n_features and products.slower > 1.0:
                 exact *= _SPILLED_NONZEROS
             n_sv = np.array([float(model.n_sv)])
-            return cls(model.n_features, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0)
+            return cls(model.n_features, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0, products.constants)
         pairs = PairCosts.of(model, rows)
         n = len(pairs.counts)
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
         behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
-        fixed, exact, listed = _ROW_COST + pairs.presuming(0), _ROW_COST + pairs.typical, pairs.counts + pairs.listed
-        return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES)
+        constants, listed = pairs.products.constants, pairs.counts + pairs.listed
+        fixed, exact = constants.row + pairs.presuming(0), constants.row + pairs.typical
+        return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
         """Of a row in one stage, for each group: loading, projection and sums."""
         projected = self.n_features * (n_coordinates + _LOADED)
         sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
-        found: FloatArray = _ROW_COST + projected + sums
+        found: FloatArray = self.constants.row + projected + sums
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
         """Of a row in an expansion of the only function, in place of its sums."""
         projected = self.n_features * (n_coordinates + _LOADED)
-        return np.array([_ROW_COST + projected + math.comb(n_coordinates + degree, degree)])
+        return np.array([self.constants.row + projected + math.comb(n_coordinates + degree, degree)])
 
     def at_best(self, n_coordinates: int) -> float:
         """Of a row on average, if a stage settled all of them."""
@@ -260,29 +296,34 @@ class CostModel:
         Of the model; no classes where it is not a classifier.
     exact : float
         In the exact engine.
+    constants : Constants
     """
 
     n_features: int
     n_classes: int
     n_decisions: int
     exact: float
+    constants: Constants
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any) -> CostModel:
+    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> CostModel:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
-        d = model.n_features
+        constants = constants or Constants.here()
         if model.n_decisions > 1:
-            return cls(d, len(model.labels), model.n_decisions, _ROW_COST + PairCosts.of(model, rows).typical)
-        exact = Products.of(model, rows).engine(model.n_sv)
-        return cls(d, len(model.labels), model.n_decisions, exact)
+            exact = constants.row + PairCosts.of(model, rows, constants).typical
+        else:
+            exact = Products.of(model, rows, constants).engine(model.n_sv)
+        return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Of a row that the expansion certifies at once."""
-        routing = _ROUTING_COST + 5.0 * self.n_features * math.sqrt(size.n_centers) if size.n_centers > 1 else 0.0
+        routing = 0.0
+        if size.n_centers > 1:
+            routing = self.constants.routing + 5.0 * self.n_features * math.sqrt(size.n_centers)
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
         pairs = n_forms * _PAIR_COST * max(1.0, 25.0 / _rows_together(size, 1.0)) if n_forms > 1 else 0.0
         at_once = min(degree, 2) if n_forms == 1 else degree
-        return _ROW_COST + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
+        return self.constants.row + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
@@ -300,12 +341,12 @@ class CostModel:
             A lower degree above 2, and the share of rows that need no further one.
         """
         refined = 1.0 - share["expansion"]
-        further = _ROW_COST + self._forms(max(degree, 2), size, refined, degree)
+        further = self.constants.row + self._forms(max(degree, 2), size, refined, degree)
         if lower is not None:
             lower_degree, certified = lower
             first = self._forms(lower_degree, size, refined, degree)
             rest = self._forms(degree, size, 1.0 - certified, degree) - first
-            further = _ROW_COST + first + max(rest, 0.0) * min((1.0 - certified) / max(refined, 1e-9), 1.0)
+            further = self.constants.row + first + max(rest, 0.0) * min((1.0 - certified) / max(refined, 1e-9), 1.0)
         if self.n_decisions > 1:  # the winner's engine is next
             further = 0.0
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
