@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "cpu_features.hpp"
 #include "target_table.hpp"
 
 namespace approxsvm::dispatch {
@@ -20,18 +21,6 @@ extern const TargetTable kernels_neon;
 
 namespace {
 
-// CPU and operating system both: the built-in reads XCR0 as well as CPUID.
-#if defined(APPROXSVM_WITH_AVX512)
-bool runs_avx512() {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-}
-#endif
-#if defined(APPROXSVM_WITH_AVX2)
-bool runs_avx2() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#endif
 #if defined(APPROXSVM_WITH_BASELINE) || defined(APPROXSVM_WITH_NEON)
 bool runs_always() {
     return true;

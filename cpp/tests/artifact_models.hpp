@@ -120,7 +120,7 @@ Status with_number(const artifact_writer::Model& model, std::uint32_t identifier
 /// Status after a change to the sections of a model, laid out as the format wants them.
 Status with_sections(const artifact_writer::Model& model, const std::function<void(Sections&)>& change);
 
-/// The section of that identifier; there must be one.
+/// The section of that identifier, or the end.
 inline Sections::iterator find(Sections& sections, std::uint32_t identifier) {
     return std::find_if(sections.begin(), sections.end(),
                         [=](const artifact_writer::Section& section) { return section.identifier == identifier; });
@@ -133,8 +133,12 @@ inline Status with_content(const artifact_writer::Model& model, std::uint32_t id
 /// A section more, in its place.
 Status with_section(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content);
 
+/// Without a section, where there is one.
 inline Status without_section(const artifact_writer::Model& model, std::uint32_t identifier) {
-    return with_sections(model, [&](Sections& sections) { sections.erase(find(sections, identifier)); });
+    return with_sections(model, [&](Sections& sections) {
+        const auto found = find(sections, identifier);
+        if (found != sections.end()) sections.erase(found);
+    });
 }
 
 Status with_labels(std::uint32_t kind, const Bytes& content);

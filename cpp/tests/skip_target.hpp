@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "../dispatch/cpu_features.hpp"
+
 // For test programs that are compiled once per target: a CPU that lacks the target's instructions skips the whole
 // program, with exit status 77.
 
@@ -12,12 +14,13 @@ namespace {
 
 // Before any static constructor of ours, which the compiler may have vectorized.
 __attribute__((constructor(101))) void skip_where_it_cannot_run() {
+#if !defined(_WIN32)
     __builtin_cpu_init();
+#endif
 #if defined(APPROXSVM_AVX512)
-    const bool can_run = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    const bool can_run = approxsvm::dispatch::runs_avx512();
 #else
-    const bool can_run = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool can_run = approxsvm::dispatch::runs_avx2();
 #endif
     if (can_run) return;
     std::puts("skipped: this CPU lacks the target's instructions");

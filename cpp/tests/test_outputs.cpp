@@ -243,7 +243,7 @@ TEST(must_outputs_are_read) {
     for (const Outputs& outputs : all_outputs) {
         CHECK(is_read(outputs));
         for (std::size_t n = 0; n < outputs.bytes.size(); ++n) CHECK(!is_read(outputs.cut(n)));
-        for (const std::size_t more : {1, 8, 24, 64}) CHECK(!is_read(outputs.cut(outputs.bytes.size() + more)));
+        for (const unsigned more : {1u, 8u, 24u, 64u}) CHECK(!is_read(outputs.cut(outputs.bytes.size() + more)));
     }
 }
 

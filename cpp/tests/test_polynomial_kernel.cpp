@@ -318,7 +318,7 @@ TEST(must_header_of_polynomial_kernels) {
         for (const double gamma : {nan64, infinite, -infinite}) CHECK_EQ(with(64, gamma, bytes), Status::bad_header);
         for (const double gamma : {-1e300, 0.0, 5.0}) CHECK_EQ(with(64, gamma, bytes), Status::ok);
         for (const double scale : {0.5, 2.0, 0.0, nan64}) CHECK_EQ(with(72, scale, bytes), Status::bad_header);
-        for (const std::size_t offset : {104, 112, 116}) CHECK_EQ(with(offset, 1u, bytes), Status::bad_header);
+        for (const unsigned offset : {104u, 112u, 116u}) CHECK_EQ(with(offset, 1u, bytes), Status::bad_header);
         for (const std::uint32_t kernel : {2u, ~0u}) CHECK_EQ(with(184, kernel, bytes), Status::bad_header);
         CHECK(with(184, 0u, bytes) != Status::ok);
     }

@@ -33,6 +33,10 @@ std::uint64_t bits_of(double value) {
 /// Compares value and end with strtod. The copy has the exact size, so that a sanitizer sees any byte read
 /// past the end.
 void check_as_strtod(const std::string& text) {
+#if !defined(__GLIBC__)
+    // Other C libraries end hexadecimal numbers and nan(...) elsewhere; ours are read as glibc does, everywhere.
+    if (text.find_first_of("xX(") != std::string::npos) return;
+#endif
     const std::vector<char> exact(text.begin(), text.end());
     double value = -123.0;
     const char* const end = parse_real(exact.data(), exact.data() + exact.size(), value);
