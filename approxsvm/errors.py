@@ -31,3 +31,7 @@ class UnsortedIndicesError(InputError):
 
 class TargetError(ApproxSVMError, RuntimeError):
     """The instruction-set target asked for is unknown, or this machine cannot run it."""
+
+
+class MissingPackageError(ApproxSVMError, ImportError):
+    """An optional package is not installed; the message says how to install it."""

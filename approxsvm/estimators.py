@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from approxsvm.expansion.validity import row_norms
+from approxsvm.export.onnx_graph import MAX_BYTES, InputType, onnx_model
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.predictor import (
     BOUNDS,
@@ -210,6 +211,41 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact to an .asvm file; `path` holds all of it or, should this fail, what it held before."""
         self.artifact.write(path)
+
+    def to_onnx(
+        self, *, input_type: InputType = "float32", certain: bool | None = None, max_bytes: int = MAX_BYTES
+    ) -> Any:
+        """Export to ONNX: a model of standard operators, with the names and shapes that skl2onnx gives the source.
+
+        Any number of rows go in as "X". Out come "label" and "probabilities" of a classifier, which are scores where
+        the source has no probabilities; "label" and "scores" of a one-class model; "variable" of a regression. Raw
+        rows are scaled by the graph as the source does it. The graph answers by the expansions where there are any,
+        without falling back on the exact model, and by the exact model otherwise.
+
+        Parameters
+        ----------
+        input_type : {"float32", "float64"}
+            Of the rows, and of the scores, probabilities or values. Inside, everything is float64.
+        certain : bool, optional
+            Whether an output "certain" says, row by row, that the label is proven to be the exact model's, or the value
+            of a regression to be within the tolerance. When left out, it is there but in mode "approximate".
+        max_bytes : int
+            Limit on the constants of the graph.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Checked by ``onnx.checker``. Save it by ``onnx.save(model, path)``.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, or `certain` is asked
+            for where no tolerance says what is.
+        MissingPackageError
+            The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
+        """
+        return onnx_model(self.artifact, input_type=input_type, certain=certain, max_bytes=max_bytes)
 
 
 class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]

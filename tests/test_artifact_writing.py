@@ -23,6 +23,7 @@ from approxsvm.artifact import writer
 from approxsvm.artifact.layout import n_monomials
 from approxsvm.compiler import compile as compile_model
 from approxsvm.estimators import estimator_for
+from approxsvm.expansion.monomials import storage_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.planning.centers import choose_centers
 from approxsvm.reference import decision_values as reference
@@ -269,7 +270,7 @@ def in_storage_order(first: int, d: int, degree: int) -> list[tuple[int, ...]]:
 )
 def test_storage_order_is_that_of_the_format(d: int, degree: int) -> None:
     lexicographic = list(itertools.combinations_with_replacement(range(d), degree))
-    order = writer._storage_order(d, degree)
+    order = storage_order(d, degree)
     assert [lexicographic[k] for k in order] == in_storage_order(0, d, degree)
     assert len(order) == n_monomials(d, degree)
 

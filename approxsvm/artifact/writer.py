@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -48,7 +48,7 @@ from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.compensated import norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
-from approxsvm.expansion.monomials import n_monomials
+from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
@@ -379,9 +379,9 @@ def _expansion_sections(
         assert expanded.majority_classes is not None
         sections["majority_classes"] = expanded.majority_classes.astype("<u4").tobytes()
     if len(parts) > 1:
-        sections["quadratic"] = parts[1][:, _storage_order(d, 2)].tobytes()
+        sections["quadratic"] = parts[1][:, storage_order(d, 2)].tobytes()
     if len(parts) > 2:
-        stored = [part[:, _storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
+        stored = [part[:, storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
         sections["higher"] = np.concatenate(stored, axis=1).tobytes()
     only = certificates[0] if len(certificates) == 1 else None
     wanted = MODES[header["mode"]] == "certified" and expanded.degree == 2
@@ -442,32 +442,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
     records["direction_trace"] = certificates.direction_traces
     records["direction_error"] = errors
     narrowed: npt.NDArray[np.float32] = (directions / scales[:, np.newaxis]).astype("<f4")
-    return narrowed[:, _storage_order(n_features, 2)].tobytes()
-
-
-@lru_cache(maxsize=32)
-def _storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
-    """Positions, among the monomials in lexicographic order, of the monomials in storage order.
-
-    Quadratic forms go by panels of eight rows, their triangle first; a part of a higher degree is one of a degree less
-    for every first variable (models/FORMAT.md).
-    """
-    if degree > 2:
-        parts, first = [], 0
-        for i in range(n_features):
-            parts.append(first + _storage_order(n_features - i, degree - 1))
-            first += len(parts[-1])
-        return np.concatenate(parts)
-    row_starts = np.cumsum([0, *range(n_features, 1, -1)])
-    order: list[npt.NDArray[np.intp]] = []
-    for first in range(0, n_features, 8):
-        last = min(first + 8, n_features)
-        columns, rows = np.tril_indices(last - first)
-        order.append(row_starts[rows + first] + columns - rows)
-        rows = np.tile(np.arange(first, last), n_features - last)
-        columns = np.repeat(np.arange(last, n_features), last - first)
-        order.append(row_starts[rows] + columns - rows)
-    return np.concatenate(order)
+    return narrowed[:, storage_order(n_features, 2)].tobytes()
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
@@ -623,7 +598,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
     numbers = [form.constants, form.constant_errors, form.linear_errors, form.quadratic_errors]
     parts = [np.column_stack(numbers), form.linear]
     if form.triangle is not None:
-        parts.append(form.triangle[:, _storage_order(n_features, 2)])
+        parts.append(form.triangle[:, storage_order(n_features, 2)])
     return np.concatenate(parts, axis=1).astype("<f8").tobytes()
 
 

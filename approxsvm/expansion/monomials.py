@@ -190,6 +190,31 @@ def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
     return 0.5 * (gram + gram.T)
 
 
+@lru_cache(maxsize=32)
+def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
+    """Positions, among the monomials in lexicographic order, of the monomials in storage order.
+
+    Quadratic forms go by panels of eight rows, their triangle first; a part of a higher degree is one of a degree less
+    for every first variable (models/FORMAT.md).
+    """
+    if degree > 2:
+        parts, first = [], 0
+        for i in range(n_features):
+            parts.append(first + storage_order(n_features - i, degree - 1))
+            first += len(parts[-1])
+        return np.concatenate(parts)
+    row_starts = np.cumsum([0, *range(n_features, 1, -1)])
+    order: list[npt.NDArray[np.intp]] = []
+    for first in range(0, n_features, 8):
+        last = min(first + 8, n_features)
+        columns, rows = np.tril_indices(last - first)
+        order.append(row_starts[rows + first] + columns - rows)
+        rows = np.tile(np.arange(first, last), n_features - last)
+        columns = np.repeat(np.arange(last, n_features), last - first)
+        order.append(row_starts[rows] + columns - rows)
+    return np.concatenate(order)
+
+
 def sq_norm(moment: FloatArray, n_features: int, degree: int) -> float:
     """(1 / degree!) sum_ij w_i w_j (x_i.x_j)^degree from the moments of that degree."""
     return float((moment * inverse_factorials(n_features, degree)) @ moment) if degree else float(moment[0] ** 2)

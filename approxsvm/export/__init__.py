@@ -1,0 +1,1 @@
+"""Compiled models as graphs for other runtimes."""

@@ -1,0 +1,205 @@
+"""The definition of a model in a graph, in float64: kernel sums over support vectors, and forms of polynomial kernels.
+
+**Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances are
+||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Products and sums, in any order, err by at most (n_features + 8)
+2^-52 (||u|| + ||y_i||)^2 together with what rounding u and y_i does to the distance; half of theta = 2 gamma / scale^2
+times this, e, is the error of exp's argument, and K_i errs relatively by at most exp(e) - 1 <= 2 e for e <= 1. Beyond
+e = 1/2 it is enough that K_i and what is computed lie in [0, 1]. A sum of n_sv products of moduli at most |a_i| errs
+by n_sv 2^-53 A1 in any order. So the bound is A1 (min(1, 2 e) + (n_sv + 16) 2^-52 + 2^-40): 2^-40 is for an exp that
+is off by some units in the last place. What an input map may have moved a row by comes on top as in bound_table.py.
+
+**Polynomial.** A number (gamma x_i.z + coef0)^p errs relatively to (|gamma| R ||z|| + |coef0|)^p, R the longest
+support vector, by p (n_features + 8) 2^-52 and the sum as above; coef_error comes in the same way. By its derivative a
+row that is r away has a value that differs by at most A1 p |gamma| R (|gamma| R (||z|| + r) + |coef0|)^(p - 1) r.
+Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.artifact.layout import FORM_HEADER, POLYNOMIAL_HEADER, Artifact
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.monomials import n_monomials
+from approxsvm.export.graph_builder import GraphBuilder
+from approxsvm.export.known_values import KnownValues
+from approxsvm.export.polynomial_graph import evaluate, monomials, rounding_path, unfolding
+from approxsvm.export.rows_graph import GraphRows
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.outputs import class_pairs
+
+_ROUNDING: Final = 2.0**-52
+_EXP: Final = 2.0**-40
+_ROOT_TWO: Final = 1.4143
+# Scaled coordinates beyond this are brought back to it: no product of two overflows, and every kernel value is 0.
+_FARTHEST: Final = 1e100
+
+
+def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
+    """Decision values by the definition, of an artifact that has support vectors.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The graph would be larger than it may be.
+    """
+    n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
+    g.check_room(4 * n_sv * d)
+    vectors = artifact.support_vectors()
+    find = _polynomial if artifact.is_polynomial else _gaussian
+    return find(g, artifact, rows, vectors, with_bounds)
+
+
+def _gaussian(
+    g: GraphBuilder, artifact: Artifact, rows: GraphRows, vectors: FloatArray, with_bounds: bool
+) -> KnownValues:
+    header, decisions = artifact.header, artifact.decision_numbers()
+    scale, gamma, center = float(header["input_scale"]), float(header["gamma"]), artifact.center.astype(np.float64)
+    half_theta, reach = gamma / scale / scale, _longest(scale * (vectors - center))
+    if not reach < _FARTHEST / 2:
+        raise UnsupportedModelError(f"support vectors are {reach:.3g} away from their mean, too far for float64")
+    u = g.op("Mul", g.op("Sub", rows.values, center), scale)
+    u = g.op("Min", g.op("Max", u, -_FARTHEST), _FARTHEST)
+    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # computed once, when a runtime loads the graph
+    sq_norms = g.rows_sum(g.op("Mul", y, y))
+    sq_norm = g.rows_sum(g.op("Mul", u, u), keepdims=True)
+    products = g.op("MatMul", u, g.op("Transpose", g.op("Mul", y, -2.0), perm=[1, 0]))
+    distances = g.op("Max", g.op("Add", g.op("Add", products, sq_norms), sq_norm), 0.0)
+    kernel = g.op("Exp", g.op("Mul", distances, -half_theta))
+    values = g.op("Add", _weighted_sums(g, artifact, kernel), decisions["intercept"][np.newaxis])
+    if not with_bounds:
+        return KnownValues(values)
+    norm = g.op("Add", g.op("Sqrt", sq_norm), reach)
+    path = 2.0 * half_theta * (artifact.n_features + 8) * _ROUNDING * (1.0 + 1e-9)
+    relative = g.op("Mul", g.op("Mul", norm, norm), path)
+    relative = g.op("Where", g.op("Less", relative, 1.0), relative, 1.0)
+    relative = g.op("Add", relative, (len(vectors) + 16) * _ROUNDING + _EXP)
+    bounds = g.op("Mul", relative, _sums_of_moduli(artifact)[np.newaxis])
+    if rows.error is not None:
+        moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma) * (1.0 + 1e-9))
+        moved = g.op("Where", g.op("Less", moved, _ROOT_TWO), moved, _ROOT_TWO)
+        bounds = g.op("Add", bounds, g.op("Mul", moved, decisions["total"][np.newaxis]))
+    fixed = decisions["value_error"] + _EXP * (np.abs(decisions["intercept"]) + decisions["total"]) + 2.0**-1000
+    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), 1.0 + 1e-9))
+
+
+def _polynomial(
+    g: GraphBuilder, artifact: Artifact, rows: GraphRows, vectors: FloatArray, with_bounds: bool
+) -> KnownValues:
+    header, decisions = artifact.header, artifact.decision_numbers()
+    degree, gamma, coef0 = int(header["degree"]), float(header["gamma"]), artifact.coef0
+    products = g.op("MatMul", rows.values, g.op("Transpose", g.doubles(vectors), perm=[1, 0]))
+    argument = g.op("Add", g.op("Mul", products, gamma), coef0)
+    kernel = argument
+    for _ in range(degree - 1):
+        kernel = g.op("Mul", kernel, argument)
+    values = g.op("Add", _weighted_sums(g, artifact, kernel), decisions["intercept"][np.newaxis])
+    if not with_bounds:
+        return KnownValues(values)
+    steep = abs(gamma) * _longest(vectors)
+    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), 1.0 + 1e-9)
+    relative = (degree * (artifact.n_features + 8) + len(vectors) + 16) * _ROUNDING
+    relative += float(artifact.polynomial_numbers()[1]) * 1.001
+    largest = g.op("Pow", g.op("Add", g.op("Mul", norm, steep), abs(coef0)), float(degree))
+    bound = g.op("Mul", largest, relative)
+    if rows.error is not None:
+        reach = g.op("Add", g.op("Mul", g.op("Add", norm, rows.error), steep), abs(coef0))
+        slope = g.op("Mul", g.op("Pow", reach, float(degree - 1)), degree * steep * (1.0 + 1e-9))
+        bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
+    bounds = g.op("Mul", bound, _sums_of_moduli(artifact)[np.newaxis])
+    fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
+    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), 1.0 + 1e-9))
+
+
+def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
+    """Decision values of a polynomial kernel whose sum is stored as a form."""
+    header, d = artifact.header, artifact.n_features
+    degree, n_forms = int(header["degree"]), int(header["n_decisions"])
+    numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(n_forms, -1)
+    heads, packed = numbers[:, : len(FORM_HEADER)], numbers[:, len(FORM_HEADER) :]
+    constant, constant_error, linear_error, quadratic_error = heads.T
+    places = unfolding(d, degree)
+    g.check_room(8 * n_forms * places.size)
+    matrix = np.concatenate([packed, np.zeros((n_forms, 1))], axis=1)[:, places]
+    n_rows = g.op("Shape", rows.values, start=0, end=1)
+    ones = g.op("Expand", np.ones((1, 1)), g.op("Concat", n_rows, np.array([1], np.int64), axis=0))
+    of_rows = monomials(g, rows.values, ones, d, degree)
+    values = g.op("Add", evaluate(g, of_rows, g.doubles(matrix)), constant[np.newaxis])
+    if not with_bounds:
+        return KnownValues(values)
+    # Entries off the diagonal are doubled, so that these norms are too large rather than too small.
+    linear = np.array([_norm(part) for part in packed[:, :d]])
+    quadratic = np.array([_norm(part) for part in packed[:, d:]]) if degree > 1 else np.zeros(n_forms)
+    assert packed.shape[1] == d + (n_monomials(d, 2) if degree > 1 else 0)
+    path = rounding_path(d, degree) * _ROUNDING
+    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), 1.0 + 1e-9)
+    bound = _polynomial_in(
+        g,
+        norm,
+        [
+            path * np.abs(constant) + constant_error + artifact.decision_numbers()["value_error"] + 2.0**-1000,
+            path * linear + linear_error,
+            path * quadratic + quadratic_error,
+        ],
+    )
+    if rows.error is not None:
+        reach = g.op("Add", g.op("Mul", norm, 2.0), rows.error)
+        slope = _polynomial_in(g, reach, [linear, quadratic])
+        bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
+    return KnownValues(values, g.op("Mul", bound, 1.0 + 1e-9))
+
+
+def _polynomial_in(g: GraphBuilder, x: str, coefficients: list[FloatArray]) -> str:
+    """By Horner's rule: x is (n_rows, 1), each coefficient an array of one number for each decision function."""
+    result: Any = coefficients[-1][np.newaxis]
+    for coefficient in coefficients[-2::-1]:
+        result = g.op("Add", g.op("Mul", x, result), coefficient[np.newaxis])
+    return str(result)
+
+
+def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
+    """Sums of kernel values times coefficients, shape (n_rows, n_decisions)."""
+    coef = artifact.dual_coef()
+    n_classes = len(artifact.labels)
+    if n_classes <= 2:
+        return g.op("MatMul", kernel, g.doubles(np.ascontiguousarray(coef.T)))
+    # LIBSVM's block: the support vectors of a class take part in its own pairs alone, one row of coefficients for each.
+    ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
+    counts = np.diff(ends, prepend=0)
+    of_class = g.op_with_outputs(n_classes, "Split", kernel, counts, axis=1)
+    parts = []
+    for c, name in enumerate(of_class):
+        block = coef[:, ends[c] - counts[c] : ends[c]]
+        parts.append(g.op("MatMul", name, g.doubles(np.ascontiguousarray(block.T))))
+    sums = g.op("Concat", *parts, axis=1)
+    pairs = class_pairs(n_classes)
+    first = [i * (n_classes - 1) + j - 1 for i, j in pairs]
+    second = [j * (n_classes - 1) + i for i, j in pairs]
+    return g.op("Add", g.columns(sums, first), g.columns(sums, second))
+
+
+def _sums_of_moduli(artifact: Artifact) -> FloatArray:
+    """A1 of each decision function, rounded up."""
+    coef, n_classes = np.abs(artifact.dual_coef()), len(artifact.labels)
+    up = 1.0 + 1e-9
+    if n_classes <= 2:
+        return np.asarray(coef.sum(axis=1) * up)
+    starts = np.cumsum([0, *artifact.numbers("class_counts").astype(np.int64)])
+    sums = np.stack([coef[:, a:b].sum(axis=1) for a, b in pairwise(starts)])
+    return np.array([sums[i, j - 1] + sums[j, i] for i, j in class_pairs(n_classes)]) * up
+
+
+def _longest(vectors: FloatArray) -> float:
+    """Norm of the longest row, rounded up; no square leaves float64."""
+    largest = float(np.abs(vectors).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    return largest * math.sqrt(float(np.square(vectors / largest).sum(axis=1).max())) * (1.0 + 1e-9)
+
+
+def _norm(numbers: FloatArray) -> float:
+    return _longest(numbers[np.newaxis])

@@ -1,0 +1,201 @@
+"""Nodes and constants of an ONNX graph while it grows, with names that nobody has to invent.
+
+Values are written as they are computed: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
+Numbers and arrays among the inputs become constants of the graph, equal ones once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import MissingPackageError, UnsupportedModelError
+
+# Loop, ScatterND and reductions have had their present form since, and runtimes of 2022 know it.
+OPSET: Final = 17
+IR_VERSION: Final = 8
+# A protobuf message ends here.
+MOST_BYTES: Final = (1 << 31) - (1 << 20)
+
+
+def import_onnx() -> Any:
+    """The package onnx, which only those need who export.
+
+    Raises
+    ------
+    MissingPackageError
+        It is not installed.
+    """
+    try:
+        return importlib.import_module("onnx")
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the export needs the package onnx, install it with pip install 'approxsvm[onnx]': {error}"
+        ) from None
+
+
+class GraphBuilder:
+    """A graph in float64, one operator after the other.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Limit on the size of all constants together.
+    """
+
+    def __init__(self, max_bytes: int = MOST_BYTES) -> None:
+        self._onnx = import_onnx()
+        self._limit = min(max_bytes, MOST_BYTES)
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._n_names = 0
+        self._nodes: list[Any] = []
+        self._initializers: list[Any] = []
+        self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+
+    # --- constants
+
+    def check_room(self, n_bytes: int) -> None:
+        """Refuse constants that are too large, before anybody computes them.
+
+        Raises
+        ------
+        UnsupportedModelError
+            With them the graph is larger than it may be.
+        """
+        if self._n_bytes + n_bytes > self._limit:
+            raise UnsupportedModelError(
+                f"the ONNX graph takes {self._n_bytes + n_bytes:,} bytes or more, but at most {self._limit:,} are "
+                f"allowed (max_bytes is {self._max_bytes:,})"
+            )
+
+    def constant(self, values: npt.NDArray[Any]) -> str:
+        """A constant of the type of the array; what there is already is not stored again."""
+        array = np.ascontiguousarray(values).reshape(np.shape(values))
+        key = (array.dtype.str, array.shape, b"" if array.dtype == object else array.tobytes())
+        if array.dtype != object and key in self._names:
+            return self._names[key]
+        self.check_room(array.nbytes)
+        self._n_bytes += array.nbytes
+        name = self._new_name("constant")
+        self._initializers.append(self._onnx.numpy_helper.from_array(array, name))
+        self._names[key] = name
+        return name
+
+    def doubles(self, values: npt.NDArray[Any]) -> str:
+        """Numbers in float64 that are stored in float32 where that loses nothing."""
+        wide = np.asarray(values, np.float64)
+        with np.errstate(over="ignore"):
+            narrow = wide.astype(np.float32)
+        if wide.size > 16 and (narrow.astype(np.float64) == wide).all():
+            return self.cast(self.constant(narrow), np.float64)
+        return self.constant(wide)
+
+    # --- nodes
+
+    def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
+        """The only result of a new node; inputs are names, numbers in float64, or arrays."""
+        (result,) = self.op_with_outputs(1, kind, *inputs, **attributes)
+        return result
+
+    def op_with_outputs(self, n_outputs: int, kind: str, *inputs: Any, **attributes: Any) -> list[str]:
+        """All results of a new node."""
+        names = [self._name_of(value) for value in inputs]
+        results = [self._new_name(kind.lower()) for _ in range(n_outputs)]
+        self._nodes.append(self._onnx.helper.make_node(kind, names, results, **attributes))
+        return results
+
+    def cast(self, value: str, dtype: Any) -> str:
+        """In another type."""
+        return self.op("Cast", value, to=self.type_of(dtype))
+
+    def rows_sum(self, value: str, axis: int = -1, keepdims: bool = False) -> str:
+        """Sums along an axis, the last one by default."""
+        return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
+
+    def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
+        """Some columns of a matrix."""
+        return self.op("Gather", value, np.asarray(positions, np.int64), axis=1)
+
+    def column(self, value: str, position: int) -> str:
+        """One column of a matrix, as a vector."""
+        return self.op("Gather", value, np.array(position, np.int64), axis=1)
+
+    def rename(self, value: str, name: str) -> None:
+        """Give a result the name of an output."""
+        self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
+
+    def type_of(self, dtype: Any) -> int:
+        """ONNX's number of a NumPy type."""
+        return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    # --- graphs
+
+    def loop(
+        self,
+        body: Callable[[str, list[str]], tuple[str | None, list[str]]],
+        state: Sequence[tuple[str, Any, Sequence[int | None]]],
+        n_times: str,
+    ) -> list[str]:
+        """What `state` becomes when `body` is run again and again; constants stay in the graph around it.
+
+        Parameters
+        ----------
+        body : callable
+            From the number of times before and the names of the state to the name of a condition, on which it goes
+            on, or None, and to the names of the new state.
+        state : sequence of (name, dtype, shape)
+            At the start.
+        n_times : str
+            Name of the most times that it is run.
+        """
+        outside, self._nodes = self._nodes, []
+        iteration, condition = self._new_name("iteration"), self._new_name("condition")
+        names = [self._new_name("state") for _ in state]
+        goes_on, results = body(iteration, names)
+        outputs = [self.op("Identity", result) for result in (goes_on or condition, *results)]
+        kinds = [(np.bool_, ()), *((dtype, shape) for _, dtype, shape in state)]
+        nodes, self._nodes = self._nodes, outside
+        graph = self._onnx.helper.make_graph(
+            nodes,
+            self._new_name("body"),
+            [
+                self.value_info(name, dtype, shape)
+                for name, (dtype, shape) in zip((iteration, condition, *names), ((np.int64, ()), *kinds), strict=True)
+            ],
+            [self.value_info(name, dtype, shape) for name, (dtype, shape) in zip(outputs, kinds, strict=True)],
+        )
+        start = [name for name, _, _ in state]
+        return self.op_with_outputs(len(start), "Loop", n_times, np.array(True), *start, body=graph)
+
+    def value_info(self, name: str, dtype: Any, shape: Sequence[int | None]) -> Any:
+        """Type and shape of an input or output."""
+        return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
+
+    def model(self, name: str, inputs: list[Any], outputs: list[Any], producer: str, notes: dict[str, str]) -> Any:
+        """Everything, as a checked ModelProto."""
+        helper = self._onnx.helper
+        graph = helper.make_graph(self._nodes, name, inputs, outputs, self._initializers)
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="approxsvm",
+            producer_version=producer,
+        )
+        helper.set_model_props(model, notes)
+        self._onnx.checker.check_model(model, full_check=True)
+        return model
+
+    def _new_name(self, kind: str) -> str:
+        self._n_names += 1
+        return f"{kind}_{self._n_names}"
+
+    def _name_of(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return self.constant(value if isinstance(value, np.ndarray) else np.array(float(value)))
