@@ -228,7 +228,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             Of the rows, and of the scores, probabilities or values. Inside, everything is float64.
         certain : bool, optional
             Whether an output "certain" says, row by row, that the label is proven to be the exact model's, or the value
-            of a regression to be within the tolerance. When left out, it is there but in mode "approximate".
+            of a regression to be within the tolerance. When left out, it is there but in mode "approximate" and for the
+            exact model of a regression.
         max_bytes : int
             Limit on the constants of the graph.
 

@@ -25,7 +25,7 @@ import numpy as np
 from approxsvm.artifact.layout import FORM_HEADER, POLYNOMIAL_HEADER, Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
-from approxsvm.export.graph_builder import GraphBuilder
+from approxsvm.export.graph_builder import UP, GraphBuilder
 from approxsvm.export.known_values import KnownValues
 from approxsvm.export.polynomial_graph import evaluate, monomials, rounding_path, unfolding
 from approxsvm.export.rows_graph import GraphRows
@@ -74,17 +74,17 @@ def _gaussian(
     if not with_bounds:
         return KnownValues(values)
     norm = g.op("Add", g.op("Sqrt", sq_norm), reach)
-    path = 2.0 * half_theta * (artifact.n_features + 8) * _ROUNDING * (1.0 + 1e-9)
+    path = 2.0 * half_theta * (artifact.n_features + 8) * _ROUNDING * UP
     relative = g.op("Mul", g.op("Mul", norm, norm), path)
     relative = g.op("Where", g.op("Less", relative, 1.0), relative, 1.0)
     relative = g.op("Add", relative, (len(vectors) + 16) * _ROUNDING + _EXP)
     bounds = g.op("Mul", relative, _sums_of_moduli(artifact)[np.newaxis])
     if rows.error is not None:
-        moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma) * (1.0 + 1e-9))
+        moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma) * UP)
         moved = g.op("Where", g.op("Less", moved, _ROOT_TWO), moved, _ROOT_TWO)
         bounds = g.op("Add", bounds, g.op("Mul", moved, decisions["total"][np.newaxis]))
     fixed = decisions["value_error"] + _EXP * (np.abs(decisions["intercept"]) + decisions["total"]) + 2.0**-1000
-    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), 1.0 + 1e-9))
+    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP))
 
 
 def _polynomial(
@@ -101,18 +101,18 @@ def _polynomial(
     if not with_bounds:
         return KnownValues(values)
     steep = abs(gamma) * _longest(vectors)
-    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), 1.0 + 1e-9)
+    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), UP)
     relative = (degree * (artifact.n_features + 8) + len(vectors) + 16) * _ROUNDING
     relative += float(artifact.polynomial_numbers()[1]) * 1.001
     largest = g.op("Pow", g.op("Add", g.op("Mul", norm, steep), abs(coef0)), float(degree))
     bound = g.op("Mul", largest, relative)
     if rows.error is not None:
         reach = g.op("Add", g.op("Mul", g.op("Add", norm, rows.error), steep), abs(coef0))
-        slope = g.op("Mul", g.op("Pow", reach, float(degree - 1)), degree * steep * (1.0 + 1e-9))
+        slope = g.op("Mul", g.op("Pow", reach, float(degree - 1)), degree * steep * UP)
         bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
     bounds = g.op("Mul", bound, _sums_of_moduli(artifact)[np.newaxis])
     fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
-    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), 1.0 + 1e-9))
+    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP))
 
 
 def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
@@ -136,7 +136,7 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
     quadratic = np.array([_norm(part) for part in packed[:, d:]]) if degree > 1 else np.zeros(n_forms)
     assert packed.shape[1] == d + (n_monomials(d, 2) if degree > 1 else 0)
     path = rounding_path(d, degree) * _ROUNDING
-    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), 1.0 + 1e-9)
+    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), UP)
     bound = _polynomial_in(
         g,
         norm,
@@ -150,7 +150,7 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
         reach = g.op("Add", g.op("Mul", norm, 2.0), rows.error)
         slope = _polynomial_in(g, reach, [linear, quadratic])
         bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
-    return KnownValues(values, g.op("Mul", bound, 1.0 + 1e-9))
+    return KnownValues(values, g.op("Mul", bound, UP))
 
 
 def _polynomial_in(g: GraphBuilder, x: str, coefficients: list[FloatArray]) -> str:
@@ -198,7 +198,7 @@ def _longest(vectors: FloatArray) -> float:
     largest = float(np.abs(vectors).max(initial=0.0))
     if largest == 0.0:
         return 0.0
-    return largest * math.sqrt(float(np.square(vectors / largest).sum(axis=1).max())) * (1.0 + 1e-9)
+    return largest * math.sqrt(float(np.square(vectors / largest).sum(axis=1).max())) * UP
 
 
 def _norm(numbers: FloatArray) -> float:

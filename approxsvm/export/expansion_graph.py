@@ -23,7 +23,7 @@ from approxsvm.export.bound_table import (
     fixed_error,
     weights_of_expansion,
 )
-from approxsvm.export.graph_builder import GraphBuilder
+from approxsvm.export.graph_builder import UP, GraphBuilder
 from approxsvm.export.known_values import KnownValues
 from approxsvm.export.polynomial_graph import count_up_to, evaluate, monomials, rounding_path, split, unfolding
 from approxsvm.export.rows_graph import GraphRows
@@ -207,11 +207,12 @@ class _Expansions:
         )
         tail = g.columns(functions, [-1])
         cut = g.op("Min", cut, g.op("Mul", tail, numbers.totals[np.newaxis]))
-        bound = g.op("Add", g.op("Add", kept, cut), g.op("Gather", numbers.fixed, center))
+        # Sum, for a single tiny number would be left out: GraphBuilder cannot see that this is one.
+        bound = g.op("Sum", kept, cut, g.op("Gather", numbers.fixed, center))
         moved = self._moved(off_sq, error)
         if moved is not None:
             bound = g.op("Add", bound, g.op("Mul", moved, numbers.totals[np.newaxis]))
-        return g.op("Mul", bound, 1.0 + 1e-9)
+        return g.op("Mul", bound, UP)
 
     def _cell(self, half_s: str) -> str:
         """Each row's row of the table, shape (n_rows,): whatever is no number goes to the last."""
@@ -228,9 +229,9 @@ class _Expansions:
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))
-            moved = g.op("Add", g.op("Mul", distance, 1.0 + 1e-9), 2.0**-450)
+            moved = g.op("Add", g.op("Mul", distance, UP), 2.0**-450)
         if error is not None:
-            of_map = g.op("Mul", error, math.sqrt(2.0 * self.gamma) * (1.0 + 1e-9))
+            of_map = g.op("Mul", error, math.sqrt(2.0 * self.gamma) * UP)
             moved = of_map if moved is None else g.op("Add", moved, of_map)
         if moved is None:
             return None

@@ -18,6 +18,8 @@ from approxsvm.errors import MissingPackageError, UnsupportedModelError
 # Loop, ScatterND and reductions have had their present form since, and runtimes of 2022 know it.
 OPSET: Final = 17
 IR_VERSION: Final = 8
+# What every bound is multiplied by: more than all of its own rounding, and not 1 in float32 either.
+UP: Final = 1.0 + 2.0**-20
 # A protobuf message ends here.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
 
@@ -56,6 +58,9 @@ class GraphBuilder:
         self._nodes: list[Any] = []
         self._initializers: list[Any] = []
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        # Results of products of matrices, and of products with a number that float32 does not hold.
+        self._products: set[str] = set()
+        self._scaled: set[str] = set()
 
     # --- constants
 
@@ -99,8 +104,36 @@ class GraphBuilder:
 
     def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
         """The only result of a new node; inputs are names, numbers in float64, or arrays."""
+        number = _single_number(inputs) if kind in ("Add", "Sub", "Mul", "Div") else None
+        if number is not None and _is_neutral_in_float32(kind, number):
+            return self._with_nearly_neutral(kind, inputs[0], number)
+        inexact = number is not None and kind in ("Mul", "Div") and not _is_float32(number)
+        if kind == "MatMul":
+            inputs = tuple(
+                self._barrier(value) if isinstance(value, str) and value in self._scaled else value for value in inputs
+            )
+        elif inexact and isinstance(inputs[0], str) and inputs[0] in self._products:
+            inputs = (self._barrier(inputs[0]), *inputs[1:])
         (result,) = self.op_with_outputs(1, kind, *inputs, **attributes)
+        if kind == "MatMul":
+            self._products.add(result)
+        elif inexact:
+            self._scaled.add(result)
         return result
+
+    def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
+        """With a number that is 0 or 1 in float32, but not in float64.
+
+        Whatever their type, onnxruntime 1.32 leaves such operations out (its NoopElimination). It does not look at Sum,
+        and a power of two in both of two factors changes no digit.
+        """
+        if kind in ("Add", "Sub"):
+            return self.op("Sum", value, number if kind == "Add" else -number)
+        return self.op("Mul", self.op(kind, value, 2.0 * number), 0.5 if kind == "Mul" else 2.0)
+
+    def _barrier(self, value: str) -> str:
+        """The same number, out of reach of onnxruntime's MatMulScaleFusion, which narrows factors to float32."""
+        return self.op("Max", value, -float(np.finfo(np.float64).max))
 
     def op_with_outputs(self, n_outputs: int, kind: str, *inputs: Any, **attributes: Any) -> list[str]:
         """All results of a new node."""
@@ -199,3 +232,24 @@ class GraphBuilder:
         if isinstance(value, str):
             return value
         return self.constant(value if isinstance(value, np.ndarray) else np.array(float(value)))
+
+
+def _single_number(inputs: tuple[Any, ...]) -> float | None:
+    """The second input, where it is one number of float64."""
+    number = inputs[1]
+    if isinstance(number, (int, float)):
+        return float(number)
+    single = isinstance(number, np.ndarray) and number.size == 1 and number.dtype == np.float64
+    return float(number.flat[0]) if single else None
+
+
+def _is_neutral_in_float32(kind: str, number: float) -> bool:
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = float(np.float32(number))
+    neutral = 0.0 if kind in ("Add", "Sub") else 1.0
+    return narrow == neutral != number
+
+
+def _is_float32(number: float) -> bool:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(number)) == number

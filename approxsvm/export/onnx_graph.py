@@ -48,9 +48,10 @@ def onnx_model(
         Of the rows that the graph takes, and of the scores, probabilities or values that it gives.
     certain : bool, optional
         Whether there is an output "certain", of shape (n_rows,): true where a row's label, or its value within the
-        tolerance of a regression, is proven to be the exact model's. When left out, it is there but in mode
-        "approximate". A label that is not certain need not be wrong. It is never certain where a number of the row is
-        NaN or infinite; scores, probabilities and values are NaN then.
+        tolerance of a regression, is proven to be the exact model's. A label that is not certain need not be wrong. It
+        is never certain where a number of the row is NaN or infinite; scores, probabilities and values are NaN then.
+        When left out, the output is there but in mode "approximate" and for a regression's exact model, whose
+        tolerance is about what float64 itself rounds.
     max_bytes : int
         Limit on the constants of the graph. Exact models hold all their support vectors.
 
@@ -71,7 +72,9 @@ def onnx_model(
     """
     if input_type not in get_args(InputType):
         raise ValueError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")
-    with_certain = artifact.mode != "approximate" if certain is None else certain
+    with_certain = certain
+    if with_certain is None:
+        with_certain = artifact.mode == "certified" or (artifact.mode == "exact" and artifact.task != "regression")
     if with_certain and artifact.task == "regression" and not np.isfinite(artifact.header["tolerance"]):
         raise UnsupportedModelError("no tolerance says which values of this regression would be certain: certain=False")
     return _Export(artifact, input_type, with_certain, max_bytes).model()

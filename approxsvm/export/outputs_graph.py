@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.export.graph_builder import GraphBuilder
+from approxsvm.export.graph_builder import UP, GraphBuilder
 from approxsvm.export.known_values import KnownValues
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import (
@@ -100,11 +100,10 @@ class ClassOutputs:
         """Positions of the predicted labels, shape (n_rows,): of several best ones the first."""
         g, rule = self.g, self.outputs.label_rule
         if rule == "votes":
-            votes = self._votes()
             if self.n_classes == 2:
                 against = g.op("Not", g.op("Greater", self.known.values, 0.0))
                 return g.cast(g.op("Squeeze", against, np.array([1], np.int64)), np.int64)
-            return g.op("ArgMax", votes, axis=1, keepdims=0)
+            return g.op("ArgMax", self._votes(), axis=1, keepdims=0)
         return g.op("ArgMax", self.scores if rule == "scores" else self.probabilities, axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
@@ -171,7 +170,7 @@ class ClassOutputs:
         votes = self._vote_interval()
         sums = g.op("MatMul", self.known.values, self.first - self.second)
         reach = g.op("MatMul", g.op("Abs", self.known.values), both * 1e-12)
-        reach = g.op("Add", reach, g.op("MatMul", self.known.bounds, both * (1.0 + 1e-9)))
+        reach = g.op("Add", reach, g.op("MatMul", self.known.bounds, both * UP))
         low, high = (self._confidence(g.op(sign, sums, reach)) for sign in ("Sub", "Add"))
         return g.op("Add", votes[0], low), g.op("Add", votes[1], high)
 
@@ -181,7 +180,7 @@ class ClassOutputs:
         """Where the exact values lie."""
         g, values, bounds = self.g, self.known.values, self.known.bounds
         assert bounds is not None
-        reach = g.op("Add", g.op("Mul", bounds, 1.0 + 1e-9), g.op("Mul", g.op("Abs", values), 1e-14))
+        reach = g.op("Add", g.op("Mul", bounds, UP), g.op("Mul", g.op("Abs", values), 1e-14))
         return g.op("Sub", values, reach), g.op("Add", values, reach)
 
     def _sigmoid(self, values: str, slope: Any, intercept: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.export.graph_builder import GraphBuilder
+from approxsvm.export.graph_builder import UP, GraphBuilder
 from approxsvm.model.input_map import Affine, InputMap, Projection
 from approxsvm.model.kernel_model import FloatArray
 
@@ -64,7 +64,7 @@ def map_rows(g: GraphBuilder, raw: str, input_map: InputMap | None, *, with_erro
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
     # Squares of errors that are too small for float64 are as nothing beside this.
-    return GraphRows(x, g.op("Add", g.op("Mul", distance, 1.0 + 1e-9), input_map.n_features * 2.0**-500))
+    return GraphRows(x, g.op("Add", g.op("Mul", distance, UP), input_map.n_features * 2.0**-500))
 
 
 def _sum(g: GraphBuilder, first: str | None, second: str) -> str:
@@ -101,11 +101,11 @@ def _affine_error(
     with np.errstate(over="ignore", divide="ignore"):
         tiny = _TINY * (1.0 + (0.0 if stage.divide is None else 1.0 / np.abs(stage.divide)))
     own: Any = g.op("Add", g.op("Mul", g.op("Abs", x), n_operations * _ROUNDING), np.broadcast_to(tiny, gain.shape))
-    error = own if error is None else g.op("Add", g.op("Mul", error, gain * (1.0 + 1e-12) + _TINY), own)
+    error = own if error is None else g.op("Add", g.op("Mul", error, gain * UP + _TINY), own)
     if stage.relative_error is None:
         return error
     of_parameters = g.op("Mul", g.op("Add", g.op("Abs", x), error), stage.relative_error)
-    return g.op("Mul", g.op("Add", error, of_parameters), 1.0 + 1e-12)
+    return g.op("Mul", g.op("Add", error, of_parameters), UP)
 
 
 def _projection(
@@ -120,4 +120,4 @@ def _projection(
     grown = g.op("MatMul", incoming, g.doubles(np.abs(stage.matrix)))
     of_bias = stage.bias_error + _ROUNDING * np.abs(stage.bias) + (stage.n_features + 2) * _TINY
     rounded = g.op("Add", g.op("Mul", g.op("Abs", y), _ROUNDING), of_bias)
-    return y, g.op("Mul", g.op("Add", grown, rounded), 1.0 + 1e-9)
+    return y, g.op("Mul", g.op("Add", grown, rounded), UP)
