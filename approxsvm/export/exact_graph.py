@@ -6,7 +6,9 @@
 times this, e, is the error of exp's argument, and K_i errs relatively by at most exp(e) - 1 <= 2 e for e <= 1. Beyond
 e = 1/2 it is enough that K_i and what is computed lie in [0, 1]. A sum of n_sv products of moduli at most |a_i| errs
 by n_sv 2^-53 A1 in any order. So the bound is A1 (min(1, 2 e) + (n_sv + 16) 2^-52 + 2^-40): 2^-40 is for an exp that
-is off by some units in the last place. What an input map may have moved a row by comes on top as in bound_table.py.
+is off by some units in the last place. What an input map may have moved a row by, r, changes each K_i by at most
+min(1, sqrt(2 gamma / e) r), as that is the steepest slope of exp(-gamma t^2): A1 times that comes on top. (W, which
+would serve as in bound_table.py, is not in artifacts of mode "exact".)
 
 **Polynomial.** A number (gamma x_i.z + coef0)^p errs relatively to (|gamma| R ||z|| + |coef0|)^p, R the longest
 support vector, by p (n_features + 8) 2^-52 and the sum as above; coef_error comes in the same way. By its derivative a
@@ -34,7 +36,6 @@ from approxsvm.model.outputs import class_pairs
 
 _ROUNDING: Final = 2.0**-52
 _EXP: Final = 2.0**-40
-_ROOT_TWO: Final = 1.4143
 # Scaled coordinates beyond this are brought back to it: no product of two overflows, and every kernel value is 0.
 _FARTHEST: Final = 1e100
 
@@ -78,12 +79,13 @@ def _gaussian(
     relative = g.op("Mul", g.op("Mul", norm, norm), path)
     relative = g.op("Where", g.op("Less", relative, 1.0), relative, 1.0)
     relative = g.op("Add", relative, (len(vectors) + 16) * _ROUNDING + _EXP)
-    bounds = g.op("Mul", relative, _sums_of_moduli(artifact)[np.newaxis])
+    sum_moduli = _sums_of_moduli(artifact)
+    bounds = g.op("Mul", relative, sum_moduli[np.newaxis])
     if rows.error is not None:
-        moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma) * UP)
-        moved = g.op("Where", g.op("Less", moved, _ROOT_TWO), moved, _ROOT_TWO)
-        bounds = g.op("Add", bounds, g.op("Mul", moved, decisions["total"][np.newaxis]))
-    fixed = decisions["value_error"] + _EXP * (np.abs(decisions["intercept"]) + decisions["total"]) + 2.0**-1000
+        moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma / math.e) * UP)
+        moved = g.op("Where", g.op("Less", moved, 1.0), moved, 1.0)
+        bounds = g.op("Add", bounds, g.op("Mul", moved, sum_moduli[np.newaxis]))
+    fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
     return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP))
 
 

@@ -1,0 +1,188 @@
+"""Compiled models as ONNX graphs: labels against our own engine's, time against onnxruntime's SVMClassifier.
+
+    python -m benchmarks.onnx_models [--rounds N] [--slow-rows N]
+
+Three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler, PCA and
+SVC on australian. Each is compiled in mode "approximate", and certified where this is another graph. Labels are those
+of all test rows as float32, which every contender gets; "differ" counts labels that are not our engine's on the
+artifact of the same mode, "certain" is the share of rows whose label the graph says is proven, and "wrong" how many of
+these labels are not the exact model's. Times are those of one thread in one run, contenders taking turns: the graph in
+onnxruntime, our engine, and onnxruntime's own SVMClassifier, as skl2onnx writes it.
+"""
+
+from __future__ import annotations
+
+import lzma
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import approxsvm
+from benchmarks.ordinary import SOURCES, _raw, data_folder, microseconds
+from benchmarks.timing import spread
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A model, rows to choose a plan by, test rows, and the source as onnxruntime's own node."""
+
+    name: str
+    model: Any
+    X: Array
+    X_test: Array
+    peer: Callable[[], Any]
+
+
+def _rows(name: str) -> tuple[Array, Array, Array]:
+    (source,) = (source for source in SOURCES if source.name == name)
+    folder = data_folder()
+    assert folder is not None
+    X, y, X_test, _ = _raw(folder, source)
+    return X, y, X_test
+
+
+def _of_sklearn(model: Any) -> Callable[[], Any]:
+    from skl2onnx import to_onnx
+
+    return lambda: to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
+
+
+def _of_libsvm(model: approxsvm.KernelModel) -> Any:
+    """The node that skl2onnx writes for an SVC of two classes, from a model that scikit-learn has not trained."""
+    from onnx import TensorProto, helper
+
+    coef = model.coefficients(0)
+    counts = np.asarray(model.n_support).tolist()
+    node = helper.make_node(
+        "SVMClassifier",
+        ["X"],
+        ["label", "probabilities"],
+        domain="ai.onnx.ml",
+        kernel_type="RBF",
+        kernel_params=[model.gamma, 0.0, 3.0],
+        classlabels_ints=[int(label) for label in model.labels],
+        coefficients=coef.tolist(),
+        support_vectors=model.dense_support_vectors(0, model.n_sv).ravel().tolist(),
+        rho=[float(model.intercept[0])],
+        vectors_per_class=counts,
+        post_transform="NONE",
+    )
+    rows = helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, model.n_features])
+    outputs = [
+        helper.make_tensor_value_info("label", TensorProto.INT64, [None]),
+        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2]),
+    ]
+    graph = helper.make_graph([node], "svm", [rows], outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
+
+
+def _cases(folder: Path) -> list[Case]:
+    from benchmarks.ordinary import _read_text
+
+    X, _ = _read_text(folder, "a9a", 123)
+    X_test, _ = _read_text(folder, "a9a.t", 123)
+    with tempfile.NamedTemporaryFile(suffix=".model") as file:
+        file.write(lzma.decompress((folder.parent / "models" / "a9a_g0.01.model.xz").read_bytes()))
+        file.flush()
+        a9a = approxsvm.read_model(file.name, n_features=123)
+    found = [Case("a9a, gamma 0.01", a9a, X, X_test, lambda: _of_libsvm(a9a))]
+    X, y, X_test = _rows("pendigits, 10 classes")
+    scaler = StandardScaler().fit(X)
+    digits = SVC().fit(scaler.transform(X), y.astype(int))
+    found.append(
+        Case("pendigits, 10 classes", digits, scaler.transform(X), scaler.transform(X_test), _of_sklearn(digits))
+    )
+    X, y, X_test = _rows("australian")
+    pipeline = make_pipeline(StandardScaler(), PCA(8), SVC(gamma=0.02)).fit(X, y.astype(int))
+    found.append(Case("australian, scaler, PCA, SVC", pipeline, X, X_test, _of_sklearn(pipeline)))
+    return found
+
+
+def _session(graph: Any) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def measure(case: Case, mode: Any, rounds: int, slow_rows: int) -> tuple[str, ...]:
+    """One row of the table."""
+    fast = approxsvm.compile(case.model, case.X, mode=mode)
+    graph = fast.to_onnx(certain=True)
+    ours, peer = _session(graph), _session(case.peer())
+    X = np.ascontiguousarray(case.X_test, np.float32)
+    label, certain = ours.run(["label", "certain"], {"X": X})
+    exact = approxsvm.compile(case.model, mode="exact").predict(X)
+    wrong = int((label != exact)[certain].sum())
+    few = np.ascontiguousarray(X[spread(len(X), slow_rows)])
+    peers_differ = int((peer.run(None, {"X": few})[0] != exact[spread(len(X), slow_rows)]).sum())
+    runs: list[Callable[[], Any]] = [
+        lambda: ours.run(["label"], {"X": X}),
+        lambda: ours.run(["label", "certain"], {"X": X}),
+        lambda: fast.predict(X),
+    ]
+    of_graph, with_certain, of_engine = microseconds(runs, len(X), rounds)
+    (of_peer,) = microseconds([lambda: peer.run(None, {"X": few})], len(few), max(3, rounds // 3))
+    if wrong:
+        raise click.ClickException(f"{case.name}, {mode}: {wrong} labels that are said to be certain are wrong")
+    return (
+        f"{case.name}",
+        f"{mode} -> {fast.artifact.mode}",
+        f"{int((label != fast.predict(X)).sum())} of {len(X):,}",
+        f"{100 * certain.mean():.1f} %, {wrong}",
+        f"{len(graph.SerializeToString()) / 1e3:,.0f}",
+        f"{of_graph:.2f}",
+        f"{with_certain:.2f}",
+        f"{of_engine:.3f}",
+        f"{of_peer:.1f}",
+        f"{of_peer / of_graph:.1f}",
+        f"{peers_differ} of {len(few):,}",
+    )
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(min=1), default=11, show_default=True)
+@click.option("--slow-rows", type=click.IntRange(min=1), default=512, show_default=True, help="For SVMClassifier.")
+def main(rounds: int, slow_rows: int) -> None:
+    """Measure compiled models in onnxruntime."""
+    folder = data_folder()
+    if folder is None:
+        return
+    names = (
+        "model",
+        "mode",
+        "differ",
+        "certain, wrong",
+        "kB",
+        "us/row",
+        "with certain",
+        "engine",
+        "SVMClassifier",
+        "ratio",
+        "its labels differ",
+    )
+    table = Table(*names)
+    for case in _cases(folder):
+        for mode in ("approximate", "certified"):
+            click.echo(f"{case.name}, {mode} ...", err=True)
+            table.add_row(*measure(case, mode, rounds, slow_rows))
+    Console(width=180).print(table)
+
+
+if __name__ == "__main__":
+    main()
