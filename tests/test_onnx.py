@@ -1,0 +1,440 @@
+"""Compiled models as ONNX graphs, in onnxruntime: the same answers, skl2onnx's names, and no certain label is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import test_every_plan as every_plan
+from conftest import GOLDEN, random_model
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+from test_every_plan import Tally, exact_values, random_attack
+
+import approxsvm
+from approxsvm import Artifact, KernelModel, UnsupportedModelError
+from approxsvm.errors import MissingPackageError
+from approxsvm.export import graph_builder
+from approxsvm.export.bound_table import bound_table
+from approxsvm.export.onnx_graph import MAX_BYTES, _Export
+from approxsvm.reference import decision_values as reference
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 5))
+TWO = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+FOUR = np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [-0.7, 0.0, 0.7])
+WORDS = np.array(["dog", "ant", "cow", "bee"])
+GOLDEN_MODELS = sorted(GOLDEN.glob("*.asvm"))
+
+
+def session(graph: Any, *, optimize: bool = True) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    if not optimize:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
+    """Outputs by name; their declared shapes are what comes out."""
+    ready = session(graph, **options)
+    (given,) = ready.get_inputs()
+    assert given.name == "X"
+    assert given.shape == [None, rows.shape[1]]
+    outputs = ready.get_outputs()
+    found = dict(zip([output.name for output in outputs], ready.run(None, {"X": rows}), strict=True))
+    for output in outputs:
+        got = found[output.name].shape
+        assert len(output.shape) == len(got)
+        assert all(said in (None, size) for said, size in zip(output.shape, got, strict=True)), output.name
+    return found
+
+
+def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
+    """A graph that gives away values, bounds and whether the label of two classes is certain."""
+    export = _Export(artifact, str(np.dtype(dtype)), True, MAX_BYTES)  # type: ignore[arg-type]
+    known, g, n = export._known(artifact), export.g, int(artifact.header["n_decisions"])
+    export._output("values", known.values, np.float64, [None, n])
+    export._output("bounds", known.bounds, np.float64, [None, n])
+    clear = g.op("Squeeze", g.op("Greater", g.op("Abs", known.values), known.bounds), np.array([1]))
+    export._output("sure", g.op("And", clear, export._settled(known)), np.bool_, [None])
+    return g.model("t", [g.value_info("X", dtype, [None, artifact.n_raw_features])], export.outputs, "0", {})
+
+
+# --- labels and values
+
+
+@pytest.mark.parametrize("degree", range(1, 7))
+@pytest.mark.parametrize("n_centers", [1, 4])
+def test_expansions(degree: int, n_centers: int) -> None:
+    svc = SVC(gamma=0.05).fit(X, TWO)
+    fast = approxsvm.compile(svc, X, mode="approximate", degree=degree, n_centers=n_centers)
+    found = run(fast.to_onnx(input_type="float64", certain=True), X)
+    np.testing.assert_array_equal(found["label"], fast.predict(X))
+    moduli = np.abs(svc.dual_coef_).sum()
+    np.testing.assert_allclose(found["probabilities"][:, 1], fast.decision_function(X), rtol=0, atol=1e-6 * moduli)
+    np.testing.assert_array_equal(found["probabilities"][:, 0], -found["probabilities"][:, 1])
+    # The bound is the engine's, but for rounding and cells.
+    assert abs(found["certain"].mean() - fast.certified(X).mean()) < 0.02
+    assert (found["label"] == svc.predict(X))[found["certain"]].all()
+    assert degree == 1 or found["certain"].mean() > 0.8
+
+
+SOURCES = {
+    "two classes": (SVC(gamma=0.05), TWO),
+    "two words": (SVC(gamma=0.05), WORDS[TWO]),
+    "four classes": (SVC(gamma=0.05), FOUR),
+    "four words": (SVC(gamma=0.05), WORDS[FOUR]),
+    "pairs": (SVC(gamma=0.05, decision_function_shape="ovo"), WORDS[FOUR]),
+    "ties": (SVC(gamma=0.05, break_ties=True), WORDS[FOUR]),
+    "sigmoid": (CalibratedClassifierCV(SVC(gamma=0.05), method="sigmoid", ensemble=False, cv=3), TWO),
+    "sigmoids": (CalibratedClassifierCV(SVC(gamma=0.05), method="sigmoid", ensemble=True, cv=2), WORDS[FOUR]),
+    "isotonic": (CalibratedClassifierCV(SVC(gamma=0.05), method="isotonic", ensemble=True, cv=2), TWO),
+    "isotonics": (CalibratedClassifierCV(SVC(gamma=0.05), method="isotonic", ensemble=False, cv=2), FOUR),
+    "scaler, PCA": (make_pipeline(StandardScaler(), PCA(3), SVC(gamma=0.1)), TWO),
+    "three scalers": (
+        make_pipeline(MinMaxScaler(clip=True), SelectKBest(f_classif, k=3), RobustScaler(), SVC(gamma=0.1)),
+        FOUR,
+    ),
+    "linear": (SVC(kernel="linear"), TWO),
+    "quadratic": (SVC(kernel="poly", degree=2, coef0=1.0), FOUR),
+    "outliers": (OneClassSVM(gamma=0.05), TWO),
+    "temperature": (CalibratedClassifierCV(SVC(gamma=0.05), method="temperature", ensemble=False, cv=2), FOUR),
+}
+
+
+@pytest.mark.parametrize("mode", ["approximate", "certified", "exact"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_kind_of_output(source: str, mode: Any) -> None:
+    model, y = SOURCES[source]
+    try:
+        model.fit(X, y)
+    except ValueError as error:
+        assert source == "temperature"  # scikit-learn 1.8 and later
+        pytest.skip(str(error))
+    fast = approxsvm.compile(model, X, mode=mode)
+    found = run(fast.to_onnx(input_type="float64", certain=True), X)
+    exact = approxsvm.compile(model, X, mode="exact")
+    label = found["label"].reshape(len(X))
+    assert (label == exact.predict(X))[found["certain"]].all()
+    assert found["certain"].mean() > 0.75
+    if mode == "certified" and fast.artifact.n_centers and not fast.artifact.header["majority_only"]:
+        return  # the graph stays with the expansions, others fall back
+    np.testing.assert_array_equal(label, fast.predict(X))
+    given = found["scores" if "scores" in found else "probabilities"]
+    expected = fast.predict_proba(X) if hasattr(fast, "predict_proba") else fast.decision_function(X)
+    if expected.ndim == 1:
+        expected = expected[:, None] if "scores" in found else np.column_stack([-expected, expected])
+    np.testing.assert_allclose(given, expected, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("y", [TWO, WORDS[FOUR]], ids=["two classes", "four classes"])
+def test_coupled_probabilities(y: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # probability=True is on its way out
+        svc = SVC(gamma=0.05, probability=True, random_state=0).fit(X, y)
+    fast = approxsvm.compile(svc, mode="exact")
+    found = run(fast.to_onnx(input_type="float64"), X)
+    np.testing.assert_array_equal(found["label"], svc.predict(X))
+    np.testing.assert_allclose(found["probabilities"], fast.predict_proba(X), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found["certain"], True)
+
+
+def test_regression() -> None:
+    y = X[:, 0] ** 2 + X[:, 1]
+    svr = SVR(gamma=0.05).fit(X, y)
+    fast = approxsvm.compile(svr, X, tolerance=0.05, degree=3, n_centers=4)
+    found = run(fast.to_onnx(input_type="float64"), X)
+    assert found["variable"].shape == (len(X), 1)
+    error = np.abs(found["variable"][:, 0] - svr.predict(X))
+    assert found["certain"].any()
+    assert (error <= 0.05)[found["certain"]].all()
+    assert "certain" not in run(approxsvm.compile(svr, mode="exact").to_onnx(), X.astype(np.float32))
+    with pytest.raises(UnsupportedModelError, match="no tolerance says"):
+        approxsvm.compile(svr, X, mode="approximate").to_onnx(certain=True)
+
+
+@pytest.mark.parametrize("path", GOLDEN_MODELS, ids=lambda path: path.stem)
+def test_saved_artifacts(path: Path) -> None:
+    fast = approxsvm.load(path)
+    rows = _rows_for(fast)
+    found = run(fast.to_onnx(input_type="float64"), rows)
+    exact = fast.predict(rows)
+    if "variable" in found:
+        return
+    assert (found["label"].reshape(len(rows)) == exact)[found["certain"]].all()
+
+
+def _rows_for(fast: Any) -> Any:
+    """Rows about the model's centers, or random ones."""
+    rng, artifact = np.random.default_rng(1), fast.artifact
+    rows = rng.normal(size=(100, fast.n_features_in_))
+    if artifact.input_map is None and artifact.n_centers and not artifact.members:
+        spread = 10.0 ** rng.uniform(-3, 0.5, (100, 1)) / np.sqrt(2.0 * artifact.header["gamma"] * artifact.n_features)
+        rows = artifact.centers()[rng.integers(0, artifact.n_centers, 100)] + rows * spread
+    return rows
+
+
+# --- names, types, sizes
+
+
+def of_skl2onnx(model: Any, rows: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it thinks of scikit-learn's versions
+        import skl2onnx
+
+        return skl2onnx.to_onnx(model, rows, **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("y", [TWO, WORDS[FOUR]], ids=["two classes", "four words"])
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_names_shapes_and_types_are_those_of_skl2onnx(dtype: Any, y: Any, shape: str) -> None:
+    svc = SVC(gamma=0.05, decision_function_shape=shape).fit(X, y)
+    rows = X[:7].astype(dtype)
+    theirs = session(of_skl2onnx(svc, rows, options={"zipmap": False}))
+    ours = session(approxsvm.compile(svc, X, mode="approximate").to_onnx(input_type=np.dtype(dtype).name))
+    declared = [
+        [(v.name, v.type, v.shape) for v in (*side.get_inputs(), *side.get_outputs())] for side in (ours, theirs)
+    ]
+    if shape == "ovo" and len(svc.classes_) == 4:  # skl2onnx declares 4 columns, and 6 come out
+        assert declared[1][-1][2] == [None, 4]
+        declared[1][-1][2][1] = 6
+    assert declared[0] == declared[1]
+    for mine, other in zip(ours.run(None, {"X": rows}), theirs.run(None, {"X": rows}), strict=True):
+        assert mine.dtype == other.dtype
+        assert mine.shape == other.shape
+
+
+@pytest.mark.parametrize(("model", "y"), [(OneClassSVM(), TWO), (SVR(), X[:, 0])], ids=["one-class", "regression"])
+def test_other_tasks_have_the_names_of_skl2onnx(model: Any, y: Any) -> None:
+    rows = X.astype(np.float32)
+    theirs = session(of_skl2onnx(model.fit(X, y), rows))
+    ours = session(approxsvm.compile(model, X, mode="exact").to_onnx(certain=False))
+    assert [(v.name, v.type, v.shape) for v in ours.get_outputs()] == [
+        (v.name, v.type, v.shape) for v in theirs.get_outputs()
+    ]
+    for mine, other in zip(ours.run(None, {"X": rows}), theirs.run(None, {"X": rows}), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_centers", [1, 4])
+@pytest.mark.parametrize("mode", ["approximate", "exact"])
+def test_batches_of_any_size(mode: Any, n_centers: int) -> None:
+    forced = {} if mode == "exact" else {"n_centers": n_centers}
+    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X, mode=mode, **forced)
+    ready = session(fast.to_onnx(certain=True))
+    rows = X.astype(np.float32)
+    whole = ready.run(None, {"X": rows})
+    for n in (0, 1, 2, 3):
+        for all_rows, some in zip(whole, ready.run(None, {"X": rows[:n]}), strict=True):
+            assert len(some) == n
+            np.testing.assert_allclose(some, all_rows[:n], rtol=0, atol=1e-6)
+
+
+def test_only_standard_operators() -> None:
+    for path in GOLDEN_MODELS:
+        graph = approxsvm.load(path).to_onnx()
+        assert [entry.domain for entry in graph.opset_import] == [""]
+        onnx.checker.check_model(graph, full_check=True)
+        assert {entry.key for entry in graph.metadata_props} == {"source", "mode", "plan"}
+
+
+def test_a_saved_artifact_exports_the_same(tmp_path: Path) -> None:
+    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X)
+    fast.save(tmp_path / "model.asvm")
+    again = approxsvm.load(tmp_path / "model.asvm").to_onnx()
+    assert again.SerializeToString() == fast.to_onnx().SerializeToString()
+
+
+# --- refusals
+
+
+def test_what_is_refused() -> None:
+    svc = SVC(gamma=0.05).fit(X, TWO)
+    exact = approxsvm.compile(svc, mode="exact")
+    with pytest.raises(UnsupportedModelError, match=r"takes [\d,]+ bytes or more, but at most 1,000 are allowed"):
+        exact.to_onnx(max_bytes=1000)
+    with pytest.raises(ValueError, match="input_type is 'int8', but must be 'float32' or 'float64'"):
+        exact.to_onnx(input_type="int8")  # type: ignore[arg-type]
+    halves = approxsvm.compile(random_model(0, labels=np.array([0.5, 1.5])), mode="exact")
+    with pytest.raises(UnsupportedModelError, match=r"\[0.5, 1.5\] are neither whole numbers nor text"):
+        halves.to_onnx()
+
+
+def test_the_package_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise ImportError(f"no module named {name}")
+
+    monkeypatch.setattr(graph_builder.importlib, "import_module", absent)
+    fast = approxsvm.load(GOLDEN / "breast_cancer.asvm")
+    with pytest.raises(MissingPackageError, match=r"pip install 'approxsvm\[onnx\]'"):
+        fast.to_onnx()
+
+
+# --- what is certain
+
+
+def test_rows_that_are_not_finite_are_never_certain() -> None:
+    nan, inf = float("nan"), float("inf")
+    rows = X[:8].copy()
+    rows[1, 2], rows[3, 0], rows[5] = nan, inf, -inf
+    finite = np.isfinite(rows).all(axis=1)
+    for model, options in (
+        (SVC(gamma=0.05), {"mode": "approximate", "n_centers": 4}),
+        (SVC(gamma=0.05), {"mode": "approximate"}),
+        (SVC(gamma=0.05), {"mode": "exact"}),
+        (make_pipeline(MinMaxScaler(clip=True), SVC()), {"mode": "exact"}),
+        (SVC(kernel="linear"), {}),
+    ):
+        fast = approxsvm.compile(model.fit(X, TWO), X, **options)
+        found = run(fast.to_onnx(input_type="float64", certain=True), rows)
+        assert not found["certain"][~finite].any()
+        np.testing.assert_array_equal(np.isnan(found["probabilities"]).any(axis=1), ~finite)
+        np.testing.assert_array_equal(found["label"][finite], fast.predict(rows[finite]))
+
+
+def boundary_rows(model: KernelModel, rows: Any) -> Any:
+    """Pairs of rows on either side of where the exact value is 0, as near to each other as float64 has them."""
+    positive = reference.decision_function(model, rows)[:, 0] > 0
+    n = min(positive.sum(), (~positive).sum(), 20)
+    a, b = rows[positive][:n], rows[~positive][:n]
+    for _ in range(55):
+        middle = (a + b) / 2
+        above = (reference.decision_function(model, middle)[:, 0] > 0)[:, np.newaxis]
+        a, b = np.where(above, middle, a), np.where(above, b, middle)
+    return np.concatenate([a, b, a * (1 + 1e-9), b * (1 - 1e-7)])
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 6])
+@pytest.mark.parametrize("gamma", [1e-3, 0.05, 1.0])
+def test_no_certain_label_is_wrong_about_the_boundary(degree: int, gamma: float) -> None:
+    model = approxsvm.read_any(SVC(gamma=gamma, C=10.0).fit(X, TWO))
+    near = boundary_rows(model, X)
+    rows = np.concatenate([X, near, 1e3 * X, 1e30 * X[:5], 1e200 * X[:5], X[:5] * 1e-300])
+    with np.errstate(over="ignore"):
+        exact = reference.decision_function(model, rows)[:, 0]
+    for n_centers in (1, 3):
+        artifact = approxsvm.compile(model, X, degree=degree, n_centers=n_centers).artifact
+        for optimize in (True, False):
+            found = run(with_bounds(artifact), rows, optimize=optimize)
+            rounded = 1e-13 * np.abs(model.dual_coef).sum()
+            assert (np.abs(found["values"][:, 0] - exact) <= found["bounds"][:, 0] + rounded).all()
+            assert ((found["values"][:, 0] > 0) == (exact > 0))[found["sure"]].all()
+            assert not found["sure"][len(X) : len(X) + len(near)].any()
+
+
+def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
+    """The attack of test_every_plan.py on the graphs of the same artifacts; the worst error over its bound."""
+    worst = [0.0]
+
+    def judge(model: KernelModel, artifact: Artifact, rows: Any, _: int) -> Tally:
+        with np.errstate(over="ignore"):
+            narrow = rows.astype(np.float32)
+        for taken in (rows, narrow[np.isfinite(narrow).all(axis=1)]):
+            found = run(with_bounds(artifact, taken.dtype), taken)
+            values, bounds = found["values"][:, 0], found["bounds"][:, 0]
+            exact = exact_values(model, taken, np.zeros(len(taken)))
+            moduli = float(np.abs(model.coefficients(0)).sum()) + abs(float(model.intercept[0]))
+            error = (np.abs(values - exact) - (model.n_sv + model.n_features + 10) * 2.0**-63 * moduli).clip(0)
+            assert (error <= bounds).all()
+            assert ((values > 0) == (exact > 0))[found["sure"]].all()
+            worst[0] = max(worst[0], float((error / np.maximum(bounds, 1e-320)).max()))
+        return Tally()
+
+    monkeypatch.setattr(every_plan, "judge_artifact", judge)
+    random_attack(**options)
+    return worst[0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_bound_is_broken(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    worst = attack(
+        monkeypatch,
+        seed=seed,
+        n_sv=int(rng.integers(1, 40)),
+        n_features=int(rng.integers(1, 6)),
+        scaled_gamma=float(rng.uniform(-6, 2)),
+        offset=float(rng.choice([0.0, 1.0, 1e4])),
+        vectors=every_plan.VECTORS[seed % len(every_plan.VECTORS)],
+        coefficients=every_plan.COEFFICIENTS[seed % len(every_plan.COEFFICIENTS)],
+        degree=1 + seed % 6,
+        n_centers=1 + seed % 8,
+        n_categories=3 * (seed % 3 == 0),
+        balanced=bool(seed % 2),
+        precise=False,
+    )
+    assert worst <= 1.0
+
+
+def test_numbers_that_onnxruntime_narrows_to_float32_keep_their_digits() -> None:
+    """A tiny intercept, one feature scaled by almost 1, and a factor between matrices that float32 does not hold."""
+    model = random_model(0, n_features=1, dual_coef=1e-250 * RNG.normal(size=(1, 40)), intercept=np.array([1e-251]))
+    rows = RNG.normal(size=(50, 1))
+    for scaler in (MaxAbsScaler(), StandardScaler(with_mean=False)):
+        scaler.fit(rows * (1 + 1e-9))
+        y = rows[:, 0] > 0
+        for svc in (SVC(kernel="linear"), SVC(kernel="poly", degree=3, gamma=0.1, coef0=1.0), SVC(gamma=0.1)):
+            pipeline = make_pipeline(scaler, svc).fit(rows, y)
+            graph = approxsvm.compile(pipeline, mode="exact").to_onnx(input_type="float64")
+            values = run(graph, rows)["probabilities"][:, 1]
+            np.testing.assert_allclose(values, pipeline.decision_function(rows), rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(values, run(graph, rows, optimize=False)["probabilities"][:, 1], rtol=1e-13)
+    for mode in ("approximate", "exact"):
+        artifact = approxsvm.compile(model, rows, mode=mode).artifact  # type: ignore[arg-type]
+        exact = reference.decision_function(model, rows)
+        found = run(with_bounds(artifact), rows)
+        assert (np.abs(found["values"] - exact) <= found["bounds"] + 1e-13 * np.abs(model.dual_coef).sum()).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_what_input_maps_round_is_part_of_the_bound(offset: float) -> None:
+    """Numbers that scaling nearly cancels: float64 loses digits of the row, and the bound knows how many."""
+    rows = RNG.normal(size=(60, 2)) + offset
+    y = (rows - offset)[:, 0] * (rows - offset)[:, 1] > 0
+    pipeline = make_pipeline(MinMaxScaler(), PCA(2), SVC(gamma=5.0)).fit(rows, y)
+    for mode in ("approximate", "exact"):
+        artifact = approxsvm.compile(pipeline, rows, mode=mode).artifact  # type: ignore[arg-type]
+        found = run(with_bounds(artifact), rows)
+        x: Any = rows.astype(np.longdouble)
+        scale, project = artifact.input_map.stages
+        x = ((x * scale.multiply + scale.add) - project.center) @ project.matrix.astype(np.longdouble) + project.bias
+        model = approxsvm.read_any(pipeline)
+        exact = exact_values(model, x, np.zeros(len(x)))
+        assert (np.abs(found["values"][:, 0] - exact) <= found["bounds"][:, 0]).all()
+
+
+def _functions_of(table: Any, degree: int, s: Any) -> Iterator[tuple[int, Any]]:
+    from scipy.special import gammainc, gammaln
+
+    for k in range(degree + 1, table.first_remainder_degree):
+        yield k, np.exp(0.5 * (k * np.log(s) - s - gammaln(k + 1)))
+    for j, theta in enumerate(table.thetas):
+        first = table.first_remainder_degree
+        yield first + j, np.exp((1 / theta - 1) * s / 2) * np.sqrt(gammainc(first, s / theta))
+    yield -1, np.sqrt(gammainc(degree + 1, s))
+
+
+@pytest.mark.parametrize("degree", [1, 2, 6])
+def test_the_table_is_never_below_its_functions(degree: int) -> None:
+    table = bound_table(degree, 8, (0.25, 1.0), 100.0)
+    s = np.sort(10.0 ** np.random.default_rng(0).uniform(-6, 2.4, 20_000))
+    cell = np.clip(np.floor(np.log2(s) * 32) + 1 + 12 * 32, 0, len(table.functions) - 1).astype(int)
+    covered = table.functions[cell, -2] < 0.5
+    for column, function in _functions_of(table, degree, s):
+        known = table.functions[cell, column].astype(float)
+        assert (function <= known)[covered].all()
+        near = covered & (s > 2.0**-11) & (s < 8.0)
+        assert (known[near] <= 1.3 * function[near]).all()  # and not much above
