@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import lzma
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ class Case:
     model: Any
     X: Array
     X_test: Array
-    peer: Callable[[], Any]
+    peer: Any
 
 
 def _rows(name: str) -> tuple[Array, Array, Array]:
@@ -55,10 +56,12 @@ def _rows(name: str) -> tuple[Array, Array, Array]:
     return X, y, X_test
 
 
-def _of_sklearn(model: Any) -> Callable[[], Any]:
+def _of_sklearn(model: Any) -> Any:
     from skl2onnx import to_onnx
 
-    return lambda: to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it thinks of scikit-learn's versions
+        return to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
 
 
 def _of_libsvm(model: approxsvm.KernelModel) -> Any:
@@ -99,7 +102,7 @@ def _cases(folder: Path) -> list[Case]:
         file.write(lzma.decompress((folder.parent / "models" / "a9a_g0.01.model.xz").read_bytes()))
         file.flush()
         a9a = approxsvm.read_model(file.name, n_features=123)
-    found = [Case("a9a, gamma 0.01", a9a, X, X_test, lambda: _of_libsvm(a9a))]
+    found = [Case("a9a, gamma 0.01", a9a, X, X_test, _of_libsvm(a9a))]
     X, y, X_test = _rows("pendigits, 10 classes")
     scaler = StandardScaler().fit(X)
     digits = SVC().fit(scaler.transform(X), y.astype(int))
@@ -124,7 +127,7 @@ def measure(case: Case, mode: Any, rounds: int, slow_rows: int) -> tuple[str, ..
     """One row of the table."""
     fast = approxsvm.compile(case.model, case.X, mode=mode)
     graph = fast.to_onnx(certain=True)
-    ours, peer = _session(graph), _session(case.peer())
+    ours, peer = _session(graph), _session(case.peer)
     X = np.ascontiguousarray(case.X_test, np.float32)
     label, certain = ours.run(["label", "certain"], {"X": X})
     exact = approxsvm.compile(case.model, mode="exact").predict(X)

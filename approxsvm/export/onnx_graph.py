@@ -86,10 +86,9 @@ class _Export:
         self.dtype = np.dtype(input_type)
         self.g = g = GraphBuilder(max_bytes)
         self.x = g.cast("X", np.float64)
-        largest = g.op("ReduceMax", g.op("Abs", self.x), axes=[1], keepdims=1)
-        # A maximum may lose NaN, which a sum keeps.
-        total = g.rows_sum(g.op("Mul", self.x, 0.0), keepdims=True)
-        self.is_finite = g.op("And", g.op("Less", largest, float("inf")), g.op("Equal", total, 0.0))
+        # Neither NaN nor infinity is less than infinity.
+        wrong = g.op("Not", g.op("Less", g.op("Abs", self.x), float("inf")))
+        self.is_finite = g.op("Equal", g.rows_sum(g.cast(wrong, np.int32), keepdims=True), np.array(0, np.int32))
         self.outputs: list[Any] = []
 
     def model(self) -> Any:
