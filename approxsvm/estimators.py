@@ -213,14 +213,19 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         self.artifact.write(path)
 
     def to_onnx(
-        self, *, input_type: InputType = "float32", certain: bool | None = None, max_bytes: int = MAX_BYTES
+        self,
+        *,
+        input_type: InputType = "float32",
+        certain: bool | None = None,
+        fallback: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> Any:
         """Export to ONNX: a model of standard operators, with the names and shapes that skl2onnx gives the source.
 
         Any number of rows go in as "X". Out come "label" and "probabilities" of a classifier, which are scores where
         the source has no probabilities; "label" and "scores" of a one-class model; "variable" of a regression. Raw
         rows are scaled by the graph as the source does it. The graph answers by the expansions where there are any,
-        without falling back on the exact model, and by the exact model otherwise.
+        without falling back on the exact model unless that is asked for, and by the exact model otherwise.
 
         Parameters
         ----------
@@ -230,6 +235,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             Whether an output "certain" says, row by row, that the label is proven to be the exact model's, or the value
             of a regression to be within the tolerance. When left out, it is there but in mode "approximate" and for the
             exact model of a regression.
+        fallback : bool
+            Whether rows whose label the expansions leave open go to the exact model, which is then part of the graph,
+            so that in mode "certified" labels are the exact model's.
         max_bytes : int
             Limit on the constants of the graph.
 
@@ -241,12 +249,12 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnsupportedModelError
-            The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, or `certain` is asked
-            for where no tolerance says what is.
+            The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, `certain` is asked
+            for where no tolerance says what is, or `fallback` in mode "approximate".
         MissingPackageError
             The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
         """
-        return onnx_model(self.artifact, input_type=input_type, certain=certain, max_bytes=max_bytes)
+        return onnx_model(self.artifact, input_type=input_type, certain=certain, fallback=fallback, max_bytes=max_bytes)
 
 
 class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]

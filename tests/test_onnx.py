@@ -26,7 +26,7 @@ from approxsvm import Artifact, KernelModel, UnsupportedModelError
 from approxsvm.errors import MissingPackageError
 from approxsvm.export import graph_builder
 from approxsvm.export.bound_table import bound_table
-from approxsvm.export.onnx_graph import MAX_BYTES, _Export
+from approxsvm.export.onnx_graph import _Export
 from approxsvm.reference import decision_values as reference
 
 RNG = np.random.default_rng(0)
@@ -63,13 +63,15 @@ def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
 
 def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
     """A graph that gives away values, bounds and whether the label of two classes is certain."""
-    export = _Export(artifact, str(np.dtype(dtype)), True, MAX_BYTES)  # type: ignore[arg-type]
-    known, g, n = export._known(artifact), export.g, int(artifact.header["n_decisions"])
-    export._output("values", known.values, np.float64, [None, n])
-    export._output("bounds", known.bounds, np.float64, [None, n])
+    export = _Export(artifact, str(np.dtype(dtype)), certain=True)  # type: ignore[arg-type]
+    (known,) = export.known_values()
+    n = int(artifact.header["n_decisions"])
+    export.output("values", known.values, np.float64, [None, n])
+    export.output("bounds", known.bounds, np.float64, [None, n])
+    g = export.g
     clear = g.op("Squeeze", g.op("Greater", g.op("Abs", known.values), known.bounds), np.array([1]))
-    export._output("sure", g.op("And", clear, export._settled(known)), np.bool_, [None])
-    return g.model("t", [g.value_info("X", dtype, [None, artifact.n_raw_features])], export.outputs, "0", {})
+    export.output("sure", g.op("And", clear, export._are_numbers(known)), np.bool_, [None])
+    return export.finished()
 
 
 # --- labels and values
@@ -186,6 +188,28 @@ def _rows_for(fast: Any) -> Any:
     return rows
 
 
+FALLBACKS = ["two classes", "two words", "ties", "sigmoid", "sigmoids", "isotonic", "scaler, PCA", "outliers", "linear"]
+
+
+@pytest.mark.parametrize("source", FALLBACKS)
+def test_labels_are_the_exact_models_with_a_fallback(source: str) -> None:
+    model, y = SOURCES[source]
+    fast = approxsvm.compile(model.fit(X, y), X, degree=1, n_centers=1)
+    exact = approxsvm.compile(model, mode="exact")
+    rows = np.concatenate([X, X + RNG.normal(size=X.shape)])
+    found = run(fast.to_onnx(input_type="float64", fallback=True), rows)
+    np.testing.assert_array_equal(found["label"].reshape(len(rows)), exact.predict(rows))
+    assert found["certain"].mean() > 0.94  # and a tie of isotonic probabilities never is
+    without = run(fast.to_onnx(input_type="float64"), rows)["certain"]
+    assert (found["certain"] >= without).all()
+    for n in (0, 1):
+        assert len(run(fast.to_onnx(input_type="float64", fallback=True), rows[:n])["label"]) == n
+    rows[0, 0] = np.nan
+    found = run(fast.to_onnx(input_type="float64", fallback=True), rows[:2])
+    assert np.isnan(found["scores" if "scores" in found else "probabilities"][0]).any()
+    assert not found["certain"][0]
+
+
 # --- names, types, sizes
 
 
@@ -268,6 +292,8 @@ def test_what_is_refused() -> None:
         exact.to_onnx(max_bytes=1000)
     with pytest.raises(ValueError, match="input_type is 'int8', but must be 'float32' or 'float64'"):
         exact.to_onnx(input_type="int8")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedModelError, match="there are no support vectors to fall back on"):
+        approxsvm.compile(svc, X, mode="approximate").to_onnx(fallback=True)
     halves = approxsvm.compile(random_model(0, labels=np.array([0.5, 1.5])), mode="exact")
     with pytest.raises(UnsupportedModelError, match=r"\[0.5, 1.5\] are neither whole numbers nor text"):
         halves.to_onnx()

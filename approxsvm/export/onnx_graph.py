@@ -4,7 +4,7 @@ Names, shapes and types are those that skl2onnx gives the source: input "X"; of 
 "probabilities", which are scores where the source has no probabilities; of a one-class model "label" and "scores"; of
 a regression "variable". Inside, everything is float64.
 
-A graph answers by the cheapest stage of its artifact alone, and does not fall back on another: the expansions where
+A graph answers by the cheapest stage of its artifact, and falls back on another only on demand: the expansions where
 there are any, else the exact model. Where labels of expansions are asked whether they are certain, rows that are not
 may have another label than the exact model. Expansions of the pairs of a majority class alone give no values of the
 others, so that the exact model, which is in such artifacts, takes their place.
@@ -12,6 +12,7 @@ others, so that the exact model, which is in such artifacts, takes their place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -37,6 +38,7 @@ def onnx_model(
     *,
     input_type: InputType = "float32",
     certain: bool | None = None,
+    fallback: bool = False,
     max_bytes: int = MAX_BYTES,
 ) -> Any:
     """Export an artifact.
@@ -52,6 +54,9 @@ def onnx_model(
         is never certain where a number of the row is NaN or infinite; scores, probabilities and values are NaN then.
         When left out, the output is there but in mode "approximate" and for a regression's exact model, whose
         tolerance is about what float64 itself rounds.
+    fallback : bool
+        Whether rows whose label the expansions leave open go to the exact model, which is then part of the graph: in
+        mode "certified", all labels that float64 can tell are the exact model's. Others do not change.
     max_bytes : int
         Limit on the constants of the graph. Exact models hold all their support vectors.
 
@@ -63,8 +68,8 @@ def onnx_model(
     Raises
     ------
     UnsupportedModelError
-        The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, or `certain` is asked for
-        where nothing says how close values are to be.
+        The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, `certain` is asked for
+        where nothing says how close values are to be, or `fallback` of an artifact without support vectors.
     MissingPackageError
         The package onnx is not installed.
     ValueError
@@ -77,12 +82,27 @@ def onnx_model(
         with_certain = artifact.mode == "certified" or (artifact.mode == "exact" and artifact.task != "regression")
     if with_certain and artifact.task == "regression" and not np.isfinite(artifact.header["tolerance"]):
         raise UnsupportedModelError("no tolerance says which values of this regression would be certain: certain=False")
-    return _Export(artifact, input_type, with_certain, max_bytes).model()
+    if fallback and artifact.mode == "approximate" and not artifact.is_polynomial:
+        raise UnsupportedModelError("there are no support vectors to fall back on in mode 'approximate'")
+    export = _Export(artifact, input_type, certain=with_certain, fallback=fallback, max_bytes=max_bytes)
+    return export.model()
 
 
 class _Export:
-    def __init__(self, artifact: Artifact, input_type: InputType, with_certain: bool, max_bytes: int) -> None:
-        self.artifact, self.with_certain = artifact, with_certain
+    """One artifact on its way to a graph: values, what follows from them, outputs."""
+
+    def __init__(
+        self,
+        artifact: Artifact,
+        input_type: InputType,
+        *,
+        certain: bool,
+        fallback: bool = False,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self.artifact, self.with_certain, self.fallback = artifact, certain, fallback
+        self.parts: tuple[Artifact, ...] = artifact.members or (artifact,)
+        self.n_classes = len(artifact.labels)
         self.dtype = np.dtype(input_type)
         self.g = g = GraphBuilder(max_bytes)
         self.x = g.cast("X", np.float64)
@@ -92,31 +112,83 @@ class _Export:
         self.outputs: list[Any] = []
 
     def model(self) -> Any:
+        known = self.known_values()
+        give: dict[str, Callable[[list[KnownValues]], None]] = {
+            "classification": self._give_classes,
+            "regression": self._give_values,
+            "one_class": self._give_inliers,
+        }
+        give[self.artifact.task](known)
+        if self.with_certain:
+            self.output("certain", self.certain(known), np.bool_, [None])
+        return self.finished()
+
+    def finished(self) -> Any:
+        """The graph of all outputs so far."""
         from importlib.metadata import version
 
         artifact = self.artifact
-        tasks = {"classification": self._classification, "regression": self._regression, "one_class": self._one_class}
-        tasks[artifact.task]()
         notes = {"source": artifact.source, "mode": artifact.mode, "plan": artifact.plan}
         rows = self.g.value_info("X", self.dtype, [None, artifact.n_raw_features])
         return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes)
 
     # --- decision values
 
-    def _known(self, artifact: Artifact) -> KnownValues:
-        """Values of one model; NaN for rows that are not finite."""
-        g, with_bounds = self.g, self.with_certain
-        rows = map_rows(g, self.x, artifact.input_map, with_errors=with_bounds)
-        if artifact.has_form:
-            known = forms(g, artifact, rows, with_bounds=with_bounds)
-        elif artifact.mode == "exact" or artifact.header["majority_only"]:
-            known = kernel_sums(g, artifact, rows, with_bounds=with_bounds)
-        else:
-            known = expanded(g, artifact, rows, with_bounds=with_bounds)
-        return KnownValues(g.op("Where", self.is_finite, known.values, float("nan")), known.bounds)
+    def known_values(self) -> list[KnownValues]:
+        """Values of each part, NaN for rows that are not finite; with a fallback, exact ones of open rows."""
+        known = [self._of_first_stage(part) for part in self.parts]
+        known = [KnownValues(self.g.op("Where", self.is_finite, one.values, float("nan")), one.bounds) for one in known]
+        if not self.fallback or not any(map(_has_both, self.parts)):
+            return known
+        g = self.g
+        is_open = g.op("And", g.op("Not", self.certain(known)), g.op("Squeeze", self.is_finite, np.array([1])))
+        places = g.op("Transpose", g.op("NonZero", is_open), perm=[1, 0])
+        raw = g.op("GatherND", self.x, places)
+        return [
+            self._completed(part, one, places, raw) if _has_both(part) else one
+            for part, one in zip(self.parts, known, strict=True)
+        ]
 
-    def _settled(self, known: KnownValues) -> str:
-        """Rows whose values and bounds are numbers, shape (n_rows,)."""
+    def _of_first_stage(self, part: Artifact) -> KnownValues:
+        g, with_bounds = self.g, self.with_certain or self.fallback
+        rows = map_rows(g, self.x, part.input_map, with_errors=with_bounds)
+        if part.has_form:
+            return forms(g, part, rows, with_bounds=with_bounds)
+        if part.mode == "exact" or part.header["majority_only"]:
+            return kernel_sums(g, part, rows, with_bounds=with_bounds)
+        return expanded(g, part, rows, with_bounds=with_bounds)
+
+    def _completed(self, part: Artifact, known: KnownValues, places: str, raw: str) -> KnownValues:
+        """The exact model's values and bounds at the places of open rows."""
+        g = self.g
+        rows = map_rows(g, raw, part.input_map, with_errors=True)
+        exact = kernel_sums(g, part, rows, with_bounds=True)
+        assert known.bounds is not None
+        assert exact.bounds is not None
+        return KnownValues(
+            g.op("ScatterND", known.values, places, exact.values), g.op("ScatterND", known.bounds, places, exact.bounds)
+        )
+
+    # --- what is certain
+
+    def certain(self, known: list[KnownValues]) -> str:
+        """Whether the bounds settle the label of each row, or its value within the tolerance, shape (n_rows,)."""
+        g = self.g
+        conditions = [self._are_numbers(one) for one in known]
+        if self.artifact.members and self.artifact.task == "classification":
+            conditions.append(self._certain_mean(known))
+        elif self.artifact.task == "classification":
+            found = self._class_outputs(known)[0]
+            conditions.append(found.certain(found.predicted()))
+        else:
+            conditions += [self._settled(part, one) for part, one in zip(self.parts, known, strict=True)]
+        result = conditions[0]
+        for other in conditions[1:]:
+            result = g.op("And", result, other)
+        return result
+
+    def _are_numbers(self, known: KnownValues) -> str:
+        """Rows that are finite, and whose values and bounds are numbers, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         fine = g.op("And", g.op("Less", g.op("Abs", known.values), _LARGEST), g.op("GreaterOrEqual", known.bounds, 0.0))
@@ -124,23 +196,46 @@ class _Export:
         is_finite = g.op("Squeeze", self.is_finite, np.array([1]))
         return g.op("And", g.op("Equal", wrong, np.array(0)), is_finite)
 
+    def _settled(self, part: Artifact, known: KnownValues) -> str:
+        """The side of 0 of a one-class model, or a value that is close enough, shape (n_rows,)."""
+        g = self.g
+        assert known.bounds is not None
+        modulus = g.op("Abs", known.values)
+        if part.task == "one_class":
+            clear = g.op("Greater", modulus, known.bounds)
+        else:  # what is given is narrowed to the type of the rows
+            narrowing = 2.0**-23 if self.dtype == np.float32 else 0.0
+            bound = g.op("Add", known.bounds, g.op("Mul", modulus, narrowing))
+            clear = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
+        return g.op("Squeeze", clear, np.array([1]))
+
+    def _certain_mean(self, known: list[KnownValues]) -> str:
+        """Of members' mean probabilities."""
+        found = self._class_outputs(known)
+        ends = zip(*(one.probability_interval() for one in found), strict=True)
+        low, high = (self._mean(list(end)) for end in ends)
+        position = self.g.op("ArgMax", self._mean([one.probabilities for one in found]), axis=1, keepdims=0)
+        return beats_all(self.g, position, low, high, self.n_classes, self.n_classes * 1e-9)
+
     # --- tasks
 
-    def _classification(self) -> None:
-        g, artifact = self.g, self.artifact
-        if artifact.members:
-            return self._ensemble()
-        known = self._known(artifact)
-        found = ClassOutputs(g, artifact.outputs, len(artifact.labels), known)
-        position = found.predicted()
-        scores = found.probabilities if artifact.has_class_probabilities else self._scores(found)
-        if artifact.has_class_probabilities:
-            scores = g.columns(scores, self._order)
+    def _class_outputs(self, known: list[KnownValues]) -> list[ClassOutputs]:
+        pairs = zip(self.parts, known, strict=True)
+        return [ClassOutputs(self.g, part.outputs, self.n_classes, one) for part, one in pairs]
+
+    def _give_classes(self, known: list[KnownValues]) -> None:
+        g, found = self.g, self._class_outputs(known)
+        if self.artifact.members:
+            probabilities = self._mean([one.probabilities for one in found])
+            position = g.op("ArgMax", probabilities, axis=1, keepdims=0)
+        else:
+            position = found[0].predicted()
+            probabilities = found[0].probabilities if self.artifact.has_class_probabilities else ""
+        scores = g.columns(probabilities, self._order) if probabilities else self._scores(found[0])
+        pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
+        width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
-        self._give("probabilities", scores)
-        if self.with_certain:
-            self._give_certain(g.op("And", found.certain(position), self._settled(known)))
-        return None
+        self._give("probabilities", scores, width)
 
     @property
     def _order(self) -> npt.NDArray[np.intp]:
@@ -150,73 +245,28 @@ class _Export:
     def _scores(self, found: ClassOutputs) -> str:
         """Decision values as the source gives them; of two classes one column each, the greater that of the label."""
         g, order, values = self.g, self._order, found.known.values
-        n_classes = len(order)
-        if n_classes == 2:
+        if self.n_classes == 2:
             negated = g.op("Neg", values)
             return g.op("Concat", *((values, negated) if order[0] == 0 else (negated, values)), axis=1)
         if found.outputs.decision_shape == "ovr":
             return g.columns(found.scores, order)
-        position = {pair: k for k, pair in enumerate(class_pairs(n_classes))}
-        pairs = [(int(order[i]), int(order[j])) for i, j in class_pairs(n_classes)]
+        position = {pair: k for k, pair in enumerate(class_pairs(self.n_classes))}
+        pairs = [(int(order[i]), int(order[j])) for i, j in class_pairs(self.n_classes)]
         signs = np.array([[1.0 if i < j else -1.0 for i, j in pairs]])
         return g.op("Mul", g.columns(values, [position[min(pair), max(pair)] for pair in pairs]), signs)
-
-    def _ensemble(self) -> None:
-        """The mean of the members' probabilities."""
-        g, members = self.g, self.artifact.members
-        n_classes = len(self.artifact.labels)
-        known = [self._known(member) for member in members]
-        found = [
-            ClassOutputs(g, member.outputs, n_classes, values) for member, values in zip(members, known, strict=True)
-        ]
-        mean = self._mean([one.probabilities for one in found])
-        position = g.op("ArgMax", mean, axis=1, keepdims=0)
-        self._give_labels(position)
-        self._give("probabilities", g.columns(mean, self._order))
-        if self.with_certain:
-            low, high = (
-                self._mean(list(ends)) for ends in zip(*(one.probability_interval() for one in found), strict=True)
-            )
-            certain = beats_all(g, position, low, high, n_classes, n_classes * 1e-9)
-            for values in known:
-                certain = g.op("And", certain, self._settled(values))
-            self._give_certain(certain)
 
     def _mean(self, parts: list[str]) -> str:
         return self.g.op("Div", self.g.op("Sum", *parts), float(len(parts)))
 
-    def _one_class(self) -> None:
-        g = self.g
-        known = self._known(self.artifact)
-        is_inlier = g.op("Greater", known.values, 0.0)
-        label = g.op("Where", is_inlier, np.array(1, np.int64), np.array(-1, np.int64))
-        self._output("label", label, np.int64, [None, 1])
-        self._give("scores", known.values)
-        if self.with_certain:
-            assert known.bounds is not None
-            clear = g.op("Greater", g.op("Abs", known.values), known.bounds)
-            self._give_certain(g.op("And", g.op("Squeeze", clear, np.array([1])), self._settled(known)))
+    def _give_inliers(self, known: list[KnownValues]) -> None:
+        is_inlier = self.g.op("Greater", known[0].values, 0.0)
+        label = self.g.op("Where", is_inlier, np.array(1, np.int64), np.array(-1, np.int64))
+        self.output("label", label, np.int64, [None, 1])
+        self._give("scores", known[0].values, 1)
 
-    def _regression(self) -> None:
-        g = self.g
-        parts = self.artifact.members or (self.artifact,)
-        known = [self._known(part) for part in parts]
-        values = known[0].values if len(known) == 1 else g.op("Concat", *(one.values for one in known), axis=1)
-        self._give("variable", values, len(parts))
-        if not self.with_certain:
-            return
-        # What is given is narrowed to the type of the rows.
-        narrowing = 2.0**-23 if self.dtype == np.float32 else 0.0
-        certain = []
-        for one, part in zip(known, parts, strict=True):
-            assert one.bounds is not None
-            bound = g.op("Add", one.bounds, g.op("Mul", g.op("Abs", one.values), narrowing))
-            close = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
-            certain += [g.op("Squeeze", close, np.array([1])), self._settled(one)]
-        result = certain[0]
-        for other in certain[1:]:
-            result = g.op("And", result, other)
-        self._give_certain(result)
+    def _give_values(self, known: list[KnownValues]) -> None:
+        values = known[0].values if len(known) == 1 else self.g.op("Concat", *(one.values for one in known), axis=1)
+        self._give("variable", values, len(known))
 
     # --- outputs
 
@@ -231,20 +281,19 @@ class _Export:
                 raise UnsupportedModelError(
                     f"the labels {labels.tolist()} are neither whole numbers nor text, as those of ONNX classifiers are"
                 )
-        self._output("label", self.g.op("Gather", constant, position), dtype, [None])
+        self.output("label", self.g.op("Gather", constant, position), dtype, [None])
 
-    def _give(self, name: str, values: str, width: int | None = None) -> None:
-        """Numbers of the type of the rows."""
-        n_classes = len(self.artifact.labels)
-        if width is None:
-            pairs = n_classes > 2 and not self.artifact.has_class_probabilities
-            pairs = pairs and self.artifact.outputs.decision_shape == "ovo"
-            width = n_classes * (n_classes - 1) // 2 if pairs else max(n_classes, 1)
-        self._output(name, self.g.cast(values, self.dtype), self.dtype, [None, width])
+    def _give(self, name: str, values: str, width: int) -> None:
+        """Numbers of the type of the rows; NaN, which limits and steps may have lost, of rows that are not finite."""
+        values = self.g.op("Where", self.is_finite, values, float("nan"))
+        self.output(name, self.g.cast(values, self.dtype), self.dtype, [None, width])
 
-    def _give_certain(self, certain: str) -> None:
-        self._output("certain", certain, np.bool_, [None])
-
-    def _output(self, name: str, value: str, dtype: Any, shape: list[int | None]) -> None:
+    def output(self, name: str, value: str, dtype: Any, shape: list[int | None]) -> None:
+        """One more output."""
         self.g.rename(value, name)
         self.outputs.append(self.g.value_info(name, dtype, shape))
+
+
+def _has_both(part: Artifact) -> bool:
+    """Whether a model has expansions of all decision functions and the exact model."""
+    return part.mode == "certified" and not part.is_polynomial and not part.header["majority_only"]
