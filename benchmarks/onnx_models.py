@@ -3,11 +3,12 @@
     python -m benchmarks.onnx_models [--rounds N] [--slow-rows N]
 
 Three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler, PCA and
-SVC on australian. Each is compiled in mode "approximate", and certified where this is another graph. Labels are those
-of all test rows as float32, which every contender gets; "differ" counts labels that are not our engine's on the
-artifact of the same mode, "certain" is the share of rows whose label the graph says is proven, and "wrong" how many of
-these labels are not the exact model's. Times are those of one thread in one run, contenders taking turns: the graph in
-onnxruntime, our engine, and onnxruntime's own SVMClassifier, as skl2onnx writes it.
+SVC on australian. Each is compiled in mode "approximate" and certified, the latter without and with a fallback on the
+exact model inside the graph. Labels are those of all test rows as float32, which every contender gets; "differ" counts
+labels that are not our engine's on the same artifact, "certain" is the share of rows whose label the graph says is
+proven, and "wrong" how many of these labels are not the exact model's. Times are microseconds per row of one thread in
+one run, contenders taking turns but for the slow one, which gets fewer rows: the graph in onnxruntime for labels alone
+and with what is certain, our engine, and onnxruntime's own SVMClassifier, as skl2onnx writes it.
 """
 
 from __future__ import annotations
@@ -123,10 +124,10 @@ def _session(graph: Any) -> Any:
     return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def measure(case: Case, mode: Any, rounds: int, slow_rows: int) -> tuple[str, ...]:
+def measure(case: Case, mode: Any, fallback: bool, rounds: int, slow_rows: int) -> tuple[str, ...]:
     """One row of the table."""
     fast = approxsvm.compile(case.model, case.X, mode=mode)
-    graph = fast.to_onnx(certain=True)
+    graph = fast.to_onnx(certain=True, fallback=fallback)
     ours, peer = _session(graph), _session(case.peer)
     X = np.ascontiguousarray(case.X_test, np.float32)
     label, certain = ours.run(["label", "certain"], {"X": X})
@@ -145,7 +146,7 @@ def measure(case: Case, mode: Any, rounds: int, slow_rows: int) -> tuple[str, ..
         raise click.ClickException(f"{case.name}, {mode}: {wrong} labels that are said to be certain are wrong")
     return (
         f"{case.name}",
-        f"{mode} -> {fast.artifact.mode}",
+        f"{mode} -> {fast.artifact.mode}" + (", fallback" if fallback else ""),
         f"{int((label != fast.predict(X)).sum())} of {len(X):,}",
         f"{100 * certain.mean():.1f} %, {wrong}",
         f"{len(graph.SerializeToString()) / 1e3:,.0f}",
@@ -181,9 +182,9 @@ def main(rounds: int, slow_rows: int) -> None:
     )
     table = Table(*names)
     for case in _cases(folder):
-        for mode in ("approximate", "certified"):
+        for mode, fallback in (("approximate", False), ("certified", False), ("certified", True)):
             click.echo(f"{case.name}, {mode} ...", err=True)
-            table.add_row(*measure(case, mode, rounds, slow_rows))
+            table.add_row(*measure(case, mode, fallback, rounds, slow_rows))
     Console(width=180).print(table)
 
 
