@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 from rich.table import Table
 
 import approxsvm
+from approxsvm.artifact.layout import write_whole
 from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
 
@@ -348,6 +349,74 @@ def verify(
         Console(highlight=False).print(table)
     if not result.kept:
         raise click.exceptions.Exit(1)
+
+
+@main.command("export")
+@click.argument("artifact", type=_FILE)
+@click.option("--c", "c_header", type=_FILE, metavar="FILE", help="Write a C99 header for microcontrollers.")
+@click.option("--onnx", "onnx_file", type=_FILE, metavar="FILE", help="Write an ONNX graph of standard operators.")
+@click.option("--name", default="model", show_default=True, help="With --c: what every name in the header begins with.")
+@click.option(
+    "--coefficients",
+    type=click.Choice(["float32", "int16", "int8"]),
+    default="float32",
+    show_default=True,
+    help="With --c: how coefficients are stored. What whole numbers are off by is part of every bound.",
+)
+@click.option(
+    "--inputs",
+    type=click.Choice(["float32", "int16", "int8"]),
+    default="float32",
+    show_default=True,
+    help="With --c: what rows are made of. Whole numbers need --data, which says what range they are to cover.",
+)
+@click.option("--data", type=_FILE, help="With --inputs: rows like those to predict, in a file of any kind.")
+@click.option(
+    "--fallback",
+    is_flag=True,
+    help="With --onnx: the exact model goes along, for rows whose label the expansions leave open.",
+)
+@_column_options
+@_dense_options
+def export(
+    artifact: Path,
+    c_header: Path | None,
+    onnx_file: Path | None,
+    name: str,
+    coefficients: Any,
+    inputs: Any,
+    data: Path | None,
+    fallback: bool,
+    columns: str | None,
+    target: str | None,
+    dense: bool,
+    delimiter: str | None,
+    labels: bool,
+) -> None:
+    """Write ARTIFACT, an .asvm file, as source code or as a graph for other programs.
+
+    The C99 header needs no library and no heap, and knows for each row whether its label is proven; it prints what it
+    takes. The ONNX graph runs wherever ONNX does, and has an output that says the same.
+
+    \b
+    Example:
+        approxsvm convert-model tumor.model -o tumor.asvm --mode approximate
+        approxsvm export tumor.asvm --c tumor.h --name tumor
+        approxsvm export tumor.asvm --onnx tumor.onnx
+    """
+    if c_header is None and onnx_file is None:
+        raise InputError("nothing to write: --c FILE or --onnx FILE, or both")
+    fast = approxsvm.load(artifact)
+    if c_header is not None:
+        rows = None
+        if data is not None:
+            rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_, columns, target)
+        cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
+        click.echo(str(cost))
+    if onnx_file is not None:
+        graph = fast.to_onnx(fallback=fallback).SerializeToString()
+        write_whole(graph, onnx_file)
+        click.echo(f"{onnx_file}: ONNX, {len(graph):,} bytes")
 
 
 @main.command("gamma-max")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from approxsvm.expansion.validity import row_norms
-from approxsvm.export.onnx_graph import MAX_BYTES, InputType, onnx_model
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.predictor import (
     BOUNDS,
@@ -26,6 +25,9 @@ from approxsvm.predictor import (
 )
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
+
+if TYPE_CHECKING:
+    from approxsvm.export.c99 import CExport
 
 Self = TypeVar("Self", bound="CompiledModel")
 
@@ -215,10 +217,10 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def to_onnx(
         self,
         *,
-        input_type: InputType = "float32",
+        input_type: Literal["float32", "float64"] = "float32",
         certain: bool | None = None,
         fallback: bool = False,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = 1 << 28,
     ) -> Any:
         """Export to ONNX: a model of standard operators, with the names and shapes that skl2onnx gives the source.
 
@@ -254,7 +256,71 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         MissingPackageError
             The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
         """
+        from approxsvm.export.onnx_graph import onnx_model  # here, as who only predicts exports nothing
+
         return onnx_model(self.artifact, input_type=input_type, certain=certain, fallback=fallback, max_bytes=max_bytes)
+
+    def export_c(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str = "model",
+        coefficients: Literal["float32", "int16", "int8"] = "float32",
+        inputs: Literal["float32", "int16", "int8"] = "float32",
+        X: Any = None,
+    ) -> CExport:
+        """Write the model as one C99 header for microcontrollers: constant data, no heap, nothing of libc.
+
+        With ``name="m"`` it has ``int m_predict(const float row[])``, the position of the label in ``m_labels`` (of a
+        regression ``float m_predict``), ``int m_is_certain(const float row[])``, whether that is proven to be the exact
+        model's label (of a regression: whether the value is within the tolerance of the exact one), ``int
+        m_predict_if_certain(const float row[])``, which is -1 where it is not, ``void m_decision_values(const float
+        row[], float values[])`` and ``void m_error_bounds(const float row[], float bounds[])``; ``m_n_features``,
+        ``m_n_values`` and ``m_n_labels`` are sizes. Rows are raw: scaling is part of the header.
+
+        Parameters
+        ----------
+        path : str or path
+            It holds all of the header or, should this fail, what it held before.
+        name : str
+            What every name in the header begins with.
+        coefficients : {"float32", "int16", "int8"}
+            How coefficients are stored. Whole numbers take a half or a quarter of the memory, and a little more time;
+            what they are off by is part of every bound, so that fewer rows are certain and none of them is wrong.
+        inputs : {"float32", "int16", "int8"}
+            What rows are made of. Code q of feature j stands for any number within half a step of ``m_offsets[j] +
+            m_steps[j] * q``, and a row is certain only if its label is that of all of them; ``m_quantize(numbers,
+            row)`` makes codes of floats. What is beyond the codes gets the last one, and is never certain.
+        X : array-like or sparse matrix of shape (n_rows, n_features), optional
+            Rows like those to predict, whose range whole numbers as inputs are to cover; only needed for these.
+
+        Returns
+        -------
+        CExport
+            What it costs: ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The artifact has no expansions of all its decision functions (``compile(..., mode="approximate")`` has), is
+            an ensemble, has another kernel, projects rows or labels by probabilities.
+        InputError
+            `name` is no name in C, `coefficients` or `inputs` is something else, or `X` is missing or of another shape.
+        OSError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import approxsvm, os, tempfile
+        >>> compiled = approxsvm.load("models/breast_cancer.asvm")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cost = compiled.export_c(os.path.join(folder, "tumor.h"), name="tumor", coefficients="int8")
+        >>> cost.multiply_adds
+        555
+        """
+        from approxsvm.export.c99 import export_c  # here, as who only predicts exports nothing
+
+        return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
 
 class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]

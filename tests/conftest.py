@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bz2
-import fcntl
 import lzma
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,15 +43,18 @@ def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
-    folder = base / name
-    with open(base / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            unfinished = base / f"{name}.unfinished"
-            shutil.rmtree(unfinished, ignore_errors=True)
+    folder, unfinished = base / name, base / f"{name}.unfinished"
+    while not folder.exists():
+        try:
             unfinished.mkdir()
+        except FileExistsError:  # another worker is at it
+            time.sleep(0.1)
+            continue
+        try:
             fill(unfinished)
             unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
     return folder
 
 

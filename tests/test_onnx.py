@@ -64,7 +64,7 @@ def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
 
 def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
     """A graph that gives away values, bounds and whether the label of two classes is certain."""
-    export = _Export(artifact, str(np.dtype(dtype)), certain=True)  # type: ignore[arg-type]
+    export = _Export(artifact, str(np.dtype(dtype)), certain=True, fallback=False, max_bytes=1 << 28)  # type: ignore[arg-type]
     (known,) = export.known_values()
     n = int(artifact.header["n_decisions"])
     export.output("values", known.values, np.float64, [None, n])

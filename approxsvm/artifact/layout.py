@@ -157,7 +157,7 @@ def aligned(n: int) -> int:
     return -(-n // ALIGNMENT) * ALIGNMENT
 
 
-def _write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
+def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that `path` holds either all of it or what it held before.
 
     Only a regular file is replaced, by one of its own mode, and where `path` is a link, the file that it leads to. What
@@ -174,7 +174,7 @@ def _write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
             with open(temporary, "xb") as file:  # and not tempfile, whose files are private
-                if target.exists():
+                if target.exists() and hasattr(os, "fchmod"):  # which Windows has not
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 file.write(data)
                 file.flush()
@@ -223,7 +223,7 @@ class SealedBytes:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the bytes so that `path` holds either all of them or what it held before."""
-        _write_whole(self.data, path)
+        write_whole(self.data, path)
 
 
 class Artifact(SealedBytes):

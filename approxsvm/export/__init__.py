@@ -1,1 +1,1 @@
-"""Compiled models as graphs for other runtimes."""
+"""Artifacts for other programs: C99 headers, ONNX graphs."""

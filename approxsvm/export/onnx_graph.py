@@ -29,7 +29,6 @@ from approxsvm.export.rows_graph import map_rows
 from approxsvm.model.outputs import class_pairs
 
 InputType = Literal["float32", "float64"]
-MAX_BYTES: Final = 1 << 28
 _LARGEST: Final = 1e300
 
 
@@ -39,7 +38,7 @@ def onnx_model(
     input_type: InputType = "float32",
     certain: bool | None = None,
     fallback: bool = False,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = 1 << 28,
 ) -> Any:
     """Export an artifact.
 
@@ -97,8 +96,8 @@ class _Export:
         input_type: InputType,
         *,
         certain: bool,
-        fallback: bool = False,
-        max_bytes: int = MAX_BYTES,
+        fallback: bool,
+        max_bytes: int,
     ) -> None:
         self.artifact, self.with_certain, self.fallback = artifact, certain, fallback
         self.parts: tuple[Artifact, ...] = artifact.members or (artifact,)

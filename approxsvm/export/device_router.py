@@ -1,0 +1,66 @@
+"""The router of an artifact (models/FORMAT.md, "router") as a device stores it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact, aligned
+
+
+class DeviceRouter:
+    """Lists of centers without what repeats itself: each point once, and slots that name it.
+
+    A slot that comes after one of its own panel with the same point and target never wins, and is left out; the others
+    keep their order and panel, so that the center found is the host's.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        content, width = artifact.section("router"), artifact.n_features + 1
+        n_groups, n_panels = np.frombuffer(content, "<u4", 2)
+        starts = np.frombuffer(content, "<u4", n_groups + 1, 8)
+        members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, 8 + 4 * (n_groups + 1))
+        floats = np.frombuffer(content, "<f4", offset=aligned(4 * (3 + int(n_groups) + ROUTER_WIDTH * int(n_panels))))
+        points = floats.reshape(-1, width, ROUTER_WIDTH).transpose(0, 2, 1)
+        self.n_group_panels = len(points) - int(n_panels)
+        n_group_slots = self.n_group_panels * ROUTER_WIDTH
+        groups = np.arange(n_group_slots)
+        targets = np.concatenate([np.where(groups < n_groups, groups, 0), members]).reshape(-1, ROUTER_WIDTH)
+        self.group_panels = starts.astype(np.int64) + self.n_group_panels
+        self._fill(points, targets)
+
+    def _fill(self, points: npt.NDArray[np.float32], targets: npt.NDArray[Any]) -> None:
+        known: dict[bytes, int] = {}
+        slot_points, slot_targets, panel_slots = [], [], [0]
+        for panel, target in zip(points, targets, strict=True):
+            seen: set[bytes] = set()
+            for point, number in zip(panel, target, strict=True):
+                key = point.tobytes()
+                if key in seen:  # an equal score of an earlier lane wins
+                    continue
+                seen.add(key)
+                slot_points.append(known.setdefault(key, len(known)))
+                slot_targets.append(int(number))
+            panel_slots.append(len(slot_points))
+        width = points.shape[2]
+        self.points = np.frombuffer(b"".join(known), np.float32).reshape(-1, width)
+        self.slot_points, self.slot_targets = np.array(slot_points), np.array(slot_targets)
+        self.panel_slots = np.array(panel_slots)
+
+    @property
+    def largest_search(self) -> int:
+        """The most points that a row is compared with."""
+        lists = self.panel_slots[self.group_panels]
+        return int(self.panel_slots[self.n_group_panels] + np.diff(lists).max())
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What the functions of the header read."""
+        numbers = ("panel_slots", "slot_points", "slot_targets", "group_panels")
+        return {"points": self.points, **{name: smallest(getattr(self, name)) for name in numbers}}
+
+
+def smallest(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole numbers of at least 0 in the smallest type that holds them."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

@@ -1,0 +1,217 @@
+"""Exported C headers on emulated microcontrollers: bytes, instructions per row, and whether they agree with the host.
+
+    python -m benchmarks.cortex_m [--rows N]
+
+Needs gcc, gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm. Two models, each with coefficients, and then
+rows, too, as float32, int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a
+pipeline of a StandardScaler and an SVC over 30 features (breast cancer). Rows are those of the data and as many more as
+are wanted, with noise of a tenth of each feature's spread.
+
+A Cortex-M4F runs on qemu's mps2-an386; no board of qemu's has a Cortex-M0+ and memory for the rows, so that its code
+runs on the Cortex-M3 of mps2-an385, which knows all of its instructions. What is counted is instructions, by SysTick
+under -icount shift=0: qemu knows nothing of cycles, wait states of flash, or how long a division takes.
+Every answer must be the host's, bit for bit, and every certain label the exact model's, or the run ends.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from sklearn.datasets import load_breast_cancer, load_svmlight_file
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import approxsvm
+from benchmarks.ordinary import data_folder
+
+BOARD_SOURCES = Path(__file__).parent.parent / "tests"
+# Coefficients and rows.
+KINDS = (("float32", "float32"), ("int16", "float32"), ("int8", "float32"), ("int16", "int16"), ("int8", "int8"))
+MAIN = """
+#include "m.h"
+#include <stdio.h>
+#include <string.h>
+#if defined(__arm__)
+uint32_t instructions_since_last_call(void);
+#else
+static uint32_t instructions_since_last_call(void) { return 0; }
+#endif
+#if defined(CODES)
+#define QUANTIZE(numbers, row) m_quantize(numbers, row)
+#else
+#define CODES float
+#define QUANTIZE(numbers, row) memcpy(row, numbers, sizeof(numbers))
+#endif
+int main(void) {
+    FILE *const rows = fopen("rows.bin", "rb"), *const answers = fopen("answers.bin", "wb");
+    static float numbers[m_n_features], values[m_n_values], bounds[m_n_values];
+    static CODES row[m_n_features];
+    while (fread(numbers, sizeof numbers, 1, rows) == 1) {
+        int label;
+        uint32_t spent;
+        QUANTIZE(numbers, row);
+        instructions_since_last_call();
+        label = m_predict_if_certain(row);
+        spent = instructions_since_last_call();
+        m_decision_values(row, values);
+        m_error_bounds(row, bounds);
+        fwrite(&label, sizeof label, 1, answers);
+        fwrite(values, sizeof values, 1, answers);
+        fwrite(bounds, sizeof bounds, 1, answers);
+        fwrite(&spent, sizeof spent, 1, answers);
+    }
+    return fclose(answers);
+}
+"""
+DECIDE = """
+#include "m.h"
+#if !defined(CODES)
+#define CODES float
+#endif
+int decide(const CODES row[]);
+int decide(const CODES row[]) { return m_predict_if_certain(row); }
+"""
+
+
+@dataclass(frozen=True)
+class Board:
+    """A processor, and the emulated machine that runs its code."""
+
+    name: str
+    machine: str
+    flags: tuple[str, ...]
+
+    def compile(self, *arguments: str) -> tuple[str, ...]:
+        """The compiler's command."""
+        return ("arm-none-eabi-gcc", "-std=c99", "-ffp-contract=off", "-mthumb", *self.flags, *arguments)
+
+
+BOARDS = (
+    Board("Cortex-M4F", "mps2-an386", ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")),
+    Board("Cortex-M0+", "mps2-an385", ("-mcpu=cortex-m0plus",)),
+)
+
+
+def in_folder(folder: Path, *command: str) -> str:
+    """Run a command there; what it prints."""
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=900).stdout
+
+
+def answers(folder: Path, n_values: int) -> Any:
+    """What the program has written, a record for each row."""
+    number = ("<f4", (n_values,))
+    layout = [("label", "<i4"), ("values", *number), ("bounds", *number), ("spent", "<u4")]
+    return np.fromfile(folder / "answers.bin", np.dtype(layout))
+
+
+def linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
+    """Code and constants of m_predict_if_certain alone, with what it takes of the compiler's own library."""
+    (folder / "decide.c").write_text(DECIDE)
+    alone = ("-nostartfiles", "-nodefaultlibs", "-ffunction-sections", "-Wl,--gc-sections,-edecide")
+    in_folder(folder, *board.compile(*flags, *alone, "-o", "decide.elf", "decide.c", "-lgcc"))
+    lines = in_folder(folder, "arm-none-eabi-size", "-A", "decide.elf").splitlines()
+    sizes = {words[0]: int(words[1]) for words in map(str.split, lines) if len(words) == 3 and words[1].isdigit()}
+    assert not sizes.keys() & {".data", ".bss"}, "the header has variables"
+    return sizes[".text"] + sizes[".rodata"]
+
+
+def stack_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
+    """The frames of all functions together, as if each called the next."""
+    in_folder(folder, *board.compile(*flags, "-fstack-usage", "-c", "-o", "decide.o", "decide.c"))
+    usage = next(folder.glob("*.su")).read_text().splitlines()
+    return sum(int(line.split("\t")[1]) for line in usage)
+
+
+def emulate(folder: Path, board: Board, flags: tuple[str, ...]) -> None:
+    """Build and run the program on the board; it writes answers.bin."""
+    startup = ("-I.", "main.c", str(BOARD_SOURCES / "cortex_m.c"), "--specs=rdimon.specs")
+    script = ("-T", str(BOARD_SOURCES / "cortex_m.ld"))
+    in_folder(folder, *board.compile(*flags, "-o", "program.elf", *startup, *script))
+    machine = ("-M", board.machine, "-semihosting", "-icount", "shift=0", "-display", "none", "-monitor", "none")
+    in_folder(folder, "qemu-system-arm", *machine, "-serial", "none", "-kernel", "program.elf")
+
+
+def models(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Name, the source, the compiled model and the rows of its data."""
+    X, rings = load_svmlight_file(str(folder / "abalone_scale.bz2"), n_features=8)
+    X = X.toarray()
+    classes = SVC(gamma=0.1).fit(X, np.digitize(rings, [8.5, 10.5]))
+    yield "8 features, 3 classes", classes, approxsvm.compile(classes, X, mode="approximate", degree=2), X
+    X, y = load_breast_cancer(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), SVC(gamma=0.01)).fit(X, y)
+    yield "30-feature pipeline", pipeline, approxsvm.compile(pipeline, X, mode="approximate", degree=2), X
+
+
+def more_rows(X: Any, n_rows: int) -> Any:
+    """The first rows, and noisy copies where there are too few."""
+    rng = np.random.default_rng(0)
+    copies = X[rng.integers(0, len(X), max(n_rows - len(X), 0))]
+    return np.concatenate([X, copies + 0.1 * X.std(axis=0) * rng.normal(size=copies.shape)])[:n_rows].astype(np.float32)
+
+
+@click.command()
+@click.option("--rows", "n_rows", default=10_000, show_default=True)
+def main(n_rows: int) -> None:
+    """Measure both models, with every type of coefficients."""
+    folder = data_folder()
+    if folder is None:
+        return
+    columns = (
+        "model",
+        "coefficients",
+        "rows",
+        "constants",
+        "certified",
+        "processor",
+        "flags",
+        "code + constants",
+        "stack",
+    )
+    table = Table(*columns, "instructions per row", "rows that agree")
+    for name, source, compiled, data in models(folder):
+        rows, labels = more_rows(data, n_rows), compiled.artifact.labels
+        exact = source.predict(rows.astype(np.float64))
+        n_values = int(compiled.artifact.header["n_decisions"])
+        for kind, inputs in KINDS:
+            defined = () if inputs == "float32" else (f"-DCODES={inputs}_t",)
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = Path(temporary)
+                cost = compiled.export_c(folder / "m.h", name="m", coefficients=kind, inputs=inputs, X=rows)
+                (folder / "main.c").write_text(MAIN)
+                (folder / "rows.bin").write_bytes(rows.tobytes())
+                in_folder(folder, "gcc", "-std=c99", "-O2", "-ffp-contract=off", *defined, "-o", "program", "main.c")
+                in_folder(folder, "./program")
+                host = answers(folder, n_values)
+                certain = host["label"] >= 0
+                assert (labels[host["label"][certain]] == exact[certain]).all(), "a certain label is wrong"
+                for board in BOARDS:
+                    for optimize in ("-Os", "-O2"):
+                        flags = (optimize, *defined)
+                        size = linked_bytes(folder, board, flags)
+                        emulate(folder, board, flags)
+                        found = answers(folder, n_values)
+                        same = np.ones(len(found), bool)
+                        for field in ("label", "values", "bounds"):
+                            same &= (found[field] == host[field]).reshape(len(found), -1).all(axis=1)
+                        assert len(found) == len(rows), f"{board.name} has stopped early"
+                        assert same.all(), f"{board.name} disagrees with the host"
+                        share = f"{100 * certain.mean():.2f} %"
+                        cells = (name, kind, inputs, f"{cost.flash_bytes:,}", share, board.name, optimize, f"{size:,}")
+                        spent = f"{found['spent'].mean():,.0f}"
+                        stack = f"{stack_bytes(folder, board, flags):,}"
+                        table.add_row(*cells, stack, spent, f"{same.sum():,} of {len(rows):,}")
+    Console(width=180).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,631 @@
+"""Exported C headers: the host's values bit for bit, bounds that hold, any compiler, and Cortex-M under emulation."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from awkward import awkward_coefficients, awkward_vectors
+from c_header import C99, STRICT, Program, build
+from conftest import GOLDEN, REPOSITORY, random_model
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+from test_every_plan import COEFFICIENTS, VECTORS, Extended, adversarial_rows
+
+import approxsvm
+from approxsvm import KernelModel, _native
+from approxsvm.artifact.layout import Artifact
+from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.export.c99_source import array, comment, literal, text_literal
+from approxsvm.export.coefficients import parts_of
+from approxsvm.export.device_bounds import map_error
+from approxsvm.export.input_codes import input_codes
+from approxsvm.model.input_map import _OPERATIONS, Affine
+from approxsvm.predictor import BOUNDS, LABELS, VALUES
+from approxsvm.reference import outputs as reference_outputs
+
+pytestmark = pytest.mark.native
+KINDS = ("float32", "int16", "int8")
+NOT_FINITE = (np.nan, np.inf, -np.inf)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiler() -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+
+
+# --- the exact value, in extended precision
+
+
+def mapped(artifact: Artifact, rows: Any) -> Any:
+    """Rows through the stages of the input map, over numbers of more digits than float64."""
+    rows = rows.astype(Extended)
+    if artifact.input_map is None:
+        return rows
+    x = rows[:, artifact.input_map.columns]
+    for stage in artifact.input_map.stages:
+        for name, combine in (
+            ("subtract", np.subtract),
+            ("multiply", np.multiply),
+            ("divide", np.divide),
+            ("add", np.add),
+            ("low", np.maximum),
+            ("high", np.minimum),
+        ):
+            if getattr(stage, name) is not None:
+                x = combine(x, getattr(stage, name).astype(Extended))
+    return x
+
+
+def exact_values(model: KernelModel, x: Any) -> Any:
+    """Decision values of rows that are mapped already, shape (n_rows, n_decisions)."""
+    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
+    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).astype(Extended)
+    with np.errstate(all="ignore"):
+        kernels = [np.exp(-Extended(model.gamma) * ((vectors - z) ** 2).sum(axis=1)) for z in x.astype(Extended)]
+        return np.array(kernels) @ coef.T + model.intercept.astype(Extended)
+
+
+def summing_error(model: KernelModel) -> float:
+    """What extended precision rounds itself."""
+    return float((model.n_sv + model.n_features + 10) * 2.0**-63 * (np.abs(model.dual_coef).sum() + 1e-300))
+
+
+def assert_proven(model: KernelModel, artifact: Artifact, program: Program, rows: Any) -> Any:
+    """No value is further from the exact one than its bound, and no certain label is another; returns the answers."""
+    strange = np.ones((len(NOT_FINITE), rows.shape[1]), np.float32)
+    strange[:, -1] = NOT_FINITE
+    answers = program.answers(np.concatenate([rows, strange]))
+    n, slack = len(rows), summing_error(model)
+    exact = exact_values(model, mapped(artifact, rows))
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(answers.values[:n].astype(Extended) - exact)
+    broken = ~(error <= answers.bounds[:n].astype(Extended) + slack).all(axis=1)
+    assert not broken.any(), (rows[broken][0], answers.values[:n][broken][0], exact[broken][0])
+    assert np.isnan(answers.values[n:]).all()
+    assert np.isinf(answers.bounds[n:]).all()
+    assert not answers.certain[n:].any()
+    if artifact.task == "regression":
+        assert np.array_equal(answers.predicted, answers.values[:, 0], equal_nan=True)
+        return answers
+    assert (answers.predicted[n:] == 0).all()
+    expected = answers.predicted.copy()
+    expected[~answers.certain] = -1
+    np.testing.assert_array_equal(answers.if_certain, expected)
+    n_labels = len(artifact.labels)
+    if n_labels <= 2:
+        right, is_tie = exact[:, 0] <= 0, np.abs(exact[:, 0]) <= slack
+    else:
+        assert artifact.outputs.label_rule in ("votes", "scores")
+        right, is_tie = reference_outputs.winner(exact), (np.abs(exact) <= slack).any(axis=1)
+        if artifact.outputs.label_rule == "scores":
+            scores = reference_outputs.one_vs_rest_scores(exact.astype(np.float64))
+            best = np.sort(scores, axis=1)
+            right, is_tie = scores.argmax(axis=1), best[:, -1] - best[:, -2] < 1e-12
+    wrong = answers.certain[:n] & ~is_tie & (answers.predicted[:n] != right)
+    assert not wrong.any(), rows[wrong]
+    return answers
+
+
+def assert_same_bits(artifact: Artifact, answers: Any, rows: Any, program: Program) -> None:
+    """Values and labels are those of the portable target, one row at a time."""
+    predictor = _native.Predictor(artifact.data, "baseline")
+    singles = [predictor.dense(row[np.newaxis], 1, VALUES) for row in rows]
+    expected = np.array(singles).reshape(len(rows), program.n_values)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(answers.values[: len(rows)], expected.astype(np.float32))
+    if artifact.task != "regression":
+        labels = [int(predictor.dense(row[np.newaxis], 1, LABELS)[0]) for row in rows]
+        np.testing.assert_array_equal(answers.predicted[: len(rows)], labels)
+
+
+# --- random models, adversarial rows
+
+
+def random_plan(seed: int, degree: int, n_centers: int, n_labels: int = 2) -> tuple[KernelModel, Any, Any]:
+    """A model that is hard to bound, compiled, and rows that are hard on it."""
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, {1: 40, 2: 30, 3: 12, 4: 9, 5: 6, 6: 5}[degree]))
+    n_sv, scale = int(rng.integers(2 * n_labels, 60)), 10.0 ** rng.uniform(-3, 3)
+    kinds = str(rng.choice(VECTORS)), str(rng.choice(COEFFICIENTS))
+    vectors = scale * (awkward_vectors(rng, n_sv, n_features, kinds[0]) + float(rng.choice([0.0, 1.0, 100.0])))
+    changes: dict[str, Any] = {"support_vectors": vectors, "gamma": 10.0 ** rng.uniform(-3, 1) / n_features / scale**2}
+    if n_labels == 2:
+        coef = awkward_coefficients(rng, n_sv, kinds[1])
+        changes |= {"dual_coef": coef.reshape(1, -1), "intercept": 0.1 * rng.normal(size=1) * np.abs(coef).max()}
+    else:
+        per_label = np.bincount(np.arange(n_sv) % n_labels, minlength=n_labels)
+        changes |= {"labels": np.arange(n_labels)[::-1].copy(), "n_support": per_label}
+        changes |= {"dual_coef": rng.normal(size=(n_labels - 1, n_sv))}
+        changes |= {"intercept": 0.3 * rng.normal(size=n_labels * (n_labels - 1) // 2)}
+    model = random_model(0, n_sv=n_sv, n_features=n_features, **changes)
+    X = vectors[rng.integers(0, n_sv, 60)] + scale * rng.normal(size=(60, n_features))
+    compiled = approxsvm.compile(model, X, mode="approximate", degree=degree, n_centers=n_centers)
+    rows = [X, vectors, 1e3 * vectors[:8], 1e-3 * X, near_boundary(model, X, rng)]
+    if n_labels == 2:
+        rows.append(adversarial_rows(model, compiled.artifact, seed))
+    rows.append(np.outer([1e30, -3e38, 1e-40, 0.0], np.ones(n_features)))
+    with np.errstate(over="ignore"):
+        narrow = np.concatenate(rows).astype(np.float32)
+    return model, compiled, narrow[np.isfinite(narrow).all(axis=1)]
+
+
+def near_boundary(model: KernelModel, X: Any, rng: Any) -> Any:
+    """Points where the first decision value changes its sign, by bisection between rows, and a little off them."""
+    positive = exact_values(model, X)[:, 0] > 0
+    if positive.all() or not positive.any():
+        return X[:0]
+    a, b = (X[rng.choice(np.flatnonzero(side), 20)] for side in (positive, ~positive))
+    for _ in range(40):
+        middle = 0.5 * (a + b)
+        side = (exact_values(model, middle)[:, 0] > 0)[:, np.newaxis]
+        a, b = np.where(side, middle, a), np.where(side, b, middle)
+    return np.concatenate([a, b, a + 1e-4 * rng.normal(size=a.shape) * np.abs(a).max()])
+
+
+PLANS = [
+    *((seed, degree, 1, 2) for seed, degree in enumerate((1, 2, 3, 4, 5, 6))),
+    *((seed, degree, n_centers, 2) for seed, degree, n_centers in ((10, 2, 5), (11, 1, 20), (12, 3, 40))),
+    *((seed, degree, n_centers, n) for seed, degree, n_centers, n in ((20, 2, 1, 3), (21, 3, 4, 4), (22, 1, 1, 6))),
+]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_no_bound_is_broken_and_float32_is_the_host_bit_for_bit(plan: tuple[int, ...], tmp_path: Path) -> None:
+    model, compiled, rows = random_plan(*plan)
+    for kind in ("float32", KINDS[1 + plan[0] % 2]):
+        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
+        answers = assert_proven(model, compiled.artifact, program, rows)
+        if kind == "float32":
+            assert_same_bits(compiled.artifact, answers, rows, program)
+
+
+@pytest.mark.attack
+def test_bounds_hold_where_the_compiler_contracts(tmp_path: Path) -> None:
+    if "fma" not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this machine has no fused multiply-add")
+    for plan in ((30, 2, 1, 2), (31, 3, 5, 2)):
+        model, compiled, rows = random_plan(*plan)
+        compiler = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
+        program = build(compiled, tmp_path / str(plan[0]), compiler=compiler)
+        assert_proven(model, compiled.artifact, program, rows)
+
+
+# --- scikit-learn's estimators and pipelines
+
+
+def classes(n_features: int, n_classes: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 200)
+    X = rng.normal(size=(200, n_features)) + np.eye(n_classes, n_features)[y] * 2
+    return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
+
+
+SOURCES = {
+    "standard": (make_pipeline(StandardScaler(), SVC(gamma=0.02)), 2),
+    "clipped": (make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC(gamma=0.3)), 3),
+    "selected": (make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1)), 3),
+    "scores": (SVC(break_ties=True, decision_function_shape="ovr", gamma="scale"), 4),
+    "regression": (make_pipeline(StandardScaler(), SVR(gamma=0.05)), 2),
+    "one class": (make_pipeline(StandardScaler(), OneClassSVM(gamma=0.05, nu=0.1)), 2),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_sources(name: str, tmp_path: Path) -> None:
+    source, n_classes = SOURCES[name]
+    X, y = classes(9, n_classes)
+    fitted = source.fit(X, y)
+    compiled, model = approxsvm.compile(fitted, X, mode="approximate", degree=2), approxsvm.read_any(fitted)
+    spread = X.std(axis=0)
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    rows = np.concatenate([X, X + spread * noise, X[:9] + 1e4 * spread, 1e20 * X[:3]]).astype(np.float32)
+    for kind in ("float32", "int8"):
+        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
+        answers = assert_proven(model, compiled.artifact, program, rows)
+        if kind != "float32":
+            continue
+        assert_same_bits(compiled.artifact, answers, rows, program)
+        sure = answers.certain[: len(rows)]
+        if name != "regression":
+            assert sure.any()
+            expected = np.array([1, -1]) if name == "one class" else compiled.artifact.labels
+            np.testing.assert_array_equal(
+                expected[answers.predicted[: len(rows)][sure]], fitted.predict(rows.astype(np.float64))[sure]
+            )
+
+
+# --- rows of codes
+
+SOURCES_OF_CODES = ("standard", "clipped", "selected")
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("inputs", ["int16", "int8"])
+@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2), *SOURCES_OF_CODES], ids=str)
+def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: Path) -> None:
+    """The exact value is that of the numbers before they were quantized, wherever within half a step they are."""
+    rng = np.random.default_rng(0)
+    if isinstance(plan, str):
+        source, n_classes = SOURCES[plan]
+        X, y = classes(9, n_classes)
+        fitted = source.fit(X, y)
+        model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X, mode="approximate", degree=2)
+    else:
+        model, compiled, X = random_plan(*plan)
+        X = X[:60]
+    program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=X, coefficients=KINDS[len(X) % 3])
+    codes = input_codes(compiled.artifact, inputs, X)
+    q = rng.integers(-codes.largest + 2, codes.largest - 1, (200, X.shape[1]))
+    ends = np.where(rng.random(q.shape) < 0.5, -0.4999, 0.4999)  # as far from the codes as numbers can be
+    rows = np.concatenate([X, codes.offsets + codes.steps.astype(float) * (q + ends)]).astype(np.float32)
+    beyond = X[:5] + 3 * np.ptp(X, axis=0) + 1e-20
+    answers = program.answers(np.concatenate([rows, beyond, np.full_like(X[:1], np.nan)]))
+    n, slack = len(rows), summing_error(model)
+    exact = exact_values(model, mapped(compiled.artifact, rows))
+    error = np.abs(answers.values[:n].astype(Extended) - exact)
+    assert (error <= answers.bounds[:n].astype(Extended) + slack).all()
+    assert np.isfinite(answers.bounds[:n]).all()
+    assert np.isinf(answers.bounds[n:]).all()
+    assert not answers.certain[n:].any()
+    right = exact[:, 0] <= 0 if len(compiled.artifact.labels) == 2 else reference_outputs.winner(exact)
+    assert (answers.predicted[:n] == right)[answers.certain[:n]].all()
+
+
+def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
+    source, n_classes = SOURCES["standard"]
+    X, y = classes(9, n_classes)
+    compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=3)
+    rows = X.astype(np.float32)
+    shares = []
+    for inputs in KINDS:
+        answers = build(compiled, tmp_path / inputs, inputs=inputs, X=X).answers(rows)
+        shares.append(answers.certain.mean())
+        np.testing.assert_allclose(answers.values, compiled._evaluator.evaluate(rows)[:, None], atol=0.1)
+    assert shares[0] >= shares[1] >= shares[2] > 0.3
+
+
+def test_codes_need_rows(tmp_path: Path) -> None:
+    compiled = approxsvm.load(GOLDEN / "breast_cancer.asvm")
+    with pytest.raises(InputError, match="need X"):
+        compiled.export_c(tmp_path / "m.h", inputs="int8")
+    for X in (np.zeros((3, 29)), np.zeros(30), np.zeros((0, 30))):
+        with pytest.raises(InputError, match="shape"):
+            compiled.export_c(tmp_path / "m.h", inputs="int8", X=X)
+    for x in (np.nan, np.inf, 1e39):
+        with pytest.raises(InputError, match="beyond float32"):
+            compiled.export_c(tmp_path / "m.h", inputs="int16", X=np.full((2, 30), x))
+    with pytest.raises(InputError, match="inputs are"):
+        compiled.export_c(tmp_path / "m.h", inputs="uint8", X=np.zeros((2, 30)))
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- golden models
+
+REFUSED = {
+    "diabetes_pipeline": "projections",
+    "digits_classes": "mode exact",
+    "digits_subspace": "mode exact",
+    "iris_calibrated": "greatest probability",
+    "iris_classes": "majority classes",
+    "iris_cubic": "Gaussian kernels",
+    "iris_ensemble": "ensembles",
+    "iris_pipeline": "majority classes",
+    "shells_exact": "mode exact",
+}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.asvm")))
+def test_golden_models(name: str, tmp_path: Path) -> None:
+    compiled = approxsvm.load(GOLDEN / f"{name}.asvm")
+    path = tmp_path / "m.h"
+    if name in REFUSED:
+        path.write_text("as it was")
+        with pytest.raises(UnsupportedModelError, match=REFUSED[name]):
+            compiled.export_c(path)
+        assert path.read_text() == "as it was"
+        return
+    rows, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=compiled.n_features_in_)
+    rows = rows.toarray().astype(np.float32)
+    exact, own = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
+    for kind in ("float32", "int8"):
+        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
+        answers = program.answers(rows)
+        assert (np.abs(answers.values[:, 0] - exact) <= answers.bounds[:, 0] + own).all()
+        if compiled.artifact.task == "regression":
+            assert (answers.bounds[answers.certain, 0] <= compiled.artifact.header["tolerance"]).all()
+        else:
+            assert ((exact <= 0) == answers.predicted)[answers.certain].all()
+            assert answers.certain.mean() > 0.7
+
+
+# --- compilers
+
+COMPILERS = {
+    "gcc -O0": ["gcc", "-std=c99", "-O0"],
+    "gcc -O3": ["gcc", "-std=c99", "-O3"],
+    "gcc -Os": ["gcc", "-std=c11", "-Os"],
+    "g++": ["g++", "-x", "c++", "-std=c++17", "-O2"],
+    "clang": ["clang", "-std=c99", "-O2"],
+    "clang++": ["clang++", "-x", "c++", "-std=c++17", "-O1"],
+    "gcc, 32 bits": ["gcc", "-m32", "-msse2", "-mfpmath=sse", "-std=c99", "-O2", "-ffreestanding"],
+}
+INPUTS = ("float32", "int8", "int16", "float32", "int16")  # of the five models below
+OBJECT = (
+    '#include "m.h"\nvoid all(const ROW *row, float *out);\nvoid all(const ROW *row, float *out) {\n'
+    "    m_decision_values(row, out);\n    m_error_bounds(row, out + m_n_values);\n"
+    "    *out += (float)m_predict(row) + (float)m_is_certain(row) + (float)m_labels[m_predict(row)];\n}\n"
+)
+
+
+@pytest.fixture(scope="module")
+def variety() -> list[Any]:
+    """Models that together have every function of the header."""
+    X, y = classes(9, 3)
+    pipeline = make_pipeline(MinMaxScaler(clip=True), SelectKBest(k=5), SVC(break_ties=True, gamma=1.0)).fit(X, y)
+    return [
+        random_plan(1, 2, 1)[1],
+        random_plan(11, 1, 20)[1],
+        random_plan(21, 4, 4, 4)[1],
+        approxsvm.load(GOLDEN / "iris_slices.asvm"),
+        approxsvm.compile(pipeline, X, mode="approximate", degree=3),
+    ]
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_compilers_have_nothing_to_say(name: str, variety: list[Any], tmp_path: Path) -> None:
+    command = COMPILERS[name]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    for k, compiled in enumerate(variety):
+        inputs, X = INPUTS[k], np.arange(2.0)[:, np.newaxis] * np.ones(compiled.n_features_in_)
+        compiled.export_c(tmp_path / "m.h", name="m", coefficients=KINDS[k % 3], inputs=inputs, X=X)
+        (tmp_path / "object.c").write_text(OBJECT)
+        row = "-DROW=float" if inputs == "float32" else f"-DROW={inputs}_t"
+        subprocess.run([*command, *STRICT, row, "-c", "-o", "object.o", "object.c"], cwd=tmp_path, check=True)
+        undefined = subprocess.run(["nm", "-u", "object.o"], cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_"}  # nothing of libc
+
+
+def test_two_translation_units_and_two_models(tmp_path: Path) -> None:
+    models = [random_plan(1, 2, 1)[1], random_plan(11, 1, 20)[1]]
+    for name, compiled in zip(("one", "two"), models, strict=True):
+        compiled.export_c(tmp_path / f"{name}.h", name=name)
+    both = '#include "two.h"\n#include "one.h"\n#include "one.h"\n'
+    (tmp_path / "a.c").write_text(
+        f"{both}int first(const float *z); int first(const float *z) {{ return one_predict(z); }}\n"
+    )
+    (tmp_path / "b.c").write_text(
+        f"{both}int first(const float *z);\nint main(void) {{\n    const float z[64] = {{1.0f}};\n"
+        "    return first(z) == one_predict(z) && two_predict(z) >= 0 ? 0 : 1;\n}\n"
+    )
+    subprocess.run([*C99, *STRICT, "-o", "both", "a.c", "b.c"], cwd=tmp_path, check=True)
+    subprocess.run(["./both"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-ffast-math"], "IEEE arithmetic"),
+        (["-freciprocal-math"], "IEEE arithmetic"),
+        (["-m32", "-mfpmath=387", "-ffreestanding"], "FLT_EVAL_METHOD"),
+        (["-fsingle-precision-constant"], "m_literals_are_double_"),
+    ],
+)
+def test_arithmetic_that_is_not_floats_is_refused(flags: list[str], message: str, tmp_path: Path) -> None:
+    random_plan(1, 2, 1)[1].export_c(tmp_path / "m.h", name="m")
+    (tmp_path / "object.c").write_text(OBJECT)
+    result = subprocess.run(
+        [*C99, *flags, "-DROW=float", "-c", "object.c"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert result.returncode != 0
+    assert message in result.stderr
+
+
+def test_clean_under_sanitizers(variety: list[Any], tmp_path: Path) -> None:
+    compiler = ["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined,float-cast-overflow"]
+    for inputs, compiled in (("float32", variety[2]), ("int8", variety[3])):
+        n = compiled.n_features_in_
+        options = {"inputs": inputs, "X": np.arange(2.0)[:, np.newaxis] * np.ones(n)}
+        program = build(compiled, tmp_path / inputs, "-fno-sanitize-recover=all", compiler=compiler, **options)
+        rows = np.concatenate(
+            [np.zeros((3, n)), np.full((1, n), np.nan), np.full((1, n), np.inf), np.full((1, n), 3e38)]
+        )
+        program.answers(rows.astype(np.float32))
+
+
+# --- Cortex-M
+
+ARM = ["arm-none-eabi-gcc", "-std=c99", "-Os", "-ffp-contract=off", "-mthumb", "--specs=rdimon.specs"]
+BOARDS = {
+    "Cortex-M4F": ("mps2-an386", ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]),
+    "Cortex-M0+ code": ("mps2-an385", ["-mcpu=cortex-m0plus"]),  # on a Cortex-M3, which has memory for the rows
+}
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_cortex_m_agrees_with_the_host(board: str, variety: list[Any], tmp_path: Path) -> None:
+    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    machine, flags = BOARDS[board]
+    rng = np.random.default_rng(0)
+    for k, compiled in enumerate(variety[:3] if board == "Cortex-M4F" else variety[3:]):
+        center, d = compiled.artifact.centers()[0].astype(float), compiled.n_features_in_
+        start = center if len(center) == d else np.full(d, 5.0)
+        rows = start + rng.normal(size=(30, d)) * 10.0 ** rng.uniform(-2, 2, (30, 1))
+        rows = np.concatenate([rows, np.full((1, d), np.nan), np.full((1, d), 1e30)]).astype(np.float32)
+        folder, kind = tmp_path / str(k), KINDS[k % 3]
+        host = build(compiled, folder, coefficients=kind).answers(rows)
+        tests = REPOSITORY / "tests"
+        startup = ["main.c", str(tests / "cortex_m.c"), "-T", str(tests / "cortex_m.ld")]
+        subprocess.run([*ARM, *flags, *STRICT, "-Wno-pedantic", "-o", "program.elf", *startup], cwd=folder, check=True)
+        emulator = ["qemu-system-arm", "-M", machine, "-semihosting", "-display", "none", "-monitor", "none"]
+        emulator += ["-serial", "none", "-kernel", "program.elf"]
+        n_values = int(compiled.artifact.header["n_decisions"])
+        found = Program(folder, compiled.artifact.task, n_values, emulator).answers(rows)
+        for field in ("values", "bounds", "predicted", "if_certain", "certain"):
+            np.testing.assert_array_equal(getattr(found, field), getattr(host, field))
+
+
+# --- what is written
+
+
+def test_labels_of_any_type(tmp_path: Path) -> None:
+    X, y = classes(4, 3)
+    texts = np.array(['a "quoted"\\ one', "größer??/", "@T@ m_@@"])
+    for labels in (texts, np.array([-5, 0, 2**40]), np.array([-7.0, 2.0, 1e9])):
+        compiled = approxsvm.compile(SVC(gamma=0.01).fit(X, labels[y]), X, mode="approximate", degree=1)
+        compiled.export_c(tmp_path / "m.h", name="m")
+        shown = {"U": "%s", "i": "%lld", "f": "%.17g"}[labels.dtype.kind]
+        cast = "(long long)" if labels.dtype.kind == "i" else ""
+        (tmp_path / "labels.c").write_text(
+            '#include "m.h"\n#include <stdio.h>\nint main(void) {\n    int i;\n    for (i = 0; i < m_n_labels; ++i) '
+            f'printf("{shown}\\n", {cast}m_labels[i]);\n    return 0;\n}}\n'
+        )
+        subprocess.run([*C99, "-o", "labels", "labels.c"], cwd=tmp_path, check=True)
+        lines = subprocess.run(["./labels"], cwd=tmp_path, check=True, capture_output=True).stdout.decode().splitlines()
+        if labels.dtype.kind == "f":
+            assert [float(line) for line in lines] == compiled.artifact.labels.tolist()
+        else:
+            assert lines == [str(label) for label in compiled.artifact.labels.tolist()]
+
+
+def test_what_it_costs(variety: list[Any], tmp_path: Path) -> None:
+    """The bytes are those that the compiler emits, whole numbers take fewer, and the line says it all."""
+    for compiled in variety:
+        costs = [compiled.export_c(tmp_path / "m.h", name="m", coefficients=kind) for kind in KINDS]
+        assert costs[0].flash_bytes > costs[1].flash_bytes > costs[2].flash_bytes
+        (tmp_path / "object.c").write_text(OBJECT)
+        subprocess.run([*C99, "-O0", "-DROW=float", "-c", "-o", "object.o", "object.c"], cwd=tmp_path, check=True)
+        symbols = subprocess.run(["nm", "-S", "object.o"], cwd=tmp_path, check=True, capture_output=True, text=True)
+        sizes = [int(line.split()[1], 16) for line in symbols.stdout.splitlines() if re.search(r" r m_", line)]
+        assert sum(sizes) == costs[2].flash_bytes
+        assert str(costs[2]).startswith(f"{tmp_path / 'm.h'}: {costs[2].flash_bytes:,} bytes of constants")
+
+
+def test_a_loaded_artifact_gives_the_same_header(tmp_path: Path) -> None:
+    compiled = random_plan(1, 2, 1)[1]
+    compiled.save(tmp_path / "m.asvm")
+    compiled.export_c(tmp_path / "fresh.h", name="m")
+    approxsvm.load(tmp_path / "m.asvm").export_c(tmp_path / "loaded.h", name="m")
+    assert (tmp_path / "fresh.h").read_bytes() == (tmp_path / "loaded.h").read_bytes()
+    assert len((tmp_path / "fresh.h").read_text().splitlines()[0]) <= 120
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    compiled = approxsvm.load(GOLDEN / "breast_cancer.asvm")
+    for name in ("", "1st", "a-b", "_a", "ä", "a b", "a\n"):
+        with pytest.raises(InputError, match="name"):
+            compiled.export_c(tmp_path / "m.h", name=name)
+    with pytest.raises(InputError, match="float32, int16, int8"):
+        compiled.export_c(tmp_path / "m.h", coefficients="int4")
+    with pytest.raises(OSError, match="nowhere"):
+        compiled.export_c(tmp_path / "nowhere" / "m.h")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_beyond_float32_are_refused(tmp_path: Path) -> None:
+    model = random_model(0, dual_coef=1e38 * np.ones((1, 40)))
+    compiled = approxsvm.compile(model, mode="approximate", degree=1)
+    with pytest.raises(UnsupportedModelError, match="do not fit float32"):
+        compiled.export_c(tmp_path / "m.h")
+
+
+def test_scaling_beyond_float64_is_refused(tmp_path: Path) -> None:
+    X, y = classes(4, 2)
+    pipeline = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    pipeline[0].scale_[0] = 1e-280
+    compiled = approxsvm.compile(pipeline, mode="approximate", degree=1)
+    with pytest.raises(UnsupportedModelError, match="1e300"):
+        compiled.export_c(tmp_path / "m.h")
+
+
+def test_quantized_coefficients_are_within_their_norms() -> None:
+    """sigma_k ||u||^k bounds the part of degree k of the error, and is attained by no more than the Frobenius norm."""
+    rng = np.random.default_rng(0)
+    compiled = random_plan(21, 4, 4, 4)[1]
+    n = compiled.artifact.n_varying
+    exact = parts_of(compiled.artifact, "float32")
+    for kind in ("int16", "int8"):
+        for part, true in zip(parts_of(compiled.artifact, kind), exact, strict=True):
+            assert part.values.dtype == kind
+            assert part.scales is not None
+            assert (part.error_norms <= part.error_frobenius * (1 + 1e-6)).all()
+            error = part.values * part.scales.astype(float)[:, np.newaxis] - true.values
+            assert (np.abs(error) <= 0.5001 * part.scales[:, np.newaxis]).all()
+            for u in rng.normal(size=(50, n)):
+                u /= np.linalg.norm(u)
+                assert (np.abs(error @ monomials(u, part.degree)) <= part.error_norms).all()
+
+
+def monomials(u: Any, degree: int) -> Any:
+    """Monomials of one degree in the order of storage, from the format's own words."""
+    if degree > 2:
+        return np.concatenate([u[i] * monomials(u[i:], degree - 1) for i in range(len(u))])
+    if degree == 1:
+        return u
+    pieces = []
+    for first in range(0, len(u), 8):
+        last = min(first + 8, len(u))
+        pieces += [u[first : k + 1] * u[k] for k in range(first, last)]
+        pieces += [u[first:last] * u[k] for k in range(last, len(u))]
+    return np.concatenate(pieces)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_error_of_an_input_map_is_bounded(seed: int) -> None:
+    """Float64 after float64 operation against rational numbers: the bound knows only how large the results are."""
+    rng = np.random.default_rng(seed)
+    n, stages = 6, []
+    for _ in range(int(rng.integers(1, 4))):
+        parts = {name: rng.normal(size=n) * 10.0 ** rng.uniform(-6, 6, n) for name in ("subtract", "add")}
+        parts |= {name: rng.normal(size=n) * 10.0 ** rng.uniform(-4, 4, n) for name in ("multiply", "divide")}
+        ends = np.sort(rng.normal(size=(2, n)), axis=0) * 10.0 ** rng.uniform(-3, 9)
+        parts |= {"low": np.minimum(*ends), "high": np.maximum(*ends)}
+        stages.append(Affine(n, **{name: part for name, part in parts.items() if rng.random() < 0.6}))
+    for _ in range(20):
+        row = (rng.normal(size=n) * 10.0 ** rng.uniform(-20, 20)).astype(np.float32).astype(np.float64)
+        if rng.random() < 0.7 and stages[0].subtract is not None:  # near what is subtracted, where digits cancel
+            row = (stages[0].subtract * (1 + 1e-7 * rng.normal(size=n))).astype(np.float32).astype(np.float64)
+        x, exact = row[np.newaxis].copy(), [Fraction(z) for z in row]
+        for stage in stages:
+            x, _ = stage.run(x, None)
+            for name, combine in _OPERATIONS.items():
+                if getattr(stage, name) is not None:
+                    exact = [
+                        combine(z, Fraction(float(part))) for z, part in zip(exact, getattr(stage, name), strict=True)
+                    ]
+        moved = math.sqrt(sum(float(z - Fraction(float(own))) ** 2 for z, own in zip(exact, x[0], strict=True)))
+        bound = map_error(stages, np.abs(x[0]))
+        assert moved <= bound
+        assert bound < math.inf
+
+
+def test_literals() -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2**32, 2000, dtype=np.uint32)
+    for x in bits.view(np.float32)[np.isfinite(bits.view(np.float32))]:
+        assert np.float32(literal(x)[:-1]) == x
+    assert [literal(x) for x in (0.1, 1e300, 3, 2**40, -(2**63))] == [
+        "0.1",
+        "1e+300",
+        "3",
+        "INT64_C(1099511627776)",
+        "(-INT64_C(9223372036854775807) - 1)",
+    ]
+    assert text_literal('ä"?\\\n') == '"\\303\\244\\042\\077\\134\\012"'
+    assert comment(["a */ b \\", "", "c\x07"]) == "/* a * / b /\n *\n * c\n */\n"
+    assert array("m_x", np.empty(0, np.int8)) == "static const int8_t m_x[1] = {\n    0};\n"
+    assert max(map(len, array("m_x", rng.normal(size=999)).splitlines())) <= 120
