@@ -90,6 +90,8 @@ def main(only: str) -> None:
         if only not in name:
             continue
         for scaler, problem in problems(folder, name, ("standard", "minmax"), _CALL_ROWS):
+            if problem.name != name:  # but has it in its name
+                continue
             click.echo(f"{problem.name}, {scaler} ...", err=True)
             for plan, time, of_plan, predicted in measure(problem):
                 rows.append((problem.name, scaler, plan))

@@ -62,7 +62,7 @@ MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
-_WORTHWHILE: Final = 0.6
+_WORTHWHILE: Final = 0.75
 # Costs within this factor are about the same; and by which a plan has to be cheaper at best that takes long to judge.
 _ABOUT: Final = 1.15
 _WORTH_A_LONG_LOOK: Final = 1.5
