@@ -627,5 +627,6 @@ def test_literals() -> None:
     ]
     assert text_literal('ä"?\\\n') == '"\\303\\244\\042\\077\\134\\012"'
     assert comment(["a */ b \\", "", "c\x07"]) == "/* a * / b /\n *\n * c\n */\n"
+    assert comment(["a *\\ b /\\* *\x07/ /*/ why??/"]) == "/* a * / b // * * / / * / why? ?/\n */\n"
     assert array("m_x", np.empty(0, np.int8)) == "static const int8_t m_x[1] = {\n    0};\n"
     assert max(map(len, array("m_x", rng.normal(size=999)).splitlines())) <= 120

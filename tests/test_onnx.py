@@ -154,6 +154,23 @@ def test_coupled_probabilities(y: Any) -> None:
     np.testing.assert_array_equal(found["certain"], True)
 
 
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+@pytest.mark.parametrize("scale", [1e-60, 1e-43, 1e-37, 1.0, 1e37, 1e39, 1e60])
+def test_values_that_float32_does_not_hold_are_not_certain(scale: float, mode: Any) -> None:
+    rng = np.random.default_rng(1)
+    coef, intercept = scale * rng.normal(size=(1, 20)), np.array([scale])
+    model = random_model(0, 20, 3, task="regression", dual_coef=coef, intercept=intercept)
+    rows = rng.normal(size=(50, 3)).astype(np.float32)
+    fast = approxsvm.compile(model, rows, mode=mode, tolerance=1e-3 * scale)
+    exact = reference.decision_function(model, rows.astype(np.float64))[:, 0]
+    for kind in (np.float32, np.float64):
+        found = run(fast.to_onnx(input_type=np.dtype(kind).name, certain=True), rows.astype(kind))
+        with np.errstate(over="ignore"):
+            error = np.abs(found["variable"][:, 0].astype(np.float64) - exact)
+        assert (error <= 1.0001e-3 * scale)[found["certain"]].all()
+        assert found["certain"].any() == (kind == np.float64 or 1e-30 < scale < 1e38)
+
+
 def test_regression() -> None:
     y = X[:, 0] ** 2 + X[:, 1]
     svr = SVR(gamma=0.05).fit(X, y)

@@ -131,6 +131,11 @@ def check_exportable(artifact: Artifact) -> None:
             "the C export has labels by votes and scores, but this model's are those of the greatest probability: "
             "compile the classifier inside the calibration"
         )
+    for label in artifact.labels.tolist():
+        if isinstance(label, str) and "\0" in label:
+            raise UnsupportedModelError(
+                f"the label {label!r} has a character that ends a text in C: give it another name"
+            )
     numbers, decisions = artifact.expansion_numbers(), artifact.decision_numbers()
     largest = float(numbers["norms"].sum(axis=1).max() + np.abs(decisions["intercept"]).max())
     if not largest < _LARGEST_VALUE:
@@ -244,7 +249,7 @@ class CHeader:
 
     def text(self) -> str:
         """All of the header."""
-        guard = f"{self.name.upper()}_APPROXSVM_H"
+        guard = f"{self.name}_APPROXSVM_H"
         pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", source.PREAMBLE, self._constants()]
         texts = self._label_texts()
         if texts:

@@ -56,9 +56,10 @@ def text_literal(text: str) -> str:
 
 def comment(lines: Iterable[str]) -> str:
     """A block comment that ends where it should, whatever is in it."""
-    safe = (line.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/") for line in lines)
-    printable = ("".join(c if c.isprintable() else " " for c in line) for line in safe)
-    wrapped = [part for line in printable for part in textwrap.wrap(line, LINE_LENGTH - 3) or [""]]
+    printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
+    plain = (line.replace("\\", "/").replace("??", "? ?") for line in printable)  # neither continued nor a trigraph
+    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, as each of these makes others
+    wrapped = [part for line in safe for part in textwrap.wrap(line, LINE_LENGTH - 3) or [""]]
     return "\n".join(["/* " + wrapped[0], *(f" * {line}".rstrip() for line in wrapped[1:]), " */", ""])
 
 
@@ -84,7 +85,7 @@ PREAMBLE: Final = """\
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #error "this model needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and each of its parts"
 #endif
-#if !defined(FLT_EVAL_METHOD) || FLT_EVAL_METHOD != 0
+#if !defined(FLT_EVAL_METHOD) || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16) /* 16: of _Float16 alone */
 #error "this model needs float arithmetic that is float's own: FLT_EVAL_METHOD 0 (on x86 -msse2 -mfpmath=sse)"
 #endif
 #if FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128 || DBL_MANT_DIG != 53

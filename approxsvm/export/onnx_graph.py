@@ -202,10 +202,13 @@ class _Export:
         modulus = g.op("Abs", known.values)
         if part.task == "one_class":
             clear = g.op("Greater", modulus, known.bounds)
-        else:  # what is given is narrowed to the type of the rows
-            narrowing = 2.0**-23 if self.dtype == np.float32 else 0.0
-            bound = g.op("Add", known.bounds, g.op("Mul", modulus, narrowing))
-            clear = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
+        elif self.dtype == np.float64:
+            clear = g.op("LessOrEqual", known.bounds, float(part.header["tolerance"]))
+        else:  # what is given is narrowed, and may go beyond float32 at either end, denormal numbers taken for 0
+            narrowing = g.op("Sum", g.op("Mul", modulus, 2.0**-23), 2.0**-126)
+            bound = g.op("Add", known.bounds, narrowing)
+            within = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
+            clear = g.op("And", within, g.op("Less", modulus, 2.0**127))
         return g.op("Squeeze", clear, np.array([1]))
 
     def _certain_mean(self, known: list[KnownValues]) -> str:

@@ -77,7 +77,7 @@ enum {
     /* the call */
     APPROXSVM_BUFFER_TOO_SMALL = 40,
     APPROXSVM_WRONG_ROW_SIZE = 41, /* numbers that are not whole rows of n_features */
-    APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend from 0, or lead beyond the numbers given */
+    APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend, or lead beyond the numbers given */
     APPROXSVM_NO_LABELS = 43,      /* of a regression */
     APPROXSVM_NO_VALUES = 44,      /* of an ensemble that averages probabilities */
     APPROXSVM_NO_PROBABILITIES = 45,
