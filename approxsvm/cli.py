@@ -15,7 +15,6 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 from rich.table import Table
 
 import approxsvm
-from approxsvm.artifact.layout import write_whole
 from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
 
@@ -414,6 +413,8 @@ def export(
         cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
         click.echo(str(cost))
     if onnx_file is not None:
+        from approxsvm.artifact.layout import write_whole  # here, as it brings NumPy along
+
         graph = fast.to_onnx(fallback=fallback).SerializeToString()
         write_whole(graph, onnx_file)
         click.echo(f"{onnx_file}: ONNX, {len(graph):,} bytes")

@@ -11,7 +11,7 @@ import sys
 import zlib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -359,6 +359,10 @@ class Artifact(SealedBytes):
         """Of each stage in few coordinates; empty where there are none."""
         content = self.section("subspaces")
         return struct.unpack_from(f"<{struct.unpack_from('<I', content)[0]}I", content, 8) if content else ()
+
+    def router(self) -> RouterLists:
+        """How a near center is found; of an artifact with several centers."""
+        return _router_lists(self._sections["router"], self.n_features)
 
     def section(self, name: str) -> bytes:
         """The content of a section; empty where there is none."""
@@ -840,6 +844,33 @@ def _check_subspaces(artifact: Artifact) -> None:
         )
 
 
+class RouterLists(NamedTuple):
+    """Section router (models/FORMAT.md).
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_groups + 1,), int64
+        First panel of each group's list among the members' panels.
+    members : ndarray of shape (ROUTER_WIDTH * n_panels,), uint32
+        The center in each slot of these.
+    points : ndarray of shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features), float32
+        Half of x'Dx and -Dx of the point in each slot, first of the groups, then of the members.
+    """
+
+    starts: npt.NDArray[np.int64]
+    members: npt.NDArray[np.uint32]
+    points: npt.NDArray[np.float32]
+
+
+def _router_lists(content: bytes, n_features: int) -> RouterLists:
+    """Of a section of the right size."""
+    n_groups, n_panels = struct.unpack_from("<II", content)
+    starts = np.frombuffer(content, "<u4", n_groups + 1, 8).astype(np.int64)
+    members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, 8 + 4 * len(starts))
+    floats = np.frombuffer(content, "<f4", offset=aligned(4 * (2 + len(starts) + len(members))))
+    return RouterLists(starts, members, floats.reshape(-1, 1 + n_features, ROUTER_WIDTH).transpose(0, 2, 1))
+
+
 def _check_router(header: dict[str, Any], content: bytes | None) -> None:
     """Lists that are not empty, slots that name a center, finite points."""
     if content is None:
@@ -853,8 +884,7 @@ def _check_router(header: dict[str, Any], content: bytes | None) -> None:
         raise ArtifactError(
             f"section router has {len(content)} bytes, but {n_groups} groups and {n_panels} panels need {expected}"
         )
-    starts = np.frombuffer(content, "<u4", n_groups + 1, 8).astype(np.int64)
-    members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, 8 + 4 * len(starts))
+    starts, members, points = _router_lists(content, header["n_features"])
     lengths = np.diff(starts)
     if starts[0] != 0 or starts[-1] != n_panels or lengths.min() < 1 or lengths.max() > MAX_GROUP_PANELS:
         raise ArtifactError(f"the lists of section router do not cover its {n_panels} panels one after the other")
@@ -862,5 +892,5 @@ def _check_router(header: dict[str, Any], content: bytes | None) -> None:
         raise ArtifactError(f"section router names center {members.max()}, but there are {header['n_centers']}")
     if any(content[4 * n_numbers : aligned(4 * n_numbers)]):
         raise ArtifactError("the padding inside section router is not zero")
-    if not np.isfinite(np.frombuffer(content, "<f4", offset=aligned(4 * n_numbers))).all():
+    if not np.isfinite(points).all():
         raise ArtifactError("a point of section router is NaN or infinite")

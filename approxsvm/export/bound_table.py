@@ -49,6 +49,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc
 
+from approxsvm.export.functions_of_s import largest_phi, remainder_factor
 from approxsvm.model.kernel_model import FloatArray
 
 CELLS_PER_OCTAVE: Final = 32
@@ -59,8 +60,6 @@ END: Final = 2.0**LAST_OCTAVE
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
 _UP: Final = 1.0 + 1e-9
-# What the parts of a remainder come to where their factor leaves this is said by W alone.
-_MOST_FACTOR: Final = 2.0**60
 _NARROWING: Final = 2.0**-24
 _EXP_AND_PRODUCTS: Final = 2.0**-40
 
@@ -111,9 +110,8 @@ def bound_table(degree: int, first_remainder_degree: int, thetas: tuple[float, .
     columns = [_of_norm(k, degree, path, low, high) for k in range(first_remainder_degree)]
     overflows = np.zeros(N_CELLS)
     for theta in thetas:
-        growth = np.exp(np.minimum(0.5 * (1.0 / theta - 1.0) * high, 700.0))
-        factor = growth * _tail(first_remainder_degree, high / theta)
-        large = ~(factor < _MOST_FACTOR)
+        factor = remainder_factor(first_remainder_degree, theta, high)
+        large = np.isinf(factor)
         overflows[large] = 1.0
         columns.append(np.where(large, 0.0, factor))
     columns += [overflows, _tail(degree + 1, high)]
@@ -163,14 +161,11 @@ def _cells() -> tuple[FloatArray, FloatArray]:
 
 def _of_norm(k: int, degree: int, path: float, low: FloatArray, high: FloatArray) -> FloatArray:
     """Error per unit of N_k."""
-    s = np.clip(float(k), low, high)  # where phi_k is largest
-    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
-        log_phi = -0.5 * s + (0.5 * (k * np.log(s) - math.lgamma(k + 1)) if k else 0.0)
-        phi = np.where(np.isfinite(s), np.exp(log_phi), 0.0) * _UP
-        if k > degree:
-            return phi
-        relative = 2.0**-52 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + _NARROWING + _EXP_AND_PRODUCTS
-        error: FloatArray = 1.01 * np.expm1(np.minimum(relative, 1.0)) * phi
+    phi = largest_phi(k, low, high)
+    if k > degree:
+        return phi
+    relative = 2.0**-52 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + _NARROWING + _EXP_AND_PRODUCTS
+    error: FloatArray = 1.01 * np.expm1(np.minimum(relative, 1.0)) * phi
     return error + np.where(high > 174.0, phi, 0.0)
 
 

@@ -36,12 +36,12 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc, gammaln
 
 from approxsvm.artifact.layout import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.coefficients import Part
+from approxsvm.export.functions_of_s import largest_phi, remainder_factor
 from approxsvm.model.input_map import Affine
 from approxsvm.model.kernel_model import FloatArray
 
@@ -107,7 +107,7 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
     return above
 
 
-# --- functions of s
+# --- cells of s
 
 
 def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
@@ -117,20 +117,6 @@ def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
     ends = 2.0 * np.concatenate([[0.0], half, [2.0**END_OCTAVE]])
     widen = max(2.0 * (n_features + 9.0) * _U32, 2.0**-12)
     return ends[:-1] * (1.0 - widen), ends[1:] * (1.0 + widen)
-
-
-def _largest_phi(k: int, low: FloatArray, high: FloatArray) -> FloatArray:
-    """The largest phi_k on each cell: at s = k, or at the end that is nearer to it."""
-    s = np.clip(float(k), low, high)
-    with np.errstate(divide="ignore"):
-        logarithm = -s + (k * np.log(s) if k else 0.0) - gammaln(k + 1.0)
-    return np.asarray(np.exp(0.5 * logarithm) * (1.0 + 1e-9))
-
-
-def _remainder_factor(first: int, theta: float, s: FloatArray) -> FloatArray:
-    """exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)), which rises with s; infinite where W is to take over."""
-    factor = np.exp(np.minimum(0.5 * (1.0 / theta - 1.0) * s, 700.0)) * np.sqrt(gammainc(first, s / theta))
-    return np.where(factor < 2.0**60, factor * (1.0 + 1e-9), np.inf)
 
 
 # --- all expansions
@@ -150,16 +136,16 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part]) -> FloatArray:
     growth = np.exp(_U32 * (form_path + norm_path * high))
     bounds = np.zeros((len(records), len(low)))
     for k in range(LAST_DEGREE + 1):
-        phi = _largest_phi(k, low, high)
+        phi = largest_phi(k, low, high)
         factor = phi if k > degree else np.where(high > 174.0, phi, 0.0)
         bounds += np.outer(records["norms"][:, k], factor)
         if k <= degree:
-            times_s = math.sqrt((k + 1.0) * (k + 2.0)) * _largest_phi(k + 2, low, high)
+            times_s = math.sqrt((k + 1.0) * (k + 2.0)) * largest_phi(k + 2, low, high)
             bounds += np.outer(rounded[k], 1.01 * growth * _U32 * (form_path * phi + norm_path * times_s))
             bounds += np.outer(norms[k], phi)
     for theta in (1.0, 0.5, 0.25, 0.125):
         chosen = np.flatnonzero(records["contraction"] == theta)
-        factor = _remainder_factor(int(header["first_remainder_degree"]), theta, high)
+        factor = remainder_factor(int(header["first_remainder_degree"]), theta, high)
         with np.errstate(invalid="ignore"):
             remainder = np.outer(records["remainder"][chosen], factor)
         bounds[chosen] += np.where(np.isinf(factor), total[chosen, np.newaxis], remainder)

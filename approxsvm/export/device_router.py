@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact, aligned
+from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact
 
 
 class DeviceRouter:
@@ -18,18 +18,13 @@ class DeviceRouter:
     """
 
     def __init__(self, artifact: Artifact) -> None:
-        content, width = artifact.section("router"), artifact.n_features + 1
-        n_groups, n_panels = np.frombuffer(content, "<u4", 2)
-        starts = np.frombuffer(content, "<u4", n_groups + 1, 8)
-        members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, 8 + 4 * (n_groups + 1))
-        floats = np.frombuffer(content, "<f4", offset=aligned(4 * (3 + int(n_groups) + ROUTER_WIDTH * int(n_panels))))
-        points = floats.reshape(-1, width, ROUTER_WIDTH).transpose(0, 2, 1)
-        self.n_group_panels = len(points) - int(n_panels)
-        n_group_slots = self.n_group_panels * ROUTER_WIDTH
-        groups = np.arange(n_group_slots)
-        targets = np.concatenate([np.where(groups < n_groups, groups, 0), members]).reshape(-1, ROUTER_WIDTH)
-        self.group_panels = starts.astype(np.int64) + self.n_group_panels
-        self._fill(points, targets)
+        lists = artifact.router()
+        self.n_group_panels = len(lists.points) - int(lists.starts[-1])
+        groups = np.arange(self.n_group_panels * ROUTER_WIDTH)
+        of_groups = np.where(groups < len(lists.starts) - 1, groups, 0)
+        targets = np.concatenate([of_groups, lists.members]).reshape(-1, ROUTER_WIDTH)
+        self.group_panels = lists.starts + self.n_group_panels
+        self._fill(lists.points, targets)
 
     def _fill(self, points: npt.NDArray[np.float32], targets: npt.NDArray[Any]) -> None:
         known: dict[bytes, int] = {}

@@ -85,8 +85,7 @@ def _gaussian(
         moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma / math.e) * UP)
         moved = g.op("Where", g.op("Less", moved, 1.0), moved, 1.0)
         bounds = g.op("Add", bounds, g.op("Mul", moved, sum_moduli[np.newaxis]))
-    fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
-    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP))
+    return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
 def _polynomial(
@@ -113,8 +112,7 @@ def _polynomial(
         slope = g.op("Mul", g.op("Pow", reach, float(degree - 1)), degree * steep * UP)
         bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
     bounds = g.op("Mul", bound, _sums_of_moduli(artifact)[np.newaxis])
-    fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
-    return KnownValues(values, g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP))
+    return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
 def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
@@ -127,9 +125,7 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
     places = unfolding(d, degree)
     g.check_room(8 * n_forms * places.size)
     matrix = np.concatenate([packed, np.zeros((n_forms, 1))], axis=1)[:, places]
-    n_rows = g.op("Shape", rows.values, start=0, end=1)
-    ones = g.op("Expand", np.ones((1, 1)), g.op("Concat", n_rows, np.array([1], np.int64), axis=0))
-    of_rows = monomials(g, rows.values, ones, d, degree)
+    of_rows = monomials(g, rows.values, d, degree)
     values = g.op("Add", evaluate(g, of_rows, g.doubles(matrix)), constant[np.newaxis])
     if not with_bounds:
         return KnownValues(values)
@@ -182,6 +178,13 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
     first = [i * (n_classes - 1) + j - 1 for i, j in pairs]
     second = [j * (n_classes - 1) + i for i, j in pairs]
     return g.op("Add", g.columns(sums, first), g.columns(sums, second))
+
+
+def _with_fixed_errors(g: GraphBuilder, artifact: Artifact, bounds: str) -> str:
+    """And what does not depend on the row."""
+    decisions = artifact.decision_numbers()
+    fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
+    return g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP)
 
 
 def _sums_of_moduli(artifact: Artifact) -> FloatArray:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact, aligned, n_higher
+from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact, n_higher
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.export.bound_table import (
     CELLS_PER_OCTAVE,
@@ -121,9 +120,7 @@ class _Expansions:
             u = g.columns(u, self.varying)
         sq_norm = g.rows_sum(g.op("Mul", u, u), keepdims=True)
         half_s = g.op("Mul", sq_norm, 0.5 * self.theta)
-        n_rows = g.op("Shape", u, start=0, end=1)
-        ones = g.op("Expand", np.ones((1, 1)), g.op("Concat", n_rows, np.array([1], np.int64), axis=0))
-        of_rows = monomials(g, u, ones, self.n_varying, self.degree)
+        of_rows = monomials(g, u, self.n_varying, self.degree)
         polynomial = evaluate(g, of_rows, self._matrix_of(center))
         inner = g.op("Add", polynomial, g.op("Gather", self.constants, center))
         scaled = g.op("Mul", inner, g.op("Gather", self.output_scales, center))
@@ -272,13 +269,9 @@ class _Members:
 
 
 def _router_points(artifact: Artifact) -> tuple[FloatArray, _Members]:
-    """Half of x'Dx and -Dx of each group and of each slot of the lists (models/FORMAT.md, "router")."""
-    content, width = artifact.section("router"), 1 + artifact.n_features
-    n_groups, n_panels = struct.unpack_from("<II", content)
-    starts = np.frombuffer(content, "<u4", n_groups + 1, 8).astype(np.int64)
-    centers = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, 8 + 4 * len(starts)).astype(np.int64)
-    numbers = np.frombuffer(content, "<f4", offset=aligned(4 * (2 + len(starts) + len(centers))))
-    panels = numbers.reshape(-1, width, ROUTER_WIDTH).transpose(0, 2, 1).reshape(-1, width).astype(np.float64)
-    of_groups, of_members = panels[: -len(centers)], panels[-len(centers) :]
-    groups = np.repeat(np.arange(n_groups), ROUTER_WIDTH * np.diff(starts))
-    return of_groups[:n_groups], _Members(groups, centers, of_members)
+    """Half of x'Dx and -Dx of each group and of each slot of the lists."""
+    lists = artifact.router()
+    points = lists.points.reshape(-1, lists.points.shape[2]).astype(np.float64)
+    n_groups = len(lists.starts) - 1
+    groups = np.repeat(np.arange(n_groups), ROUTER_WIDTH * np.diff(lists.starts))
+    return points[:n_groups], _Members(groups, lists.members.astype(np.int64), points[-len(groups) :])

@@ -44,9 +44,11 @@ def rounding_path(n_features: int, degree: int) -> float:
     return count_up_to(n_features, h) + count_up_to(n_features, t) + 2.0 * degree + 4.0
 
 
-def monomials(g: GraphBuilder, u: str, ones: str, n_features: int, degree: int) -> Monomials:
-    """Heads and tails of rows; `ones` is a column of ones of as many rows."""
+def monomials(g: GraphBuilder, u: str, n_features: int, degree: int) -> Monomials:
+    """Heads and tails of rows."""
     h, t = split(degree)
+    n_rows = g.op("Shape", u, start=0, end=1)
+    ones = g.op("Expand", np.ones((1, 1)), g.op("Concat", n_rows, np.array([1], np.int64), axis=0))
     parts = [ones, u]
     for k in range(2, t + 1):
         starts = [suffix_start(n_features, k - 1, i) for i in range(n_features)]

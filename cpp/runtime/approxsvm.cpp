@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "predictor.hpp"
@@ -17,20 +19,25 @@ using namespace approxsvm;
 
 namespace {
 
-// At an address that the reader takes.
-std::unique_ptr<std::uint64_t[]> aligned_copy(const unsigned char* bytes, std::size_t n_bytes) {
-    std::unique_ptr<std::uint64_t[]> copy(new std::uint64_t[n_bytes / 8 + 1]);
-    if (n_bytes > 0) std::memcpy(copy.get(), bytes, n_bytes);
-    return copy;
-}
+// An artifact at an address that the reader takes.
+struct AlignedBytes {
+    unsigned char* data() { return reinterpret_cast<unsigned char*>(words.data()); }
+    void resize(std::size_t n_bytes) {
+        words.resize(n_bytes / 8 + 1);
+        size = n_bytes;
+    }
+
+    std::vector<std::uint64_t> words;
+    std::size_t size = 0;
+};
 
 }  // namespace
 
 struct approxsvm_model {
-    approxsvm_model(const unsigned char* source, std::size_t n_bytes)
-        : bytes(aligned_copy(source, n_bytes)), predictor(bytes.get(), n_bytes, dispatch::selected_target()) {}
+    approxsvm_model(AlignedBytes artifact, const dispatch::TargetTable& kernels)
+        : bytes(std::move(artifact)), predictor(bytes.data(), bytes.size, kernels) {}
 
-    std::unique_ptr<std::uint64_t[]> bytes;
+    AlignedBytes bytes;
     dispatch::Predictor predictor;
 };
 
@@ -132,8 +139,8 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
         return act();
     } catch (const std::bad_alloc&) {
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, "out of memory");
-    } catch (const dispatch::ArtifactError& failure) {
-        return fail(error, code_of(failure.status), -1, "%s", failure.what());
+    } catch (const std::length_error&) {  // more than any vector holds
+        return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, "out of memory");
     } catch (const std::exception& failure) {
         return fail(error, APPROXSVM_INTERNAL, -1, "%s", failure.what());
     }
@@ -141,21 +148,19 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 
 // --- opening
 
-approxsvm_status open_model(const char* name, const unsigned char* bytes, std::size_t n_bytes, approxsvm_model** model,
-                            approxsvm_error* error) {
+approxsvm_status open_model(const char* name, AlignedBytes bytes, approxsvm_model** model, approxsvm_error* error) {
+    const dispatch::TargetTable* kernels;
     try {
-        dispatch::selected_target();
+        kernels = &dispatch::selected_target();
     } catch (const std::exception& failure) {
         return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
     }
-    return guarded(error, [&] {
-        try {
-            *model = new approxsvm_model(bytes, n_bytes);
-            return succeed(error);
-        } catch (const dispatch::ArtifactError& failure) {
-            return fail(error, code_of(failure.status), -1, "%.150s%s%s", name, *name ? ": " : "", failure.what());
-        }
-    });
+    try {
+        *model = new approxsvm_model(std::move(bytes), *kernels);
+        return succeed(error);
+    } catch (const dispatch::ArtifactError& failure) {
+        return fail(error, code_of(failure.status), -1, "%.150s%s%s", name, *name ? ": " : "", failure.what());
+    }
 }
 
 struct CloseFile {
@@ -163,7 +168,7 @@ struct CloseFile {
 };
 
 // All bytes of a file. errno says why, where it fails.
-bool read_file(const char* path, std::vector<unsigned char>& bytes) {
+bool read_file(const char* path, AlignedBytes& bytes) {
     const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path, "rb"));
     if (!file) return false;
     constexpr std::size_t step = std::size_t{1} << 20;
@@ -359,13 +364,13 @@ approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, 
     *model = nullptr;
     if (path == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "path");
     return guarded(error, [&] {
-        std::vector<unsigned char> bytes;
+        AlignedBytes bytes;
         errno = 0;
         if (!read_file(path, bytes)) {
             const char* why = errno != 0 ? std::strerror(errno) : "cannot be read";
             return fail(error, APPROXSVM_UNREADABLE_FILE, -1, "%.150s: %s", path, why);
         }
-        return open_model(path, bytes.data(), bytes.size(), model, error);
+        return open_model(path, std::move(bytes), model, error);
     });
 }
 
@@ -374,7 +379,12 @@ approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxs
     if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
     *model = nullptr;
     if (bytes == nullptr && n_bytes > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "byte");
-    return open_model("", static_cast<const unsigned char*>(bytes), n_bytes, model, error);
+    return guarded(error, [&] {
+        AlignedBytes copy;
+        copy.resize(n_bytes);
+        if (n_bytes > 0) std::memcpy(copy.data(), bytes, n_bytes);
+        return open_model("", std::move(copy), model, error);
+    });
 }
 
 void approxsvm_close(approxsvm_model* model) {
