@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from awkward import awkward_coefficients, awkward_vectors
+from boards import BOARDS
 from c_header import C99, STRICT, Program, build
-from conftest import GOLDEN, REPOSITORY, random_model
+from conftest import GOLDEN, random_model
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
@@ -445,36 +446,28 @@ def test_clean_under_sanitizers(variety: list[Any], tmp_path: Path) -> None:
         program.answers(rows.astype(np.float32))
 
 
-# --- Cortex-M
-
-ARM = ["arm-none-eabi-gcc", "-std=c99", "-Os", "-ffp-contract=off", "-mthumb", "--specs=rdimon.specs"]
-BOARDS = {
-    "Cortex-M4F": ("mps2-an386", ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]),
-    "Cortex-M0+ code": ("mps2-an385", ["-mcpu=cortex-m0plus"]),  # on a Cortex-M3, which has memory for the rows
-}
+# --- microcontrollers
 
 
-@pytest.mark.parametrize("board", BOARDS)
-def test_cortex_m_agrees_with_the_host(board: str, variety: list[Any], tmp_path: Path) -> None:
-    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
+@pytest.mark.parametrize("name", BOARDS)
+def test_boards_agree_with_the_host(name: str, variety: list[Any], tmp_path: Path) -> None:
+    board = BOARDS[name]
+    for tool in board.tools:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    machine, flags = BOARDS[board]
+    has_floats = name in ("Cortex-M4F", "RV32IMAFC")
     rng = np.random.default_rng(0)
-    for k, compiled in enumerate(variety[:3] if board == "Cortex-M4F" else variety[3:]):
+    for k, compiled in enumerate(variety[:3] if has_floats else variety[3:]):
         center, d = compiled.artifact.centers()[0].astype(float), compiled.n_features_in_
         start = center if len(center) == d else np.full(d, 5.0)
         rows = start + rng.normal(size=(30, d)) * 10.0 ** rng.uniform(-2, 2, (30, 1))
         rows = np.concatenate([rows, np.full((1, d), np.nan), np.full((1, d), 1e30)]).astype(np.float32)
         folder, kind = tmp_path / str(k), KINDS[k % 3]
         host = build(compiled, folder, coefficients=kind).answers(rows)
-        tests = REPOSITORY / "tests"
-        startup = ["main.c", str(tests / "cortex_m.c"), "-T", str(tests / "cortex_m.ld")]
-        subprocess.run([*ARM, *flags, *STRICT, "-Wno-pedantic", "-o", "program.elf", *startup], cwd=folder, check=True)
-        emulator = ["qemu-system-arm", "-M", machine, "-semihosting", "-display", "none", "-monitor", "none"]
-        emulator += ["-serial", "none", "-kernel", "program.elf"]
+        link = board.link("-Os", *STRICT, "-Wno-pedantic", "-o", "program.elf", "main.c")
+        subprocess.run(link, cwd=folder, check=True)
         n_values = int(compiled.artifact.header["n_decisions"])
-        found = Program(folder, compiled.artifact.task, n_values, emulator).answers(rows)
+        found = Program(folder, compiled.artifact.task, n_values, board.run("program.elf")).answers(rows)
         for field in ("values", "bounds", "predicted", "if_certain", "certain"):
             np.testing.assert_array_equal(getattr(found, field), getattr(host, field))
 

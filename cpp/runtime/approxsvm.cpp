@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(_WIN32)
+#include <filesystem>
+#endif
+
 #include "predictor.hpp"
 
 using namespace approxsvm;
@@ -167,9 +171,18 @@ struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+// The path is UTF-8, on Windows too.
+std::FILE* open_to_read(const char* path) {
+#if defined(_WIN32)
+    return ::_wfopen(std::filesystem::u8path(path).c_str(), L"rb");
+#else
+    return std::fopen(path, "rb");
+#endif
+}
+
 // All bytes of a file. errno says why, where it fails.
 bool read_file(const char* path, AlignedBytes& bytes) {
-    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path, "rb"));
+    const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;
     constexpr std::size_t step = std::size_t{1} << 20;
     for (std::size_t n = 0;;) {

@@ -136,6 +136,23 @@ TEST(bytes_that_are_no_artifact) {
     CHECK_EQ(Model(bytes).status, APPROXSVM_CHECKSUM_MISMATCH);
 }
 
+TEST(file_names_are_utf8) {
+    const std::string name = "approxsvm_mod\xc3\xa8le_\xe6\xa8\xa1.asvm";
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / std::filesystem::u8path(name);
+    const Bytes bytes = golden_artifacts().front();
+    {
+        std::ofstream file(path, std::ios::binary);
+        file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    }
+    approxsvm_model* model = nullptr;
+    approxsvm_error error;
+    CHECK_EQ(approxsvm_open_file(path.u8string().c_str(), &model, &error), APPROXSVM_OK);
+    approxsvm_close(model);
+    std::filesystem::remove(path);
+    CHECK_EQ(approxsvm_open_file(path.u8string().c_str(), &model, &error), APPROXSVM_UNREADABLE_FILE);
+    CHECK(std::strstr(error.message, name.c_str()) != nullptr);
+}
+
 TEST(starts_that_lead_astray) {
     const Model model(golden_artifacts().front());
     const double values[2] = {0.5, 0.25};

@@ -1,24 +1,25 @@
 """Exported C headers on emulated microcontrollers: bytes, instructions per row, and whether they agree with the host.
 
-    python -m benchmarks.cortex_m [--rows N]
+    python -m benchmarks.microcontrollers [--rows N]
 
-Needs gcc, gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm. Two models, each with coefficients, and then
-rows, too, as float32, int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a
-pipeline of a StandardScaler and an SVC over 30 features (breast cancer). Rows are those of the data and as many more as
-are wanted, with noise of a tenth of each feature's spread.
+Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
+picolibc-riscv64-unknown-elf and qemu-system-misc. Two models, each with coefficients, and then rows, too, as float32,
+int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a pipeline of a StandardScaler
+and an SVC over 30 features (breast cancer). Rows are those of the data and as many more as are wanted, with noise of a
+tenth of each feature's spread.
 
-A Cortex-M4F runs on qemu's mps2-an386; no board of qemu's has a Cortex-M0+ and memory for the rows, so that its code
-runs on the Cortex-M3 of mps2-an385, which knows all of its instructions. What is counted is instructions, by SysTick
-under -icount shift=0: qemu knows nothing of cycles, wait states of flash, or how long a division takes.
-Every answer must be the host's, bit for bit, and every certain label the exact model's, or the run ends.
+What is counted is instructions: qemu knows nothing of cycles, wait states of flash, or how long a division takes.
+tests/boards.py says which processors and machines. Every answer must be the host's, bit for bit, and every certain
+label the exact model's, or the run ends.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,26 @@ from sklearn.svm import SVC
 import approxsvm
 from benchmarks.ordinary import data_folder
 
-BOARD_SOURCES = Path(__file__).parent.parent / "tests"
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+from boards import BOARDS, Board
+
 # Coefficients and rows.
 KINDS = (("float32", "float32"), ("int16", "float32"), ("int8", "float32"), ("int16", "int16"), ("int8", "int8"))
-MAIN = """
+MAIN = r"""
 #include "m.h"
 #include <stdio.h>
 #include <string.h>
 #if defined(__arm__)
 uint32_t instructions_since_last_call(void);
+#elif defined(__riscv)
+static uint32_t instructions_since_last_call(void) {
+    static uint32_t last;
+    uint32_t now, passed;
+    __asm volatile(".option push\n.option arch, +zicsr\ncsrr %0, minstret\n.option pop" : "=r"(now));
+    passed = now - last;
+    last = now;
+    return passed;
+}
 #else
 static uint32_t instructions_since_last_call(void) { return 0; }
 #endif
@@ -83,25 +95,6 @@ int decide(const CODES row[]) { return m_predict_if_certain(row); }
 """
 
 
-@dataclass(frozen=True)
-class Board:
-    """A processor, and the emulated machine that runs its code."""
-
-    name: str
-    machine: str
-    flags: tuple[str, ...]
-
-    def compile(self, *arguments: str) -> tuple[str, ...]:
-        """The compiler's command."""
-        return ("arm-none-eabi-gcc", "-std=c99", "-ffp-contract=off", "-mthumb", *self.flags, *arguments)
-
-
-BOARDS = (
-    Board("Cortex-M4F", "mps2-an386", ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")),
-    Board("Cortex-M0+", "mps2-an385", ("-mcpu=cortex-m0plus",)),
-)
-
-
 def in_folder(folder: Path, *command: str) -> str:
     """Run a command there; what it prints."""
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=900).stdout
@@ -119,10 +112,10 @@ def linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
     (folder / "decide.c").write_text(DECIDE)
     alone = ("-nostartfiles", "-nodefaultlibs", "-ffunction-sections", "-Wl,--gc-sections,-edecide")
     in_folder(folder, *board.compile(*flags, *alone, "-o", "decide.elf", "decide.c", "-lgcc"))
-    lines = in_folder(folder, "arm-none-eabi-size", "-A", "decide.elf").splitlines()
+    lines = in_folder(folder, f"{board.prefix}-size", "-A", "decide.elf").splitlines()
     sizes = {words[0]: int(words[1]) for words in map(str.split, lines) if len(words) == 3 and words[1].isdigit()}
-    assert not sizes.keys() & {".data", ".bss"}, "the header has variables"
-    return sizes[".text"] + sizes[".rodata"]
+    assert sum(size for name, size in sizes.items() if name.startswith((".data", ".bss", ".sdata", ".sbss"))) == 0
+    return sum(size for name, size in sizes.items() if name.startswith((".text", ".rodata", ".srodata")))
 
 
 def stack_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
@@ -134,11 +127,8 @@ def stack_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
 
 def emulate(folder: Path, board: Board, flags: tuple[str, ...]) -> None:
     """Build and run the program on the board; it writes answers.bin."""
-    startup = ("-I.", "main.c", str(BOARD_SOURCES / "cortex_m.c"), "--specs=rdimon.specs")
-    script = ("-T", str(BOARD_SOURCES / "cortex_m.ld"))
-    in_folder(folder, *board.compile(*flags, "-o", "program.elf", *startup, *script))
-    machine = ("-M", board.machine, "-semihosting", "-icount", "shift=0", "-display", "none", "-monitor", "none")
-    in_folder(folder, "qemu-system-arm", *machine, "-serial", "none", "-kernel", "program.elf")
+    in_folder(folder, *board.link(*flags, "-I.", "-o", "program.elf", "main.c"))
+    in_folder(folder, *board.run("program.elf"))
 
 
 def models(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
@@ -166,6 +156,7 @@ def main(n_rows: int) -> None:
     folder = data_folder()
     if folder is None:
         return
+    boards = [board for board in BOARDS.values() if all(map(shutil.which, board.tools))]
     columns = (
         "model",
         "coefficients",
@@ -194,7 +185,7 @@ def main(n_rows: int) -> None:
                 host = answers(folder, n_values)
                 certain = host["label"] >= 0
                 assert (labels[host["label"][certain]] == exact[certain]).all(), "a certain label is wrong"
-                for board in BOARDS:
+                for board in boards:
                     for optimize in ("-Os", "-O2"):
                         flags = (optimize, *defined)
                         size = linked_bytes(folder, board, flags)

@@ -1,0 +1,71 @@
+"""Emulated microcontrollers: how programs are built for one and run on it, by gcc and qemu.
+
+Semihosting gives the programs the files of the folder that qemu is started in. No board of qemu's has a Cortex-M0+ and
+memory for the rows: its code runs on the Cortex-M3 of mps2-an385, which knows all of its instructions. RISC-V, with and
+without a floating-point unit, is qemu's virt; picolibc brings start and C library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+QUIET = ("-display", "none", "-monitor", "none", "-serial", "none")
+RISC_V_MEMORY = ("flash=0x80000000", "flash_size=4M", "ram=0x80400000", "ram_size=4M")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A processor, and the emulated machine that runs its code."""
+
+    name: str
+    prefix: str  # of the compiler and its tools
+    flags: tuple[str, ...]  # of the processor
+    hosted: tuple[str, ...]  # what programs that use the C library are linked with
+    emulator: tuple[str, ...]
+
+    @property
+    def tools(self) -> tuple[str, str]:
+        """Compiler and emulator."""
+        return f"{self.prefix}-gcc", self.emulator[0]
+
+    def compile(self, *arguments: str) -> list[str]:
+        """Command of the compiler."""
+        return [f"{self.prefix}-gcc", "-std=c99", "-ffp-contract=off", *self.flags, *arguments]
+
+    def link(self, *arguments: str) -> list[str]:
+        """Command that makes a program of sources."""
+        return self.compile(*arguments, *self.hosted)
+
+    def run(self, program: str) -> list[str]:
+        """Command that runs a program; an instruction takes a virtual nanosecond."""
+        return [*self.emulator, "-icount", "shift=0", *QUIET, "-kernel", program]
+
+
+def cortex_m(name: str, machine: str, *flags: str) -> Board:
+    """A board of ARM's."""
+    hosted = (str(HERE / "cortex_m.c"), "--specs=rdimon.specs", "-T", str(HERE / "cortex_m.ld"))
+    emulator = ("qemu-system-arm", "-M", machine, "-semihosting")
+    return Board(name, "arm-none-eabi", ("-mthumb", *flags), hosted, emulator)
+
+
+def risc_v(name: str, architecture: str, abi: str) -> Board:
+    """A 32-bit RISC-V processor."""
+    memory = tuple(f"-Wl,--defsym=__{symbol}" for symbol in RISC_V_MEMORY)
+    hosted = ("--oslib=semihost", "--crt0=hosted", *memory)
+    machine = ("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-semihosting-config", "enable=on,target=native")
+    # Headers and start files of picolibc; nothing of it is linked to what uses the exported header alone.
+    flags = (f"-march={architecture}", f"-mabi={abi}", "--specs=picolibc.specs")
+    return Board(name, "riscv64-unknown-elf", flags, hosted, machine)
+
+
+BOARDS = {
+    board.name: board
+    for board in (
+        cortex_m("Cortex-M4F", "mps2-an386", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
+        cortex_m("Cortex-M0+", "mps2-an385", "-mcpu=cortex-m0plus"),
+        risc_v("RV32IMAFC", "rv32imafc", "ilp32f"),
+        risc_v("RV32IMAC", "rv32imac", "ilp32"),
+    )
+}
