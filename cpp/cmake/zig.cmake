@@ -3,7 +3,8 @@
 #   cmake -S . -B build/windows -G Ninja -DCMAKE_TOOLCHAIN_FILE=cpp/cmake/zig.cmake -DZIG_TARGET=x86_64-windows-gnu \
 #     -DAPPROXSVM_BUILD_TESTS=ON && cmake --build build/windows && ctest --test-dir build/windows  # under Wine, if it is here
 #
-# Other targets: x86_64-macos, aarch64-macos (which build, and run nowhere but there), aarch64-linux-musl.
+# Other targets: x86_64-macos, aarch64-macos (which build, and run nowhere but there), aarch64-linux-musl; of 32 bits
+# x86-linux-musl and arm-linux-musleabihf; wasm32-wasi, of which the WebAssembly module alone is built.
 
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ZIG_TARGET ZIG)
 find_program(ZIG zig REQUIRED)
@@ -20,9 +21,12 @@ if(zig_system STREQUAL "windows")
   endif()
 elseif(zig_system STREQUAL "macos")
   set(CMAKE_SYSTEM_NAME Darwin)
+elseif(zig_system STREQUAL "wasi")
+  set(CMAKE_SYSTEM_NAME Generic)
 else()
   set(CMAKE_SYSTEM_NAME Linux)
-  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${CMAKE_SYSTEM_PROCESSOR})
+  string(REGEX REPLACE "^x86$" "i386" qemu_processor ${CMAKE_SYSTEM_PROCESSOR})
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${qemu_processor})
 endif()
 set(CMAKE_C_COMPILER ${ZIG} cc -target ${ZIG_TARGET})
 set(CMAKE_CXX_COMPILER ${ZIG} c++ -target ${ZIG_TARGET})

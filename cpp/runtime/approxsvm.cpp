@@ -1,8 +1,7 @@
-// The C interface: handles, codes and buffers around dispatch::Predictor. Nothing leaves by an exception.
+// The C interface: handles, codes and buffers around a model. Nothing leaves by an exception.
 #define APPROXSVM_BUILDING
 #include "approxsvm.h"
 
-#include <approxsvm/approxsvm.hpp>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -11,38 +10,22 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #if defined(_WIN32)
 #include <filesystem>
 #endif
-
-#include "predictor.hpp"
+#if defined(__cpp_exceptions)
+#include "dispatched_model.hpp"
+#else
+#include "one_target_model.hpp"
+#endif
+#include "memory.hpp"
 
 using namespace approxsvm;
 
-namespace {
-
-// An artifact at an address that the reader takes.
-struct AlignedBytes {
-    unsigned char* data() { return reinterpret_cast<unsigned char*>(words.data()); }
-    void resize(std::size_t n_bytes) {
-        words.resize(n_bytes / 8 + 1);
-        size = n_bytes;
-    }
-
-    std::vector<std::uint64_t> words;
-    std::size_t size = 0;
-};
-
-}  // namespace
-
 struct approxsvm_model {
-    approxsvm_model(AlignedBytes artifact, const dispatch::TargetTable& kernels)
-        : bytes(std::move(artifact)), predictor(bytes.data(), bytes.size, kernels) {}
-
-    AlignedBytes bytes;
-    dispatch::Predictor predictor;
+    Memory bytes;  // of the artifact
+    OpenedModel opened;
 };
 
 namespace {
@@ -136,35 +119,42 @@ approxsvm_status succeed(approxsvm_error* error) {
     return APPROXSVM_OK;
 }
 
+constexpr char no_memory[] = "out of memory";
+
 // What act() returns, or what its exception says.
 template <class Act>
 approxsvm_status guarded(approxsvm_error* error, const Act& act) {
+#if defined(__cpp_exceptions)
     try {
         return act();
     } catch (const std::bad_alloc&) {
-        return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, "out of memory");
+        return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
     } catch (const std::length_error&) {  // more than any vector holds
-        return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, "out of memory");
+        return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
+    } catch (const TargetError& failure) {
+        return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
     } catch (const std::exception& failure) {
         return fail(error, APPROXSVM_INTERNAL, -1, "%s", failure.what());
     }
+#else
+    (void)error;
+    return act();
+#endif
 }
 
 // --- opening
 
-approxsvm_status open_model(const char* name, AlignedBytes bytes, approxsvm_model** model, approxsvm_error* error) {
-    const dispatch::TargetTable* kernels;
-    try {
-        kernels = &dispatch::selected_target();
-    } catch (const std::exception& failure) {
-        return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
-    }
-    try {
-        *model = new approxsvm_model(std::move(bytes), *kernels);
-        return succeed(error);
-    } catch (const dispatch::ArtifactError& failure) {
-        return fail(error, code_of(failure.status), -1, "%.150s%s%s", name, *name ? ": " : "", failure.what());
-    }
+// Opens what has been copied, or read, into the bytes of a new model.
+approxsvm_status open_model(const char* name, std::unique_ptr<approxsvm_model> opened, approxsvm_model** model,
+                            approxsvm_error* error) {
+    bool out_of_memory = false;
+    const Memory& bytes = opened->bytes;
+    const Status status = opened->opened.open(bytes.data(), bytes.size(), out_of_memory);
+    if (out_of_memory) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
+    if (status != Status::ok)
+        return fail(error, code_of(status), -1, "%.150s%s%s", name, *name ? ": " : "", message(status));
+    *model = opened.release();
+    return succeed(error);
 }
 
 struct CloseFile {
@@ -181,17 +171,16 @@ std::FILE* open_to_read(const char* path) {
 }
 
 // All bytes of a file. errno says why, where it fails.
-bool read_file(const char* path, AlignedBytes& bytes) {
+bool read_file(const char* path, Memory& bytes) {
     const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;
     constexpr std::size_t step = std::size_t{1} << 20;
     for (std::size_t n = 0;;) {
-        bytes.resize(n + step);
+        if (!bytes.resize(n + step)) return false;
         const std::size_t got = std::fread(bytes.data() + n, 1, step, file.get());
         n += got;
         if (got == step) continue;
-        bytes.resize(n);
-        return std::ferror(file.get()) == 0;
+        return bytes.resize(n) && std::ferror(file.get()) == 0;
     }
 }
 
@@ -278,13 +267,9 @@ approxsvm_status evaluate_rows(const approxsvm_model& model, const Rows& rows, c
     out.probability_bounds = {wanted.probability_bounds, wanted.probability_bounds_size};
     out.certified = {wanted.certified, wanted.certified_size};
     Fault fault{};
-    Request request{0};
-    request.values = static_cast<Values>(wanted.values_kind);
-    request.fault = &fault;
-    dispatch::StageCounts counts{};
     const Status status =
-        model.predictor.evaluate(rows, out, counts, wanted.n_threads < 1 ? 1 : wanted.n_threads, request);
-    if (status != Status::ok) return fail_with(error, rows, model.predictor.model(), status, fault);
+        model.opened.evaluate(rows, out, static_cast<Values>(wanted.values_kind), wanted.n_threads, fault);
+    if (status != Status::ok) return fail_with(error, rows, model.opened.view(), status, fault);
     return succeed(error);
 }
 
@@ -298,7 +283,7 @@ approxsvm_status evaluate_dense(const approxsvm_model* model, const Real* rows, 
     approxsvm_request request;
     if (!read_request(given, request))
         return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
-    const std::size_t d = model->predictor.model().n_raw_features;
+    const std::size_t d = model->opened.view().n_raw_features;
     if (rows_size % d != 0) {
         return fail(error, APPROXSVM_WRONG_ROW_SIZE, -1, "%zu numbers are not whole rows of %zu", rows_size, d);
     }
@@ -377,13 +362,15 @@ approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, 
     *model = nullptr;
     if (path == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "path");
     return guarded(error, [&] {
-        AlignedBytes bytes;
+        std::unique_ptr<approxsvm_model> opened(new (std::nothrow) approxsvm_model);
+        if (!opened) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
         errno = 0;
-        if (!read_file(path, bytes)) {
+        if (!read_file(path, opened->bytes)) {
+            if (errno == ENOMEM) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
             const char* why = errno != 0 ? std::strerror(errno) : "cannot be read";
             return fail(error, APPROXSVM_UNREADABLE_FILE, -1, "%.150s: %s", path, why);
         }
-        return open_model(path, std::move(bytes), model, error);
+        return open_model(path, std::move(opened), model, error);
     });
 }
 
@@ -393,10 +380,10 @@ approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxs
     *model = nullptr;
     if (bytes == nullptr && n_bytes > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "byte");
     return guarded(error, [&] {
-        AlignedBytes copy;
-        copy.resize(n_bytes);
-        if (n_bytes > 0) std::memcpy(copy.data(), bytes, n_bytes);
-        return open_model("", std::move(copy), model, error);
+        std::unique_ptr<approxsvm_model> opened(new (std::nothrow) approxsvm_model);
+        if (!opened || !opened->bytes.resize(n_bytes)) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
+        if (n_bytes > 0) std::memcpy(opened->bytes.data(), bytes, n_bytes);
+        return open_model("", std::move(opened), model, error);
     });
 }
 
@@ -405,35 +392,35 @@ void approxsvm_close(approxsvm_model* model) {
 }
 
 int32_t approxsvm_task(const approxsvm_model* model) {
-    return static_cast<int32_t>(model->predictor.model().task);
+    return static_cast<int32_t>(model->opened.view().task);
 }
 
 int32_t approxsvm_mode(const approxsvm_model* model) {
-    return static_cast<int32_t>(model->predictor.model().mode);
+    return static_cast<int32_t>(model->opened.view().mode);
 }
 
 size_t approxsvm_n_features(const approxsvm_model* model) {
-    return model->predictor.model().n_raw_features;
+    return model->opened.view().n_raw_features;
 }
 
 size_t approxsvm_n_labels(const approxsvm_model* model) {
-    return n_labels_of(model->predictor.model());
+    return n_labels_of(model->opened.view());
 }
 
 size_t approxsvm_n_decisions(const approxsvm_model* model) {
-    return model->predictor.model().n_decisions;
+    return model->opened.view().n_decisions;
 }
 
 size_t approxsvm_n_probabilities(const approxsvm_model* model) {
-    return model->predictor.n_probabilities();
+    return n_probabilities(model->opened.view());
 }
 
 const char* approxsvm_target(const approxsvm_model* model) {
-    return model->predictor.kernels().name;
+    return model->opened.target();
 }
 
 void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm_label* label) {
-    const Label found = label_at(model->predictor.model(), position);
+    const Label found = label_at(model->opened.view(), position);
     const bool is_text = found.kind == LabelKind::text;
     *label = {static_cast<int32_t>(found.kind), found.integer, found.real, is_text ? found.text.data() : nullptr,
               is_text ? found.text.size() : 0};
@@ -441,7 +428,7 @@ void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm
 
 size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size) {
     char room[label_digits];
-    const std::string_view whole = text_of(label_at(model->predictor.model(), position), room);
+    const std::string_view whole = text_of(label_at(model->opened.view(), position), room);
     if (text != nullptr && size > 0) {
         const std::size_t n = whole.size() < size ? whole.size() : size - 1;
         if (n > 0) std::memcpy(text, whole.data(), n);

@@ -473,12 +473,12 @@ struct WinnerLists {
         const PairCoefficients pairs{model.coef.data(), model.counts.data(), model.n_classes, model.n_sv};
         Carver counter(nullptr);
         const WinnerMemory counted(pairs, counter);
-        memory.assign(counter.used(nullptr) + 64, '\xff');
+        memory.assign(counter.bytes_anywhere(), '\xff');
         Carver carver(memory.data());
         const WinnerMemory pieces(pairs, carver);
         is_usable = pieces.is_usable;
         EXPECT(is_usable == counted.is_usable, "counting and laying out disagree");
-        EXPECT(carver.used(memory.data()) <= memory.size(), "the lists take more than was promised");
+        EXPECT(carver.bytes_anywhere() - 64 <= memory.size(), "the lists take more than was promised");
         if (!is_usable) return;
         sums = fill_winner(pairs, model.expansion.kernels, pieces);
         lane_of.assign(pieces.lane_of, pieces.lane_of + model.n_sv);
@@ -636,7 +636,7 @@ TEST(the_network_presumes_the_best_score) {
             const WinnerLists lists(model);
             Carver counter(nullptr);
             const PresumptionMemory counted(n_classes, 5, n_landmarks, counter);
-            std::vector<char> memory(counter.used(nullptr) + 64, '\xff');
+            std::vector<char> memory(counter.bytes_anywhere(), '\xff');
             Carver carver(memory.data());
             PresumptionWriter writer(model.expansion.kernels, PresumptionMemory(n_classes, 5, n_landmarks, carver),
                                      n_classes);

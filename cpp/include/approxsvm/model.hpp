@@ -38,7 +38,7 @@ class Model {
         if (!is_open()) return 0;
         Carver counter(nullptr);
         const Memory memory(view_, counter);
-        return counter.used(nullptr) + 64;
+        return counter.bytes_anywhere();
     }
 
     // Lays the model out for this machine.

@@ -68,6 +68,10 @@ struct Section {
     std::size_t offset, bytes;  // both 0 when absent
 };
 
+// What a file's claims say that something takes, in 64 bits on every machine: a size_t of 32 bits holds no product of
+// claims before it has been compared with the bytes that there are.
+using ClaimedSize = std::uint64_t;
+
 // CRC-32 as in zlib and PNG.
 inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint32_t crc = 0) {
     struct Table {
@@ -271,7 +275,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
 }
 
 // A section of that many bytes, or nothing where the mode has no use for it.
-inline bool has_size(const Section& section, bool wanted, std::size_t n_bytes) {
+inline bool has_size(const Section& section, bool wanted, ClaimedSize n_bytes) {
     return wanted ? section.offset != 0 && section.bytes == n_bytes : section.offset == 0;
 }
 
@@ -328,13 +332,13 @@ inline bool within(const float* numbers, std::size_t n, float limit) {
 }
 
 // A section of n floats within a limit; null where it is not wanted.
-inline Status read_floats(const unsigned char* bytes, const Section& section, bool wanted, std::size_t n, float limit,
+inline Status read_floats(const unsigned char* bytes, const Section& section, bool wanted, ClaimedSize n, float limit,
                           const float*& floats) {
     floats = nullptr;
     if (!has_size(section, wanted, 4 * n)) return Status::bad_section;
     if (!wanted) return Status::ok;
     floats = reinterpret_cast<const float*>(bytes + section.offset);
-    return within(floats, n, limit) ? Status::ok : Status::bad_coefficient;
+    return within(floats, static_cast<std::size_t>(n), limit) ? Status::ok : Status::bad_coefficient;
 }
 
 // Every list starts behind the one before and holds at least one panel; every slot names a center.
@@ -349,7 +353,9 @@ inline Status read_router(const unsigned char* bytes, const Section& section, Mo
     // No claim may make the sizes below overflow.
     if (n_groups < 1 || n_groups > model.n_centers || n_groups > section.bytes / 4 || n_panels > section.bytes / 64)
         return Status::bad_section;
-    const std::size_t head = aligned_up(4 * (2 + n_groups + 1 + router_width * n_panels));
+    const ClaimedSize lists_end = 4 * (2 + ClaimedSize{n_groups} + 1 + ClaimedSize{router_width} * n_panels);
+    if (lists_end > section.bytes) return Status::bad_section;
+    const std::size_t end = static_cast<std::size_t>(lists_end), head = aligned_up(end);
     const std::size_t panel_bytes = 4 * router_panel_floats(model.n_features);
     const std::size_t all_panels = router_panels(n_groups) + n_panels;
     if (head > section.bytes || all_panels > section.bytes / panel_bytes ||
@@ -365,7 +371,7 @@ inline Status read_router(const unsigned char* bytes, const Section& section, Mo
     for (std::size_t k = 0; k < router_width * n_panels; ++k) {
         if (members[k] >= model.n_centers) return Status::bad_section;
     }
-    if (!all_zero(p + 4 * (2 + n_groups + 1 + router_width * n_panels), p + head)) return Status::bad_section;
+    if (!all_zero(p + end, p + head)) return Status::bad_section;
     const float* panels = reinterpret_cast<const float*>(p + head);
     const std::size_t panel_floats = router_panel_floats(model.n_features);
     if (!within(panels, all_panels * panel_floats, largest_float)) return Status::bad_coefficient;
@@ -395,9 +401,9 @@ inline Status read_varying(const unsigned char* bytes, const Section& section, M
 // The coefficients of the expansions, scaled by the writer so that none of degree k exceeds k! in modulus: with s
 // bounded, no sum can then overflow.
 inline Status read_expansions(const unsigned char* bytes, const Section* sections, ModelView& model) {
-    const std::size_t d = model.n_features, n = model.n_centers, v = model.n_varying;
+    const ClaimedSize d = model.n_features, n = model.n_centers, v = model.n_varying;
     // Sizes are checked one factor at a time: a product of claims must not overflow.
-    const std::size_t limit = std::size_t{1} << 46, n_all = n * model.n_forms;
+    const ClaimedSize limit = ClaimedSize{1} << 46, n_all = n * model.n_forms;
     if (n_all >= limit || n_higher_limited(v, model.degree, limit / (n_all + 1)) * (n_all + 1) >= limit)
         return Status::bad_section;
     Status status = read_floats(bytes, sections[section::center], true, d, largest_float, model.center);
@@ -407,7 +413,7 @@ inline Status read_expansions(const unsigned char* bytes, const Section* section
     if (n == 1) model.centers = model.center;
     status = read_floats(bytes, sections[section::linear], n > 0, n_all * v, 1.0f, model.linear);
     if (status != Status::ok) return status;
-    const std::size_t n_triangles = n_all * triangle_size(v);
+    const ClaimedSize n_triangles = n_all * triangle_size(v);
     status = read_floats(bytes, sections[section::quadratic], model.degree >= 2, n_triangles, 2.0f, model.quadratic);
     if (status != Status::ok) return status;
     status = read_floats(bytes, sections[section::higher], model.degree > 2, n_all * n_higher(v, model.degree), 720.0f,
@@ -451,17 +457,17 @@ inline Status read_polynomial(const unsigned char* bytes, const Section* section
     model.router = RouterView{};
     const Section& section = sections[section::polynomial];
     // At most 2^19 forms of less than 2^40 numbers.
-    const std::size_t size = model.mode == Mode::exact ? 0 : form_size(model.n_features, model.degree),
+    const ClaimedSize size = model.mode == Mode::exact ? 0 : form_size(ClaimedSize{model.n_features}, model.degree),
                       n_numbers = polynomial_header + model.n_decisions * size;
     if (!has_size(section, true, 8 * n_numbers)) return Status::bad_section;
     const double* numbers = reinterpret_cast<const double*>(bytes + section.offset);
-    if (!all_finite(numbers, 1, n_numbers)) return Status::bad_coefficient;
+    if (!all_finite(numbers, 1, static_cast<std::size_t>(n_numbers))) return Status::bad_coefficient;
     model.coef0 = numbers[0];
     model.coef_error = numbers[1];
     model.form = size == 0 ? nullptr : numbers + polynomial_header;
     if (!(model.coef_error >= 0.0)) return Status::bad_coefficient;
     for (std::size_t k = 0; model.form && k < model.n_decisions; ++k) {
-        const double* form = model.form + k * size;
+        const double* form = model.form + k * static_cast<std::size_t>(size);
         if (!(form[form_part::constant_error] >= 0.0) || !(form[form_part::linear_error] >= 0.0) ||
             !(form[form_part::quadratic_error] >= 0.0))
             return Status::bad_coefficient;
@@ -490,7 +496,7 @@ inline Status read_exact_model(const unsigned char* bytes, const Section* sectio
     if (!has_size(coef, wanted, 8 * n_rows * model.n_sv) || (vectors.offset != 0) != wanted) return Status::bad_section;
     if (!has_size(counts, wanted && classes, 4 * std::size_t{model.n_labels})) return Status::bad_section;
     model.class_counts = reinterpret_cast<const std::uint32_t*>(bytes + counts.offset);
-    std::size_t n_counted = 0;
+    ClaimedSize n_counted = 0;
     for (std::size_t c = 0; counts.offset != 0 && c < model.n_labels; ++c) n_counted += model.class_counts[c];
     if (counts.offset != 0 && n_counted != model.n_sv) return Status::bad_section;
     for (std::size_t i = 0; i < n_rows * model.n_sv; ++i) {
@@ -511,8 +517,8 @@ inline Status read_presumption(const unsigned char* bytes, const Section& sectio
     model.n_landmarks = read_at<std::uint32_t>(start, 0);
     if (read_at<std::uint32_t>(start, 4) != 0 || model.n_landmarks > model.n_sv) return Status::bad_section;
     // At most 2^42 numbers of rows, and as many of landmarks.
-    const std::size_t n_rows = 1 + model.n_features + model.n_landmarks, n_numbers = n_rows * model.n_labels,
-                      n_indices = (model.n_landmarks + 1) / 2 * 2;
+    const std::size_t n_rows = 1 + model.n_features + model.n_landmarks, n_indices = (model.n_landmarks + 1) / 2 * 2;
+    const ClaimedSize n_numbers = ClaimedSize{n_rows} * model.n_labels;
     if (section.bytes != presumption_header_bytes + 4 * (n_indices + n_numbers)) return Status::bad_section;
     model.landmarks = reinterpret_cast<const std::uint32_t*>(start + presumption_header_bytes);
     for (std::size_t m = 0; m < n_indices; ++m) {
@@ -520,7 +526,7 @@ inline Status read_presumption(const unsigned char* bytes, const Section& sectio
             return Status::bad_section;
     }
     model.presumption = reinterpret_cast<const float*>(model.landmarks + n_indices);
-    return all_finite(model.presumption, 1, n_numbers) ? Status::ok : Status::bad_coefficient;
+    return all_finite(model.presumption, 1, static_cast<std::size_t>(n_numbers)) ? Status::ok : Status::bad_coefficient;
 }
 
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model);

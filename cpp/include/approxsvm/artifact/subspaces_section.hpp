@@ -38,21 +38,22 @@ inline std::size_t n_subspace_groups(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
 }
 
-constexpr std::size_t aligned_to_8(std::size_t n_bytes) {
+constexpr std::uint64_t aligned_to_8(std::uint64_t n_bytes) {
     return (n_bytes + 7) / 8 * 8;
 }
 
 // The group at p, which has n_bytes; returns how many it takes, 0 where these do not suffice. Counts are at most n_sv.
 inline std::size_t read_subspace_group(const ModelView& model, const unsigned char* p, std::size_t n_bytes,
                                        SubspaceGroup& group) {
-    const std::size_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model), d = model.n_features;
-    const std::size_t n_coordinates = model.subspaces.n_coordinates;
-    std::size_t at = 0;
+    // In 64 bits on every machine: these are products of what the file claims.
+    const std::uint64_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model), d = model.n_features;
+    const std::uint64_t n_coordinates = model.subspaces.n_coordinates;
+    std::uint64_t at = 0;
     bool padded = true;
-    const auto take = [&](std::size_t size) {  // of at most 2^60 bytes, with zeros up to a multiple of eight
-        const unsigned char* const first = p + at;
+    const auto take = [&](std::uint64_t size) {  // of at most 2^60 bytes, with zeros up to a multiple of eight
+        const unsigned char* const first = p + static_cast<std::size_t>(at);
         at += aligned_to_8(size);
-        for (std::size_t k = size; at <= n_bytes && k < aligned_to_8(size); ++k) padded &= first[k] == 0;
+        for (std::uint64_t k = size; at <= n_bytes && k < aligned_to_8(size); ++k) padded &= first[k] == 0;
         return first;
     };
     group.skew = 0.0;
@@ -61,14 +62,15 @@ inline std::size_t read_subspace_group(const ModelView& model, const unsigned ch
     if (at > n_bytes) return 0;
     group.skew = read_at<double>(skew, 0);
     group.n_own = group.counts[0];
-    group.n_others = 0;
-    for (std::size_t f = 0; f < n; ++f) group.n_others += group.counts[1 + f];
-    if (group.n_own > model.n_sv || group.n_others > model.n_sv) return 0;
+    std::uint64_t n_others = 0;
+    for (std::size_t f = 0; f < n; ++f) n_others += group.counts[1 + f];
+    if (group.n_own > model.n_sv || n_others > model.n_sv) return 0;
+    group.n_others = static_cast<std::size_t>(n_others);
     group.known = reinterpret_cast<const ResidualNumbers*>(take(n_stages * n * sizeof(ResidualNumbers)));
     group.basis = reinterpret_cast<const float*>(take(4 * n_coordinates * d));
-    group.vectors = reinterpret_cast<const float*>(take(4 * (group.n_own + group.n_others) * n_coordinates));
-    group.coef = reinterpret_cast<const float*>(take(4 * n_summed_stages(model) * (n * group.n_own + group.n_others)));
-    return at <= n_bytes && padded ? at : 0;
+    group.vectors = reinterpret_cast<const float*>(take(4 * (group.n_own + n_others) * n_coordinates));
+    group.coef = reinterpret_cast<const float*>(take(4 * n_summed_stages(model) * (n * group.n_own + n_others)));
+    return at <= n_bytes && padded ? static_cast<std::size_t>(at) : 0;
 }
 
 // Whether n coefficients are zero or of a modulus that float32 adds up, and all of one sign.
@@ -129,9 +131,9 @@ inline Status read_subspaces(const unsigned char* bytes, std::size_t n_bytes, co
     if (model.mode != Mode::exact || model.kernel != KernelKind::gaussian || !(model.gamma > 0.0) || n_bytes < 8)
         return Status::bad_section;
     const std::size_t n_stages = read_at<std::uint32_t>(bytes, 0);
-    const std::size_t head = aligned_to_8(8 + 4 * n_stages);
-    if (n_stages < 1 || n_stages > max_subspace_stages || read_at<std::uint32_t>(bytes, 4) != 0 || n_bytes < head)
-        return Status::bad_section;
+    if (n_stages > max_subspace_stages) return Status::bad_section;
+    const std::size_t head = static_cast<std::size_t>(aligned_to_8(8 + 4 * n_stages));
+    if (n_stages < 1 || read_at<std::uint32_t>(bytes, 4) != 0 || n_bytes < head) return Status::bad_section;
     if (n_stages % 2 != 0 && read_at<std::uint32_t>(bytes, head - 4) != 0) return Status::bad_section;
     subspaces.coordinates = reinterpret_cast<const std::uint32_t*>(bytes + 8);
     for (std::size_t k = 0; k < n_stages; ++k) {

@@ -63,7 +63,7 @@ struct VectorMemory {
     SparseColumnsMemory<Real> columns;
 
     VectorMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : panels(carver.take<Real>(n_values == in_panels ? n_lanes * n_features : 0)),
+        : panels(carver.take<Real>(n_values == in_panels ? n_lanes : 0, n_features)),
           half_sq_norms(carver.take<Real>(n_lanes)),
           by_columns(n_values != in_panels),
           columns(by_columns ? n_lanes : 0, by_columns ? n_features : 0, by_columns ? n_values : 0, carver) {}
@@ -148,7 +148,7 @@ template <class Real>
 inline std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_features, std::size_t n_values = in_panels) {
     Carver counter(nullptr);
     const KernelSumMemory<Real> memory(n_sv, n_features, n_values, counter);
-    return counter.used(nullptr) + cache_line_bytes;
+    return counter.bytes_anywhere();
 }
 
 // Fills a KernelSum, one support vector at a time, in memory of kernel_expansion_bytes that the caller lends.

@@ -51,7 +51,7 @@ struct ClassKernelSumMemory {
 
     ClassKernelSumMemory(std::size_t n_panels, std::size_t n_classes, std::size_t n_features, std::size_t n_values,
                          Carver& carver)
-        : coef(carver.take<double>(n_panels * panel_width<Real> * n_classes)),
+        : coef(carver.take<double>(n_panels * panel_width<Real>, n_classes)),
           class_of_panel(carver.take<std::uint32_t>(n_panels)),
           vectors(n_panels * panel_width<Real>, n_features, n_values, carver) {}
 };
@@ -63,7 +63,7 @@ inline std::size_t class_kernel_bytes(const Count* n_sv_of_class, std::size_t n_
     Carver counter(nullptr);
     const std::size_t n_panels = class_kernel_panels<Real>(n_sv_of_class, n_classes);
     const ClassKernelSumMemory<Real> memory(n_panels, n_classes, n_features, n_values, counter);
-    return counter.used(nullptr) + cache_line_bytes;
+    return counter.bytes_anywhere();
 }
 
 // Fills a ClassKernelSum, one support vector at a time, in memory of class_kernel_bytes that the caller lends.

@@ -87,12 +87,12 @@ struct SubspacesMemory {
                 SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], counter);
             }
         });
-        rest = carver.take<unsigned char>(counter.used(nullptr) + cache_line_bytes);
+        rest = carver.take<unsigned char>(counter.bytes_anywhere());
     }
 
     static float* take_basis(const ModelView& model, Carver& carver) {
         const std::size_t n_panels = kernel_expansion_panels<float>(model.subspaces.n_coordinates);
-        return carver.take<float>(n_panels * model.n_features * panel_width<float>);
+        return carver.take<float>(n_panels * panel_width<float>, model.n_features);
     }
 };
 

@@ -109,7 +109,7 @@ struct ListMemory {
     ListMemory(std::size_t n_tiles, std::size_t n_sums, Carver& carver)
         : offsets(carver.take<std::size_t>(n_tiles * tile_rows)),
           half_sq_norms(carver.take<float>(n_tiles * tile_rows)),
-          coef(carver.take<float>(n_tiles * n_sums * tile_rows)) {}
+          coef(carver.take<float>(n_tiles * tile_rows, n_sums)) {}
 };
 
 struct WinnerMemory {
@@ -309,7 +309,7 @@ struct PresumptionMemory {
 
     PresumptionMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Carver& carver)
         : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, carver),
-          linear(carver.take<float>(kernel_expansion_panels<float>(n_classes) * n_features * panel_width<float>)),
+          linear(carver.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
           constants(carver.take<float>(tiles_for(n_classes) * tile_rows)) {}
 };
 

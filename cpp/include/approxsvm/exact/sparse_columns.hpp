@@ -53,7 +53,7 @@ struct SparseColumnsMemory {
           lanes(carver.take<std::uint32_t>(n_values)),
           values(carver.take<Real>(n_values)),
           frequent(carver.take<std::uint8_t>(n_features)),
-          of_frequent(carver.take<Real>(most_frequent(n_lanes, n_values) * n_lanes)) {}
+          of_frequent(carver.take<Real>(most_frequent(n_lanes, n_values), n_lanes)) {}
 };
 
 // Fills memory for n_values values: counts all of them first, then takes the support vectors lane by lane.

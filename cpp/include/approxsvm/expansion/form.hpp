@@ -26,7 +26,8 @@ inline bool is_polynomial(const ModelView& model) {
 namespace form_part {
 constexpr std::size_t constant = 0, constant_error = 1, linear_error = 2, quadratic_error = 3, linear = 4;
 }
-constexpr std::size_t form_size(std::size_t n_features, int degree) {
+template <class Integer>
+constexpr Integer form_size(Integer n_features, int degree) {
     return form_part::linear + n_features + (degree == 2 ? triangle_size(n_features) : 0);
 }
 

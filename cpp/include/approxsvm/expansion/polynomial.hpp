@@ -11,28 +11,31 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// C(n + k - 1, k): how many monomials of degree k there are in n variables.
-constexpr std::size_t n_monomials(std::size_t n, int k) {
-    std::size_t count = 1;
-    for (int i = 1; i <= k; ++i) count = count * (n + static_cast<std::size_t>(i) - 1) / static_cast<std::size_t>(i);
+// C(n + k - 1, k): how many monomials of degree k there are in n variables. Of coefficients in memory, 4 bytes each in
+// less than 2^31, no intermediate product is beyond 32 bits; what a file claims is counted in 64.
+template <class Integer>
+constexpr Integer n_monomials(Integer n, int k) {
+    Integer count = 1;
+    for (int i = 1; i <= k; ++i) count = count * (n + static_cast<Integer>(i) - 1) / static_cast<Integer>(i);
     return count;
 }
 
 // Coefficients of degree 3 ... degree together.
-constexpr std::size_t n_higher(std::size_t n_features, int degree) {
-    std::size_t count = 0;
+template <class Integer>
+constexpr Integer n_higher(Integer n_features, int degree) {
+    Integer count = 0;
     for (int k = 3; k <= degree; ++k) count += n_monomials(n_features, k);
     return count;
 }
 
 // The same, but `limit` or more where it is that large: for sizes that a file claims.
-constexpr std::size_t n_higher_limited(std::size_t n_features, int degree, std::size_t limit) {
+constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, std::uint64_t limit) {
     double count = 0.0, term = 1.0;
     for (int k = 1; k <= degree; ++k) {
-        term = term * static_cast<double>(n_features + static_cast<std::size_t>(k) - 1) / k;
+        term = term * static_cast<double>(n_features + static_cast<std::uint64_t>(k) - 1) / k;
         count += term;
     }
-    return count < static_cast<double>(limit) ? static_cast<std::size_t>(count) : limit;
+    return count < static_cast<double>(limit) ? static_cast<std::uint64_t>(count) : limit;
 }
 
 // part_k of Registers * lanes rows, a lane each. `zeros` holds as many zeros as there are features.

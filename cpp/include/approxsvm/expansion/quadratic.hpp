@@ -16,7 +16,8 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t panel_rows = 8;
 constexpr std::size_t panel_triangle = panel_rows * (panel_rows + 1) / 2;
 
-constexpr std::size_t triangle_size(std::size_t n_features) {
+template <class Integer>
+constexpr Integer triangle_size(Integer n_features) {
     return n_features * (n_features + 1) / 2;
 }
 

@@ -99,7 +99,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
         const Real value = rows.values[k];
         if (k > begin && column <= rows.columns[k - 1]) return Status::unsorted_indices;
         if (!is_finite(value)) return Status::not_finite;
-        if (column >= 0 && static_cast<std::size_t>(column) < n_features) {
+        if (column >= 0 && static_cast<std::uint64_t>(column) < n_features) {
             ++row.n_nonzero;
         } else {
             add_exactly(row.unseen_sq_norm, unseen_error, static_cast<double>(value) * static_cast<double>(value));

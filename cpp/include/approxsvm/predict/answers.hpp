@@ -69,7 +69,7 @@ struct EnsembleMemory {
             Carver counter(nullptr);
             MappingMemory memory(view, counter);
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
-            member_bytes = counter.used(nullptr) > member_bytes ? counter.used(nullptr) : member_bytes;
+            member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
         }
         values = carver.take<double>(n_rows * n_decisions);
         bounds = carver.take<double>(n_rows * n_decisions);
@@ -82,7 +82,7 @@ struct EnsembleMemory {
         room = carver.take<double>(outputs_doubles(n_labels));
         stages = carver.take<std::uint8_t>(n_rows);
         open = carver.take<std::size_t>(n_rows);
-        member = carver.take<unsigned char>(member_bytes + 64);
+        member = carver.take<unsigned char>(member_bytes);
     }
 };
 
@@ -94,7 +94,7 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared) {
     } else {
         AnswerMemory memory(*prepared.view, counter);
     }
-    return counter.used(nullptr) + 64;
+    return counter.bytes_anywhere();
 }
 
 // --- what is asked for

@@ -220,7 +220,7 @@ struct EvaluationMemory {
 inline std::size_t evaluation_workspace_bytes(const ModelView& model) {
     Carver counter(nullptr);
     EvaluationMemory memory(model, counter);
-    return counter.used(nullptr) + 64;
+    return counter.bytes_anywhere();
 }
 
 template <class Source>

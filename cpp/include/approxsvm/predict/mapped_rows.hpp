@@ -29,7 +29,7 @@ struct MappingMemory {
         errors = carver.take<double>(n);
         raw = carver.take<double>(model.has_input_map ? model.n_raw_features : 0);
         stages = carver.take<double>(model.has_input_map ? map_doubles(model.input_map) : 0);
-        bounds = carver.take<double>(has_tolerance ? n * model.n_decisions : 0);
+        bounds = carver.take<double>(has_tolerance ? n : 0, model.n_decisions);
         evaluation = carver.take<unsigned char>(evaluation_workspace_bytes(model));
     }
 };

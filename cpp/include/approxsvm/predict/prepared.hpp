@@ -78,7 +78,7 @@ inline bool engine_at_reference(const ModelView& model) {
 constexpr std::size_t columns_per_nonzero = 32;
 inline bool by_columns(const ModelView& model) {
     return !is_polynomial(model) && engine_at_reference(model) &&
-           model.packed.n_values < model.n_sv * (model.n_features / columns_per_nonzero) &&
+           model.packed.n_values < std::uint64_t{model.n_sv} * (model.n_features / columns_per_nonzero) &&
            model.packed.n_values < 0xffffffffu;
 }
 
@@ -159,7 +159,7 @@ struct PreparedPieces {
             return;
         }
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
-        weights = carver.take<float>(view.n_centers * view.n_forms * n_bound_terms);
+        weights = carver.take<float>(view.n_centers * view.n_forms, n_bound_terms);
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
         folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
         vector = carver.take<double>(d);
@@ -175,7 +175,7 @@ struct PreparedPieces {
 inline std::size_t single_prepared_bytes(const ModelView& view) {
     Carver counter(nullptr);
     PreparedPieces pieces(view, counter);
-    return counter.used(nullptr) + 64;
+    return counter.bytes_anywhere();
 }
 
 // An ensemble's own: its members' views and where they are laid out.
@@ -200,7 +200,7 @@ inline std::size_t prepared_bytes(const ModelView& view) {
         counter.take<unsigned char>(single_prepared_bytes(member));
         return Status::ok;
     });
-    return counter.used(nullptr) + 64;
+    return counter.bytes_anywhere();
 }
 
 // --- the bound of an engine

@@ -27,11 +27,11 @@ inline std::size_t replay_bytes(const PreparedModel& prepared) {
     const auto need = [&](const ModelView& model) {
         Carver counter(nullptr);
         ReplayMemory memory(model, counter);
-        most = counter.used(nullptr) > most ? counter.used(nullptr) : most;
+        most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
     for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]->view);
     if (prepared.view->n_members == 0) need(*prepared.view);
-    return most + 64;
+    return most;
 }
 
 // A check row: the amplitude is that of the row, the value of one of n_functions has to come out within the tolerance.

@@ -1,0 +1,51 @@
+// A model behind approxsvm.h: kernels of the fastest target that the machine can run, any number of threads.
+#pragma once
+
+#include <approxsvm/approxsvm.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "predictor.hpp"
+
+namespace approxsvm {
+
+// No target, or none that the environment asks for, runs here.
+struct TargetError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+class OpenedModel {
+  public:
+    // Takes bytes that outlive the model. Throws TargetError and what Predictor does, but for what is wrong with them.
+    Status open(const unsigned char* bytes, std::size_t n_bytes, bool&) {
+        const dispatch::TargetTable* kernels;
+        try {
+            kernels = &dispatch::selected_target();
+        } catch (const std::exception& failure) {
+            throw TargetError(failure.what());
+        }
+        try {
+            predictor_.emplace(bytes, n_bytes, *kernels);
+        } catch (const dispatch::ArtifactError& failure) {
+            return failure.status;
+        }
+        return Status::ok;
+    }
+
+    const ModelView& view() const { return predictor_->model(); }
+    const char* target() const { return predictor_->kernels().name; }
+
+    template <class Rows>
+    Status evaluate(const Rows& rows, const Evaluation& out, Values values, int n_threads, Fault& fault) const {
+        Request request{0};
+        request.values = values;
+        request.fault = &fault;
+        dispatch::StageCounts counts{};
+        return predictor_->evaluate(rows, out, counts, n_threads < 1 ? 1 : n_threads, request);
+    }
+
+  private:
+    std::optional<dispatch::Predictor> predictor_;
+};
+
+}  // namespace approxsvm

@@ -1,0 +1,41 @@
+// Memory from the heap that says by its return value where there is none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+namespace approxsvm {
+
+class Memory {
+  public:
+    // Keeps what is there, and takes more than it needs where it grows by little. False where the heap has not so much.
+    bool resize(std::size_t n_bytes) {
+        // No object takes half of the addresses or more; near the end of size_t some allocators wrap around.
+        if (n_bytes > PTRDIFF_MAX) return false;
+        if (n_bytes > capacity_) {
+            const std::size_t wanted = n_bytes / 2 > capacity_ ? n_bytes : n_bytes + capacity_ / 2;
+            void* const grown = std::realloc(bytes_.get(), wanted);
+            if (!grown) return false;
+            static_cast<void>(bytes_.release());
+            bytes_.reset(static_cast<unsigned char*>(grown));
+            capacity_ = wanted;
+        }
+        size_ = n_bytes;
+        return true;
+    }
+
+    unsigned char* data() const { return bytes_.get(); }
+    std::size_t size() const { return size_; }
+
+  private:
+    struct Free {
+        void operator()(unsigned char* bytes) const { std::free(bytes); }
+    };
+
+    std::unique_ptr<unsigned char, Free> bytes_;  // aligned as malloc does, to eight bytes and more
+    std::size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace approxsvm
