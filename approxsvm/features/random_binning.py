@@ -164,12 +164,13 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Each row's bin in one grid; of sparse rows from what their entries change of the bin of the origin."""
         pitches, shifts = self.pitches_[grid], self.shifts_[grid]
         if not issparse(rows):
-            return _keys_of(_coordinates(rows, shifts, pitches), self.multipliers_)
+            whole: Keys = _keys_of(_coordinates(rows, shifts, pitches), self.multipliers_)
+            return whole
         origin = _coordinates(np.zeros_like(shifts), shifts, pitches)
         entries = rows.indices
         moved = _coordinates(rows.data, shifts[entries], pitches[entries]) - origin[entries]
         differences = csr_array((moved.view(np.uint64), entries, rows.indptr), shape=rows.shape)
-        keys: Keys = differences @ self.multipliers_ + _keys_of(origin, self.multipliers_)
+        keys: Keys = np.asarray(differences @ self.multipliers_ + _keys_of(origin, self.multipliers_))
         return keys
 
     def __sklearn_tags__(self) -> Any:
@@ -182,7 +183,8 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 def _coordinates(x: Any, shifts: Any, pitches: Any) -> npt.NDArray[np.int64]:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         places = np.floor((x - shifts) / pitches)
-    return np.clip(np.nan_to_num(places), -_LAST_BIN, _LAST_BIN).astype(np.int64)
+    whole: npt.NDArray[np.int64] = np.clip(np.nan_to_num(places), -_LAST_BIN, _LAST_BIN).astype(np.int64)
+    return whole
 
 
 def _keys_of(coordinates: npt.NDArray[np.int64], multipliers: Keys) -> Any:

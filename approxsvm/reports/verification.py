@@ -18,6 +18,7 @@ from approxsvm.errors import InputError
 from approxsvm.estimators import CompiledModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, native_outputs
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
@@ -521,6 +522,8 @@ def _read(against: Any, n_features: int) -> KernelModel:
     model = read_any(against, n_features=n_features)
     if isinstance(model, Ensemble):
         raise InputError("the source model is an ensemble, but the compiled one is not")
+    if isinstance(model, TaylorModel):
+        raise InputError(f"the source model is a {model.source}, whose exact values verification cannot compute yet")
     return model
 
 

@@ -52,8 +52,10 @@ def read_transformed_target(estimator: Any, read: Read) -> KernelModel:
     """
     require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
     model = read(estimator.regressor_)
-    if isinstance(model, Ensemble) or model.task != "regression":
-        raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
+    if not isinstance(model, KernelModel) or model.task != "regression":
+        raise UnsupportedModelError(
+            f"the regressor of this TransformedTargetRegressor ({model.source}) is not a regression by kernels"
+        )
     transformer = estimator.transformer_
     kind = sklearn_class(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
@@ -77,8 +79,8 @@ def read_transformed_target(estimator: Any, read: Read) -> KernelModel:
 
 def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel:
     model = read(inner.estimator)
-    if isinstance(model, Ensemble) or model.task != "classification":
-        raise UnsupportedModelError(f"cannot calibrate a {model.source}")
+    if not isinstance(model, KernelModel) or model.task != "classification":
+        raise UnsupportedModelError(f"cannot compile the calibration of a {model.source}")
     own = model.labels
     if len(own) != len(classes):
         raise UnsupportedModelError(
