@@ -224,7 +224,7 @@ def main(
         found = list(results(rows, gamma, penalty, degrees, components, max_bytes))
         title = (
             f"{experiment.name}: {len(rows.y):,} training and {len(rows.y_test):,} test rows, d = {rows.X.shape[1]}, "
-            f"sigma^2 = {width:g}, C = {penalty:g}; SVC with the kernel: {100 * exact:.2f} %, {svc.n_support_.sum():,} SV"
+            f"sigma^2 = {width:g}, C = {penalty:g}; SVC with this kernel: {100 * exact:.2f} %"
         )
         Console(width=170).print(table_of(found, title))
 
