@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 from fractions import Fraction
 from itertools import pairwise
@@ -99,6 +100,8 @@ def test_too_many_features_are_refused_with_both_numbers():
     rows = sp.csr_array((1, 1 << 30))
     with pytest.raises(InputError, match=rf"makes {math.comb((1 << 30) + 3, 3)} features.*at most {2**63 - 1} columns"):
         TaylorFeatures(1.0, 3).fit(rows)
+    if not hasattr(os, "sysconf"):
+        pytest.skip("this system does not say how much memory it has")
     wide = sp.csr_array(np.ones((2, 3000)))
     with pytest.raises(
         InputError, match=r"2 rows of up to \d{11,} features take [\d,]{14,} bytes, but this machine has"
@@ -368,3 +371,17 @@ def test_what_does_not_compile_is_named(rows):
     scaled = make_pipeline(TaylorFeatures(degree=1), StandardScaler(), LinearSVC()).fit(X, y)
     with pytest.raises(UnsupportedModelError, match="step 'taylorfeatures'"):
         approxsvm.compile(scaled, mode="approximate")
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_verification_knows_taylor_features(rows, task):
+    X, y = rows
+    linear, target = (LinearSVC(), y) if task == "classification" else (Ridge(), X[:, 0])
+    pipeline = make_pipeline(StandardScaler(), TaylorFeatures("auto", 3), linear).fit(X, target)
+    fast = approxsvm.compile(pipeline, mode="approximate")
+    found = approxsvm.verify(fast, pipeline, X)
+    assert found.kept
+    assert 0.0 < found.largest_error_to_bound < 1.0
+    assert found.certified_fraction > 0.95
+    other = make_pipeline(StandardScaler(), TaylorFeatures("auto", 3), linear).fit(X, np.roll(target, 1))
+    assert approxsvm.verify(fast, other, X).bound_violations > 0

@@ -36,22 +36,20 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)
-    norms = np.zeros((1, LAST_DEGREE + 1))
+    norms, total, sum_moduli = norms_of(model)
     parts, rounding = [], 0.0
     with np.errstate(over="ignore", under="ignore"):  # what is not finite is refused
         for k, weights in enumerate(model.weights):
-            norms[0, k] = _norm_above(weights)
-            rounding += (4 * k + 8) * U64 * norms[0, k]
+            rounding += (4 * k + 8) * U64 * norms[k]
             roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
             parts.append(weights * roots)
             for _ in range(k):
                 parts[k] *= scale
-        total = _norm_above(norms[0])
     if not total < math.inf:
         raise UnsupportedModelError(f"the weights of this {model.source} are beyond the range of float64")
     nothing = np.zeros(1)
     certificates = Certificates(
-        norms=norms,
+        norms=norms[np.newaxis],
         remainders=nothing,
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
@@ -61,10 +59,19 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         direction_errors=nothing,
         direction_traces=nothing,
         total=total,
-        sum_moduli=total * 1.6488,  # sqrt(e), rounded up
+        sum_moduli=sum_moduli,
     )
     # There are no support vectors to be far from: an infinite norm says nothing.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates
+
+
+def norms_of(model: TaylorModel) -> tuple[FloatArray, float, float]:
+    """N_0 ... N_8, W, and what stands for A1, all rounded up."""
+    norms = np.zeros(LAST_DEGREE + 1)
+    with np.errstate(over="ignore", under="ignore"):
+        norms[: model.degree + 1] = [_norm_above(weights) for weights in model.weights]
+        total = _norm_above(norms)
+    return norms, total, total * 1.6488  # sqrt(e), rounded up
 
 
 def _norm_above(numbers: FloatArray) -> float:

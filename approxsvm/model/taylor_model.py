@@ -76,6 +76,11 @@ class TaylorModel:
         self.outputs.check(self.task, len(self.labels))
 
     @property
+    def value_error(self) -> FloatArray:
+        """How far values may be from the source's over the real numbers: nothing has been rounded."""
+        return np.zeros(1)
+
+    @property
     def degree(self) -> int:
         """The highest one."""
         return len(self.weights) - 1
