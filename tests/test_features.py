@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
@@ -318,6 +320,26 @@ def test_regressions_on_taylor_features_compile(rows, linear):
     assert (np.abs(fast.predict(sparse) - pipeline.predict(sparse)) <= fast.error_bound(sparse) + 1e-10).all()
 
 
+def test_calibrated_classifiers_on_taylor_features_compile(rows):
+    X, y = rows
+    pipeline = make_pipeline(StandardScaler(), TaylorFeatures("auto", 2), LinearSVC())
+    for ensemble in (False, True):
+        source = CalibratedClassifierCV(pipeline, ensemble=ensemble, cv=2).fit(X, np.array(["no", "yes"])[y * 1])
+        fast = approxsvm.compile(source, mode="approximate")
+        np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-5)
+        assert (fast.predict(X) == source.predict(X)).mean() > 0.99
+
+
+def test_transformed_targets_of_taylor_features_compile(rows):
+    X, _ = rows
+    target = 1e3 * X[:, 0] + 50.0
+    regressor = make_pipeline(StandardScaler(), TaylorFeatures("auto", 2), Ridge())
+    source = TransformedTargetRegressor(regressor, transformer=StandardScaler()).fit(X, target)
+    fast = approxsvm.compile(source, mode="approximate")
+    assert (np.abs(fast.predict(X) - source.predict(X)) <= fast.error_bound(X) + 1e-9).all()
+    assert approxsvm.verify(fast, source, X).kept
+
+
 def linear_model(weights, intercept):
     model = Ridge()
     model.coef_, model.intercept_, model.n_features_in_ = weights, intercept, len(weights)
@@ -342,8 +364,12 @@ def test_nothing_breaks_the_bound_of_a_linear_model_on_taylor_features():
             meant = given.astype(np.float64)
             features = taylor.transform(meant.toarray() if sp.issparse(meant) else meant)
             noise = (np.abs(features) @ np.abs(weights) * (d + 40) * (1 + s) + abs(intercept)) * 2.0**-51
-            difference = np.abs(fast.predict(given) - (features @ weights + intercept))
+            values = features @ weights + intercept
+            difference = np.abs(fast.predict(given) - values)
             assert (difference <= fast.error_bound(given) + noise).all(), (d, degree, gamma)
+            for one in range(0, given.shape[0], 40):  # by other means
+                row = given[one : one + 1]
+                assert abs(fast.predict(row) - values[one]) <= fast.error_bound(row) + noise[one], (d, degree, gamma)
 
 
 def test_what_does_not_compile_is_named(rows):

@@ -360,7 +360,7 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
     }
     decisions = np.zeros(1, DECISION_NUMBERS)
     decisions["intercept"], decisions["total"] = model.intercept, certificates.total
-    decisions["sum_moduli"] = certificates.sum_moduli
+    decisions["sum_moduli"], decisions["value_error"] = certificates.sum_moduli, model.value_error
     expanded = Expanded(origin[np.newaxis], model.degree, (expansion,), (certificates,))
     sections = {"center": origin.astype("<f4").tobytes(), "decisions": _packed_decisions(decisions)}
     sections |= _expansion_sections(model, header, frame, expanded, model.intercept)

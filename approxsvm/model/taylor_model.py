@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ class TaylorModel:
         A positive value means the first.
     source : str
         Where the model came from, for people.
-    feature_names, input_map, outputs
+    feature_names, input_map, outputs, value_error
         As in KernelModel.
 
     Raises
@@ -52,6 +52,7 @@ class TaylorModel:
     feature_names: tuple[str, ...] | None = None
     input_map: InputMap | None = None
     outputs: Outputs = field(default_factory=Outputs)
+    value_error: FloatArray = field(default_factory=lambda: np.zeros(1))
 
     # What it has in common with every KernelModel of one decision function.
     n_decisions = 1
@@ -71,14 +72,9 @@ class TaylorModel:
             raise ModelFormatError(f"a {self.task} model cannot have {len(self.labels)} labels")
         if not 0.0 < self.gamma < math.inf:
             raise ModelFormatError(f"gamma is {self.gamma}, but must be a positive number")
-        if not all(np.isfinite(numbers).all() for numbers in (*self.weights, self.intercept)):
-            raise ModelFormatError("weights or intercept hold NaN or infinity")
+        if not all(np.isfinite(numbers).all() for numbers in (*self.weights, self.intercept, self.value_error)):
+            raise ModelFormatError("weights, intercept or value_error hold NaN or infinity")
         self.outputs.check(self.task, len(self.labels))
-
-    @property
-    def value_error(self) -> FloatArray:
-        """How far values may be from the source's over the real numbers: nothing has been rounded."""
-        return np.zeros(1)
 
     @property
     def degree(self) -> int:
@@ -89,6 +85,11 @@ class TaylorModel:
     def n_features(self) -> int:
         """Columns of the rows whose features are taken."""
         return len(self.weights[1])
+
+    def negated(self) -> TaylorModel:
+        """The same two-class model with its labels in the other order: every value changes its sign."""
+        weights = tuple(-part for part in self.weights)
+        return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])
 
     @property
     def n_raw_features(self) -> int:

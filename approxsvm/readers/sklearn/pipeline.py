@@ -63,7 +63,7 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
     """The same model of raw rows that `map_` turns into the rows it took."""
     if isinstance(model, Ensemble):
         members = [with_input_map(member, map_) for member in model.members]
-        return replace(model, members=tuple(m for m in members if isinstance(m, KernelModel)))
+        return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
     whole = map_ if model.input_map is None else map_.then(model.input_map)
     if model.n_raw_features != map_.n_features:
         raise ModelFormatError(
