@@ -85,6 +85,23 @@ def gram_powers(
     sum_of_series: npt.NDArray[np.float64] | None,
     target: str | None = None,
 ) -> npt.NDArray[np.float64]: ...
+
+# Fill `out` with the Taylor features of the rows, float32 or float64 as these (approxsvm/features/taylor.py).
+def taylor_features_dense(rows: npt.NDArray[Any], gamma: float, degree: int, out: npt.NDArray[Any]) -> None: ...
+
+# The same of CSR rows whose column indices ascend strictly and are below n_features, which nobody checks again.
+# `out_indptr` is given; `out_indices`, int32 or int64, and `out_data` are filled. Other indices are int64.
+def taylor_features_csr(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int64],
+    data: npt.NDArray[Any],
+    n_features: int,
+    gamma: float,
+    degree: int,
+    out_indptr: npt.NDArray[np.int64],
+    out_indices: npt.NDArray[Any],
+    out_data: npt.NDArray[Any],
+) -> None: ...
 def read_libsvm_model(path: str) -> LibsvmModelDict: ...
 def read_libsvm_data(
     path: str, n_threads: int

@@ -19,12 +19,13 @@ from approxsvm.artifact import writer
 from approxsvm.artifact.layout import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
-from approxsvm.expansion import polynomial_form, taylor
+from approxsvm.expansion import polynomial_form, taylor, taylor_features
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
@@ -62,6 +63,10 @@ def compile(
     Models with a linear kernel or a polynomial one of degree 1 to 6 need no expansion: of the options only `mode`,
     `tolerance`, `max_bytes` and `n_jobs` matter to them, and every value is exact up to float64 rounding. Those of
     degree 1 and 2 are summed up to a quadratic form, where that is cheaper than their support vectors.
+
+    A pipeline of `TaylorFeatures` and a linear model is an expansion about the origin itself. It compiles in mode
+    "approximate", with bounds of float32 rounding alone: `certified` says which labels are proven to be the
+    pipeline's over the real numbers.
 
     Parameters
     ----------
@@ -144,8 +149,10 @@ def compile(
             source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
         _check_columns(X, source, int(rows.shape[1]))
 
-    def compile_one(one: KernelModel) -> Artifact:
+    def compile_one(one: KernelModel | TaylorModel) -> Artifact:
         _check_labels(one)
+        if isinstance(one, TaylorModel):
+            return _build_taylor(one, mode, limits)
         if one.is_polynomial:
             return _build_polynomial(one, mode, tolerance, limits)
         writer.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
@@ -290,6 +297,21 @@ def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, l
     return writer.build_polynomial(model, "exact", tolerance=tolerance, plan=plan)
 
 
+def _build_taylor(model: TaylorModel, mode: Mode, limits: planner.Limits) -> Artifact:
+    """The model itself is an expansion: there is nothing to choose, and no exact engine to fall back on."""
+    if mode != "approximate":
+        raise UnsupportedModelError(
+            f"mode {mode!r} falls back on support vectors, which a {model.source} has none of: compile it with "
+            "mode='approximate', where certified(X) says which labels are proven; all but those within float32 rounding"
+        )
+    if (limits.degree, limits.n_centers) not in (("auto", "auto"), (model.degree, 1)):
+        raise ValueError(
+            f"a {model.source} is an expansion of degree {model.degree} about 1 center, which is not chosen"
+        )
+    plan = "the model is an expansion about the origin itself, so nothing is cut off"
+    return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan)
+
+
 def _check_size(data: bytes, limits: planner.Limits) -> None:
     if limits.max_bytes is not None and len(data) > limits.max_bytes:
         raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
@@ -342,7 +364,7 @@ def _sample_rows(X: Any) -> Any:
         raise InputError(f"X: {error}") from None
 
 
-def _check_columns(X: Any, source: KernelModel | Ensemble, n_columns: int) -> None:
+def _check_columns(X: Any, source: KernelModel | TaylorModel | Ensemble, n_columns: int) -> None:
     """X has the columns of the model, by number and, where both have names, by name and in the model's order."""
     if n_columns != source.n_raw_features:
         raise InputError(f"X has {n_columns} features, but the model has {source.n_raw_features}")
@@ -387,7 +409,7 @@ def _check_tolerance(tolerance: float, least: float, has_map: bool) -> None:
         raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for {what}")
 
 
-def _check_labels(model: KernelModel) -> None:
+def _check_labels(model: KernelModel | TaylorModel) -> None:
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")

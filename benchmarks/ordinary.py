@@ -116,7 +116,8 @@ def _read_mnist(folder: Path, part: str) -> tuple[Rows, npt.NDArray[Any]]:
     return X, np.frombuffer(labels, np.uint8, offset=8).astype(float)
 
 
-def _raw(folder: Path, source: Source) -> tuple[Rows, npt.NDArray[Any], Rows, npt.NDArray[Any]]:
+def split_rows(folder: Path, source: Source) -> tuple[Rows, npt.NDArray[Any], Rows, npt.NDArray[Any]]:
+    """Rows and labels to train with, and to test with, as they are in the files."""
     rng = np.random.default_rng(0)
     if source.train == "mnist":
         X, y = _read_mnist(folder, "train")
@@ -164,7 +165,7 @@ def problems(folder: Path, only: str, scalers: tuple[str, ...], n_test: int) -> 
             X, y = _generated_text(6_000, 20_000, 1)
             yield "none", Problem(source.name, X[:4_000], y[:4_000], X[4_000:])
             continue
-        X, y, X_test, _ = _raw(folder, source)
+        X, y, X_test, _ = split_rows(folder, source)
         if source.positive is not None:
             y = np.where(y == source.positive, 1, -1)
         X_test = X_test[spread(len(X_test), n_test)]

@@ -21,7 +21,7 @@ FLOORS = [
     ["reference", "rows"],
     ["expansion"],
     ["artifact"],
-    ["readers", "predictor"],
+    ["readers", "predictor", "features"],
     ["reports.summary", "export"],
     ["estimators"],
     ["planning", "reports"],

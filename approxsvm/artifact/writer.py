@@ -54,6 +54,7 @@ from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.rows import sparse_sq_distances
 
 N_CHECK_ROWS: Final = 2
@@ -267,7 +268,9 @@ def _power_of_two_above(largest: float) -> float:
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
 
 
-def _header(model: KernelModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
+def _header(
+    model: KernelModel | TaylorModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool
+) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     return {
@@ -338,11 +341,43 @@ def _cut(source: str) -> bytes:
     return source.encode()[:32].decode(errors="ignore").encode()
 
 
+# --- linear models on Taylor features
+
+
+def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: str = "") -> Artifact:
+    """Lay out a Gaussian times a polynomial: an expansion about the origin, of mode "approximate".
+
+    Raises
+    ------
+    UnsupportedModelError
+        gamma, the coefficients or the labels are beyond what the format holds.
+    """
+    origin = np.zeros(model.n_features, np.float32)
+    frame = Frame(origin, "origin", 0.0, 0.0)  # no support vectors: the paper's test of validity has no limit
+    header = _header(model, "approximate", frame, math.inf, False) | {
+        "n_centers": 1,
+        "first_remainder_degree": certificates.first_remainder_degree,
+    }
+    decisions = np.zeros(1, DECISION_NUMBERS)
+    decisions["intercept"], decisions["total"] = model.intercept, certificates.total
+    decisions["sum_moduli"], decisions["value_error"] = certificates.sum_moduli, model.value_error
+    expanded = Expanded(origin[np.newaxis], model.degree, (expansion,), (certificates,))
+    sections = {"center": origin.astype("<f4").tobytes(), "decisions": _packed_decisions(decisions)}
+    sections |= _expansion_sections(model, header, frame, expanded, model.intercept)
+    if plan:
+        sections["plan"] = plan.encode()
+    return _assemble(model, header, sections)
+
+
 # --- expansions
 
 
 def _expansion_sections(
-    model: KernelModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
+    model: KernelModel | TaylorModel,
+    header: dict[str, Any],
+    frame: Frame,
+    expanded: Expanded,
+    intercepts: FloatArray,
 ) -> dict[str, bytes]:
     """Coefficients in float32, their numbers, and the router.
 
@@ -650,7 +685,7 @@ def _blocks(model: KernelModel) -> Iterator[FloatArray]:
 # --- layout
 
 
-def _assemble(model: KernelModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
+def _assemble(model: KernelModel | TaylorModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
     """Add what every mode has."""
     labels = _pack_labels(model.labels)[2]
     if labels:

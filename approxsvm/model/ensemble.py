@@ -10,6 +10,7 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.kernel_model import KernelModel, Task
 from approxsvm.model.outputs import ClassProbability
+from approxsvm.model.taylor_model import TaylorModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +22,7 @@ class Ensemble:
 
     Parameters
     ----------
-    members : tuple of KernelModel
+    members : tuple of KernelModel or TaylorModel
         Of the same task and raw columns: regressions, or classifiers of the same labels in the same order, each with
         class probabilities.
     source : str
@@ -33,7 +34,7 @@ class Ensemble:
         The members do not match.
     """
 
-    members: tuple[KernelModel, ...]
+    members: tuple[KernelModel | TaylorModel, ...]
     source: str = "members"
 
     def __post_init__(self) -> None:

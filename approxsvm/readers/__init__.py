@@ -9,6 +9,7 @@ from typing import Any
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers import libsvm, sklearn
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
@@ -44,6 +45,8 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
         The file cannot be read.
     """
     model = read_any(source, n_features=n_features, trust=trust)
+    if isinstance(model, TaylorModel):
+        raise UnsupportedModelError(f"this is a {model.source}, read_any reads it: not a sum of kernels")
     if isinstance(model, Ensemble):
         raise UnsupportedModelError(
             f"this is a mean of {len(model.members)} models, read_any reads it; one model comes of ensemble=False"
@@ -51,8 +54,10 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     return model
 
 
-def read_any(source: Any, *, n_features: int | None = None, trust: bool = False) -> KernelModel | Ensemble:
-    """Read whatever approxsvm knows: as `read_model`, and averages as well.
+def read_any(
+    source: Any, *, n_features: int | None = None, trust: bool = False
+) -> KernelModel | TaylorModel | Ensemble:
+    """Read whatever approxsvm knows: as `read_model`, and averages and polynomials as well.
 
     Parameters and errors as for `read_model`.
 
@@ -60,8 +65,10 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
     -------
     KernelModel
         A sum of kernels.
+    TaylorModel
+        A Gaussian times a polynomial: TaylorFeatures with a linear model.
     Ensemble
-        Several of these, averaged.
+        Several sums of kernels, averaged.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -70,8 +77,8 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
         if path.suffix not in _PICKLE_SUFFIXES:
             return libsvm.read_libsvm(source, n_features=n_features)
         source = _unpickle(path, trust)
-    known = isinstance(source, (KernelModel, Ensemble))
-    model: KernelModel | Ensemble = source if known else sklearn.read_estimator(source)
+    known = isinstance(source, (KernelModel, TaylorModel, Ensemble))
+    model: KernelModel | TaylorModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
         raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
     return model

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
 
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 
 
 def decision_function(model: KernelModel, X: FloatArray) -> FloatArray:
@@ -32,6 +35,29 @@ def decision_function(model: KernelModel, X: FloatArray) -> FloatArray:
         for k in range(model.n_decisions):
             values[row, k] = model.coefficients(k) @ kernel + model.intercept[k]
     return values
+
+
+def taylor_decision_function(model: TaylorModel, X: FloatArray) -> FloatArray:
+    """Decision values of a linear model on Taylor features, one monomial after the other.
+
+    Parameters
+    ----------
+    model : TaylorModel
+    X : ndarray of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        gaussian = np.exp(-model.gamma * (X**2).sum(axis=1))
+        columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * model.gamma)
+    values = np.zeros(len(X))
+    for k, weights in enumerate(model.weights):
+        for weight, factors in zip(weights, combinations_with_replacement(range(model.n_features), k), strict=True):
+            factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
+            values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
+    return values + model.intercept
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:

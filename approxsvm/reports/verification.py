@@ -16,11 +16,15 @@ from approxsvm.artifact.layout import NEAR_TIE
 from approxsvm.compensated import norms_above
 from approxsvm.errors import InputError
 from approxsvm.estimators import CompiledModel
+from approxsvm.expansion import taylor_features
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, native_outputs
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.feature_maps import feature_map
 from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
+from approxsvm.reference.decision_values import taylor_decision_function
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, chunks, of_the_whole
 
@@ -185,7 +189,7 @@ def _compare(
     tally: _Tally,
     compiled: CompiledModel,
     against: Any,
-    model: KernelModel,
+    model: KernelModel | TaylorModel,
     rows: Any,
     values: FloatArray,
     bounds: FloatArray,
@@ -280,12 +284,12 @@ class _Tally:
         )
 
 
-def exact_decision_values(model: KernelModel, rows: Any, mapped: Any = None) -> FloatArray:
+def exact_decision_values(model: KernelModel | TaylorModel, rows: Any, mapped: Any = None) -> FloatArray:
     """Decision values by the definition in float64: of Gaussians differences first, so that nothing cancels.
 
     Parameters
     ----------
-    model : KernelModel
+    model : KernelModel or TaylorModel
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
     mapped : ndarray or sparse array of shape (n_rows, n_features), optional
         The same rows as the kernel sees them; made by the model's own input map when left out.
@@ -294,6 +298,11 @@ def exact_decision_values(model: KernelModel, rows: Any, mapped: Any = None) -> 
     -------
     ndarray of shape (n_rows, n_decisions), float64
     """
+    if isinstance(model, TaylorModel):
+        dense = _dense(rows if mapped is None else mapped)
+        if model.input_map is not None and mapped is None:
+            dense = model.input_map.apply(dense)
+        return taylor_decision_function(model, dense)[:, np.newaxis]
     values = np.empty((rows.shape[0], model.n_decisions))
     coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     for start in range(0, rows.shape[0], _BLOCK_ROWS):
@@ -334,7 +343,7 @@ class Judgement:
     seconds: float
 
 
-def judge(against: Any, model: KernelModel, rows: Any) -> Judgement:
+def judge(against: Any, model: KernelModel | TaylorModel, rows: Any) -> Judgement:
     """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
 
     Parameters
@@ -362,7 +371,7 @@ def judge(against: Any, model: KernelModel, rows: Any) -> Judgement:
     )
 
 
-def _judge_dense(against: Any, model: KernelModel, rows: FloatArray) -> Judgement:
+def _judge_dense(against: Any, model: KernelModel | TaylorModel, rows: FloatArray) -> Judgement:
     mapped = rows if model.input_map is None else _own_rows(against, model, rows)
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
@@ -402,14 +411,14 @@ def _own_predictions(against: Any, rows: FloatArray) -> npt.NDArray[Any] | None:
     return np.asarray(against.predict(_named(against, rows.copy())))
 
 
-def _own_rows(source: Any, model: KernelModel, rows: FloatArray) -> FloatArray:
+def _own_rows(source: Any, model: KernelModel | TaylorModel, rows: FloatArray) -> FloatArray:
     """Rows as the kernel of the source sees them, by its own transformers where it has some."""
     steps = _own_steps(source)
     if steps is None:
         assert model.input_map is not None
         return model.input_map.apply(rows)
     own = None
-    if len(steps) > 1 and sklearn_class(steps[-2]) == "Nystroem":
+    if len(steps) > 1 and (sklearn_class(steps[-2]) == "Nystroem" or feature_map(steps[-2])):
         steps = steps[:-2]
     else:
         kernel_machine = read_any(steps[-1])
@@ -439,11 +448,13 @@ def _own_steps(source: Any) -> list[Any] | None:
     return steps[:-1] + (_own_steps(steps[-1]) or [])
 
 
-def _own_noise(source: Any, model: KernelModel, mapped: FloatArray) -> FloatArray:
+def _own_noise(source: Any, model: KernelModel | TaylorModel, mapped: FloatArray) -> FloatArray:
     """What the source's own float64 loses beside rows, shape (n_rows, 1), where its way to a kernel cancels.
 
     scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
     """
+    if isinstance(model, TaylorModel):
+        return _slack(model, np.zeros((len(mapped), 1)))
     if model.is_polynomial:
         return _polynomial_noise(model, mapped)
     steps = _own_steps(source)
@@ -494,9 +505,9 @@ def _named(estimator: Any, rows: Any) -> Any:
     return DataFrame(rows, columns=names)
 
 
-def _moved(model: KernelModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+def _moved(model: KernelModel | TaylorModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
     """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
-    if model.is_polynomial:
+    if isinstance(model, KernelModel) and model.is_polynomial:
         return np.asarray(errors * _polynomial_moduli(model, mapped)[1] * (1.0 + 1e-6))  # errors are tiny beside rows
     return np.asarray(_scale(model) * np.minimum(math.sqrt(2.0 * model.gamma / math.e) * errors, 1.0))
 
@@ -517,28 +528,34 @@ def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray)
     return sums
 
 
-def _read(against: Any, n_features: int) -> KernelModel:
+def _read(against: Any, n_features: int) -> KernelModel | TaylorModel:
     model = read_any(against, n_features=n_features)
     if isinstance(model, Ensemble):
         raise InputError("the source model is an ensemble, but the compiled one is not")
     return model
 
 
-def _scale(model: KernelModel) -> float:
-    """Greatest sum of |a_i| of any decision function."""
+def _scale(model: KernelModel | TaylorModel) -> float:
+    """Greatest sum of |a_i| of any decision function, or what has its place (expansion/taylor_features.py)."""
+    if isinstance(model, TaylorModel):
+        return taylor_features.norms_of(model)[2]
     return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
 
 
-def _slack(model: KernelModel, exact: FloatArray) -> FloatArray:
+def _slack(model: KernelModel | TaylorModel, exact: FloatArray) -> FloatArray:
     """The exact values are computed too: allow them the rounding of a float64 sum."""
     moduli = np.full(exact.shape, _scale(model))
+    if isinstance(model, TaylorModel):
+        # A feature and its sum; in the Gaussian s errs by n_features roundings, and s phi_k(s) is below 8.
+        path = sum(map(len, model.weights)) + 8 * model.n_features + 64
+        return np.asarray(path * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact))
     if model.is_polynomial:
         moduli = moduli + np.abs(exact)
     slack: FloatArray = (model.n_sv + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
     return slack
 
 
-def _check_same_kind(compiled: CompiledModel, model: KernelModel) -> None:
+def _check_same_kind(compiled: CompiledModel, model: KernelModel | TaylorModel) -> None:
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

@@ -12,6 +12,7 @@ namespace approxsvm::python {
 
 void register_predictor(pybind11::module_& module);
 void register_gram(pybind11::module_& module);
+void register_features(pybind11::module_& module);
 void register_outputs(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 

@@ -7,13 +7,14 @@ from typing import Any
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _READ_ALONE = ("LinearSVC", "LinearSVR")
 
 
-def read_estimator(estimator: Any) -> KernelModel | Ensemble:
+def read_estimator(estimator: Any) -> KernelModel | TaylorModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
     Returns
@@ -22,6 +23,8 @@ def read_estimator(estimator: Any) -> KernelModel | Ensemble:
         Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
         GaussianProcessRegressor, Nystroem with a linear model, LinearSVC and LinearSVR; SVC and SVR of cuML, those of
         ThunderSVM.
+    TaylorModel
+        TaylorFeatures with a linear model.
     Ensemble
         CalibratedClassifierCV with ensemble=True.
 
@@ -84,6 +87,6 @@ def _recognise(estimator: Any) -> tuple[str, str]:
             return library, base.__name__
     raise UnsupportedModelError(
         f"cannot compile a {type(estimator).__module__}.{type(estimator).__qualname__}; supported are "
-        f"{', '.join(_NAMES['sklearn'])} of scikit-learn, pipelines of Nystroem and a linear model, "
+        f"{', '.join(_NAMES['sklearn'])} of scikit-learn, pipelines of Nystroem or TaylorFeatures and a linear model, "
         "SVC and SVR of cuML, ThunderSVM's estimators, and LIBSVM model files"
     )

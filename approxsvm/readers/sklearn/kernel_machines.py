@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.support_vector_machines import (
     check_kernel,
@@ -29,6 +30,8 @@ KERNEL_SLOPE = 0.607
 # A factor rounded to float64, and a product with it.
 _ROUNDED = 3 * UNIT_ROUNDOFF
 _UP = 1.0 + 2.0**-30
+
+Regression = TypeVar("Regression", bound=KernelModel | TaylorModel)
 
 
 def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
@@ -137,18 +140,22 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
     )
 
 
-def restored(model: KernelModel, factor: Fraction, shift: Fraction) -> KernelModel:
+def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
     """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
     f = _factor(factor)
-    dual_coef = model.dual_coef * f
     intercept = np.array([rounded_float(_fraction(b) * factor + shift) for b in model.intercept])
-    # A Gaussian is at most 1; what is rounded of coefficients of polynomials counts by how large they are at a row.
-    reach = 0.0 if model.is_polynomial else np.abs(dual_coef).sum()
-    error = model.value_error * abs(f) + _ROUNDED * (reach + np.abs(intercept)) + 2.0**-1060
-    coef_error = model.coef_error + _ROUNDED if model.is_polynomial else 0.0
-    return replace(
-        model, dual_coef=dual_coef, intercept=intercept, value_error=error * _UP, coef_error=coef_error * _UP
-    )
+    # A Gaussian and a Taylor feature are at most 1; what is rounded of coefficients of polynomials counts by how large
+    # they are at a row.
+    changed: dict[str, Any]
+    if isinstance(model, TaylorModel):
+        changed = {"weights": tuple(part * f for part in model.weights)}
+        reach = sum(float(np.abs(part).sum()) for part in changed["weights"])
+    else:
+        coef_error = model.coef_error + _ROUNDED if model.is_polynomial else 0.0
+        changed = {"dual_coef": model.dual_coef * f, "coef_error": coef_error * _UP}
+        reach = 0.0 if model.is_polynomial else float(np.abs(changed["dual_coef"]).sum())
+    error = model.value_error * abs(f) + _ROUNDED * (reach + np.abs(intercept)) + 2.0**-1040
+    return replace(model, intercept=intercept, value_error=error * _UP, **changed)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap, Projection
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models
+from approxsvm.readers.sklearn.feature_maps import feature_map, read_feature_map
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
 
-Model = KernelModel | Ensemble
+Model = KernelModel | TaylorModel | Ensemble
 Read = Callable[[Any], Model]
 
 
@@ -39,6 +41,9 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     linear = sklearn_class(final)
     if steps and sklearn_class(steps[-1][1]) == "Nystroem" and linear in linear_models.NAMES:
         model: Model = kernel_machines.read_nystroem(steps.pop()[1], final, linear)
+    elif steps and feature_map(steps[-1][1]) and linear in linear_models.NAMES:
+        map_name, map_step = steps.pop()
+        model = read_feature_map(map_step, map_name, final, linear)
     else:
         try:
             model = read(final)

@@ -19,6 +19,7 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn.kernel_machines import restored
 from approxsvm.readers.sklearn.pipeline import Read, sklearn_class
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
@@ -31,7 +32,7 @@ _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]]
 }
 
 
-def read_calibrated(estimator: Any, read: Read) -> KernelModel | Ensemble:
+def read_calibrated(estimator: Any, read: Read) -> KernelModel | TaylorModel | Ensemble:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
     It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
@@ -45,7 +46,7 @@ def read_calibrated(estimator: Any, read: Read) -> KernelModel | Ensemble:
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
-def read_transformed_target(estimator: Any, read: Read) -> KernelModel:
+def read_transformed_target(estimator: Any, read: Read) -> KernelModel | TaylorModel:
     """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
 
     The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
@@ -75,7 +76,7 @@ def read_transformed_target(estimator: Any, read: Read) -> KernelModel:
     )
 
 
-def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel:
+def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel | TaylorModel:
     model = read(inner.estimator)
     if isinstance(model, Ensemble) or model.task != "classification":
         raise UnsupportedModelError(f"cannot calibrate a {model.source}")

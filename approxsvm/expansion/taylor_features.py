@@ -1,0 +1,80 @@
+"""Linear models on Taylor features as expansions about the origin.
+
+The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), s = 2 gamma ||z||^2. With the weights w_k of
+degree k the part of degree k is at most N_k phi_k(s) in modulus, N_k = ||w_k||, and so is the sum of the moduli of its
+terms: all that the rounding of expansions is bounded by (certificate.py). Nothing is cut off.
+
+The features of all degrees are a projection of the kernel's own, so that |f(z) - f(z')| <= W ||phi(z) - phi(z')||, W^2
+the sum of the N_k^2, which is what moving a row is bounded by; for a sum of kernels with coefficients a_i that is
+A1 min(sqrt(2 gamma / e) ||z - z'||, 1), A1 = sum |a_i|, and here the same with A1 = sqrt(e) W.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.certificate import U64, Certificates
+from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.expansion.monomials import inverse_factorials
+from approxsvm.expansion.taylor import Expansions, check_size
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.taylor_model import TaylorModel
+
+
+def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
+    """The coefficients of the polynomial, and the norms that bound what rounding does to it.
+
+    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), which goes through 4 k + 4 roundings at most.
+
+    Raises
+    ------
+    UnsupportedModelError
+        There are more coefficients than an artifact has room for, or they are beyond float64.
+    """
+    check_size(model.n_features, model.degree)
+    scale = math.sqrt(2.0 * model.gamma)
+    norms, total, sum_moduli = norms_of(model)
+    parts, rounding = [], 0.0
+    with np.errstate(over="ignore", under="ignore"):  # what is not finite is refused
+        for k, weights in enumerate(model.weights):
+            rounding += (4 * k + 8) * U64 * norms[k]
+            roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
+            parts.append(weights * roots)
+            for _ in range(k):
+                parts[k] *= scale
+    if not total < math.inf:
+        raise UnsupportedModelError(f"the weights of this {model.source} are beyond the range of float64")
+    nothing = np.zeros(1)
+    certificates = Certificates(
+        norms=norms[np.newaxis],
+        remainders=nothing,
+        first_remainder_degree=model.degree + 1,
+        contractions=np.ones(1),
+        # What underflows is below 2^-1074, and in scaled coordinates at most 2^600 times as much.
+        coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
+        directions=None,
+        direction_errors=nothing,
+        direction_traces=nothing,
+        total=total,
+        sum_moduli=sum_moduli,
+    )
+    # There are no support vectors to be far from: an infinite norm says nothing.
+    return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates
+
+
+def norms_of(model: TaylorModel) -> tuple[FloatArray, float, float]:
+    """N_0 ... N_8, W, and what stands for A1, all rounded up."""
+    norms = np.zeros(LAST_DEGREE + 1)
+    with np.errstate(over="ignore", under="ignore"):
+        norms[: model.degree + 1] = [_norm_above(weights) for weights in model.weights]
+        total = _norm_above(norms)
+    return norms, total, total * 1.6488  # sqrt(e), rounded up
+
+
+def _norm_above(numbers: FloatArray) -> float:
+    """The Euclidean norm, rounded up; of numbers of unit size, whose squares cannot overflow."""
+    unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
+    return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * U64) + 2.0**-1000
