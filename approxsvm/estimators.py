@@ -23,6 +23,7 @@ from approxsvm.predictor import (
     Values,
     with_one_index_type,
 )
+from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
 
@@ -51,7 +52,11 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Number of columns that rows must have.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Column names; present only when the source model was fitted on a data frame.
+    compilation : Compilation or None
+        How it came about; None where it was loaded from a file, or is a clone.
     """
+
+    compilation: Compilation | None = None
 
     def __init__(self, artifact: Any, *, n_jobs: int | None = None) -> None:
         self.artifact = artifact
