@@ -29,6 +29,7 @@ from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
 
 if TYPE_CHECKING:
     from approxsvm.export.c99 import CExport
+    from approxsvm.reports.page import Report
 
 Self = TypeVar("Self", bound="CompiledModel")
 
@@ -207,6 +208,59 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             return np.ones(rows.shape[0], bool)
         norms = row_norms(rows, self.artifact.center)
         return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
+
+    # --- what people see
+
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        against: Any = None,
+        max_rows: int | None = None,
+        title: str | None = None,
+    ) -> Report:
+        """Show what was compiled and what became of given rows, on one HTML page that needs no other file.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Rows to show it on, best some that nobody has trained on. Those that are not finite are named and left out.
+        y : array-like of shape (n_rows,), optional
+            What is true of them.
+        against : fitted estimator, KernelModel, or path, optional
+            The source. Without it the page says what it cannot show: errors, labels that differ, speed beside it.
+        max_rows : int, optional
+            Rows that are compared with the source, at most; when left out, about as many as two seconds allow.
+        title : str, optional
+
+        Returns
+        -------
+        Report
+            ``report.save(path)`` writes it, ``report.html`` is the page and ``report.evidence`` the figures behind it.
+            A notebook shows it by itself.
+
+        Raises
+        ------
+        InputError
+            No row is finite, `y` has another length, or `against` is another kind of model.
+        MissingPackageError
+            jinja2 or matplotlib is not installed: ``pip install 'approxsvm[report]'``.
+
+        Examples
+        --------
+        >>> import approxsvm
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svc = SVC().fit(X[::2], y[::2])
+        >>> report = approxsvm.compile(svc, X[::2]).report(X[1::2], y[1::2], against=svc)
+        >>> int(report.evidence.against.judged.differ.sum())
+        0
+        """
+        from approxsvm.reports.page import make_report  # here, as who only predicts reports nothing
+
+        return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
     # --- the artifact
 

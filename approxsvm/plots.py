@@ -20,10 +20,11 @@ from approxsvm.reports.evidence import Evidence, gather
 BoolArray = npt.NDArray[np.bool_]
 Self = TypeVar("Self", bound="_Display")
 
-# Rows that an expansion settles, rows of the exact engine, and what must not be; readable on white and on black.
+# Rows that an expansion settles, rows of the exact engine, what must not be, and lines to read by.
 EXPANDED: Final = "#2f7ea3"
 EXACT: Final = "#c9762b"
 BROKEN: Final = "#c43c39"
+NEUTRAL: Final = "#6b7480"
 # What each stage is called in front of people.
 STAGE_NAMES: Final = {
     "expansion": "expansion",
@@ -183,21 +184,28 @@ class ErrorBoundDisplay(_Display):
         shown = np.maximum(errors, floor)
         left, right, top = low / 3.0, high * 3.0, max(high, float(shown.max(initial=0.0))) * 3.0
         ends = np.array([left, right])
-        ax.fill_between(ends, ends, top, color=BROKEN, alpha=0.07, linewidth=0)
-        ax.plot(ends, ends, color=BROKEN, linewidth=1.2)
+        ax.plot(ends, ends, color=NEUTRAL, linewidth=1.2)
+        middle = np.sqrt(left * right)
         ax.annotate(
-            "error = bound", (right, right), (-4, -14), textcoords="offset points", ha="right", va="top", color=BROKEN
+            "error = bound",
+            (middle, middle),
+            (-8, 4),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            color=NEUTRAL,
         )
         ratio = errors / bounds
         for mine, color, label in (
             (by_expansion, EXPANDED, "expansion"),
             (~by_expansion, EXACT, "exact engine"),
+            (ratio > 1.0, BROKEN, "above its bound"),
         ):
             kept = _thinned(np.flatnonzero(mine), ratio)
             if len(kept):
                 ax.plot(bounds[kept], shown[kept], ".", color=color, markersize=4, alpha=0.7, mew=0, label=label)
         if self.tolerance is not None and np.isfinite(self.tolerance):
-            ax.axhline(self.tolerance, color=BROKEN, linewidth=1.0, linestyle=(0, (4, 3)), label="tolerance")
+            ax.axhline(self.tolerance, color=NEUTRAL, linewidth=1.0, linestyle=(0, (4, 3)), label="tolerance")
             top = max(top, 3.0 * self.tolerance)
         ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(floor / 2.0, top))
         ax.set(xlabel="bound on the error", ylabel="error")
@@ -252,12 +260,12 @@ class DecisionBandDisplay(_Display):
         edges = np.linspace(*_span(values), _N_BINS + 1)
         if self.band > 0.0:
             ax.axvspan(-self.band, self.band, color=EXACT, alpha=0.18, linewidth=0, label="open to the median bound")
-        ax.axvline(0.0, color=BROKEN, linewidth=1.0)
+        ax.axvline(0.0, color=NEUTRAL, linewidth=1.0)
         inside = np.clip(values, edges[0], edges[-1])
         if by_expansion.any():
-            ax.hist(inside[by_expansion], edges, color=EXPANDED, label="expansion")
+            ax.hist(inside[by_expansion], edges, color=EXPANDED, histtype="stepfilled", label="expansion")
         if not by_expansion.all():
-            ax.hist(inside[~by_expansion], edges, color=EXACT, alpha=0.9, label="exact engine")
+            ax.hist(inside[~by_expansion], edges, color=EXACT, histtype="stepfilled", label="exact engine")
         ax.set(
             yscale="log",
             ylabel="rows",
@@ -317,13 +325,24 @@ class CertifiedShareDisplay(_Display):
         if self.sv_distances is not None and len(self.sv_distances):
             vectors = np.clip(self.sv_distances, edges[0], edges[-1])
             weights = np.full(len(vectors), 100.0 / len(vectors))
-            color = ax.xaxis.label.get_color()
-            style = {"histtype": "step", "color": color, "linestyle": (0, (3, 2)), "linewidth": 1.1}
+            style = {"histtype": "step", "color": NEUTRAL, "linestyle": (0, (3, 2)), "linewidth": 1.1}
             ax.hist(vectors, edges, weights=weights, label="support vectors", **style)
         ax.set(xlabel="distance from the nearest center", ylabel="rows, %")
+        self._draw_shares(ax.twinx(), inside, edges)
         ax.legend(
             loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, handlelength=1.0, columnspacing=1.0
         )
+
+    def _draw_shares(self, ax: Any, inside: FloatArray, edges: FloatArray) -> None:
+        """Share of rows that are settled without the exact engine, of each bin that has rows."""
+        every, _ = np.histogram(inside, edges)
+        settled, _ = np.histogram(inside[self.by_expansion], edges)
+        some = np.flatnonzero(every)
+        middles = 0.5 * (edges[:-1] + edges[1:])
+        ax.plot(middles[some], 100.0 * settled[some] / every[some], "-o", color=NEUTRAL, markersize=2.5, linewidth=1.0)
+        ax.set(ylim=(0, 104), ylabel="of these without the exact engine, %")
+        for side in ("top", "left"):
+            ax.spines[side].set_visible(False)
 
 
 class StageShareDisplay(_Display):
@@ -358,7 +377,7 @@ class StageShareDisplay(_Display):
         for k, (name, share) in enumerate(zip(used, shares, strict=True)):
             label = f"{STAGE_NAMES[name]}: {self.rows_per_stage[name]:,}, {share_text(share / 100.0)}"
             ax.annotate(label, (0.0, k), (0, 11), textcoords="offset points", va="bottom")
-        ax.set(xlim=(0, 100), ylim=(max(len(used), 3) - 0.4, -0.85), xlabel="rows, %", yticks=[])
+        ax.set(xlim=(0, 100), ylim=(max(len(used), 2) - 0.6, -0.85), xlabel="rows, %", yticks=[])
         ax.spines["left"].set_visible(False)
 
 

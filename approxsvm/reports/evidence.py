@@ -120,7 +120,9 @@ class Against:
         The source's own, columns as the sorted labels.
     speed : Speed
     speed_of : str
-        What took that long.
+        What took that long, for people.
+    is_definition : bool
+        Whether that is the definition in NumPy, because the source is numbers and no estimator.
     exact_engine : Speed or None
         Of our exact engine alone, the plan that can always be chosen.
     n_bytes : int or None
@@ -132,6 +134,7 @@ class Against:
     probabilities: FloatArray | None
     speed: Speed
     speed_of: str
+    is_definition: bool
     exact_engine: Speed | None
     n_bytes: int | None
 
@@ -333,7 +336,7 @@ def _compared(
     judged = _judge_members(compiled, against, model, few) if is_ensemble else _judge(compiled, against, few, progress)
     own = None
     if hasattr(against, "predict"):
-        speed_of, n_bytes = type(against).__name__, len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
+        speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
         speed = _timed(lambda part: own_predictions(against, _dense(part)), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
             own = own_predictions(against, _dense(few), "predict_proba")
@@ -341,7 +344,14 @@ def _compared(
         speed_of, n_bytes = "the definition in NumPy", None
         speed = _timed(lambda part: [exact_decision_values(member, part) for member in _members(model)], few)
     exact_engine = None if is_ensemble else _exact_engine(compiled, model, rows)
-    return Against(positions, judged, own, speed, speed_of, exact_engine, n_bytes)
+    is_definition = not hasattr(against, "predict")
+    return Against(positions, judged, own, speed, speed_of, is_definition, exact_engine, n_bytes)
+
+
+def _name(estimator: Any) -> str:
+    """Of what predicts; a pipeline is called by what is behind it."""
+    steps = getattr(estimator, "steps", None)
+    return type(estimator).__name__ if steps is None else f"its pipeline with {type(steps[-1][1]).__name__}"
 
 
 def _members(model: KernelModel | Ensemble) -> tuple[KernelModel, ...]:

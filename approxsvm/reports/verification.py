@@ -493,7 +493,7 @@ def own_predictions(
 
 def _own_rows(source: Any, model: KernelModel, rows: FloatArray) -> FloatArray:
     """Rows as the kernel of the source sees them, by its own transformers where it has some."""
-    steps = _own_steps(source)
+    steps = own_steps(source)
     if steps is None:
         assert model.input_map is not None
         return model.input_map.apply(rows)
@@ -511,21 +511,21 @@ def _own_rows(source: Any, model: KernelModel, rows: FloatArray) -> FloatArray:
     return np.asarray(mapped if own is None else own.apply(mapped))
 
 
-def _own_steps(source: Any) -> list[Any] | None:
+def own_steps(source: Any) -> list[Any] | None:
     """Transformers and final estimator of a source, one after the other; None where it is not an estimator."""
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):
-            return _own_steps(getattr(source, inner))
+            return own_steps(getattr(source, inner))
     if hasattr(source, "calibrated_classifiers_"):
-        return _own_steps(source.calibrated_classifiers_[0].estimator)
+        return own_steps(source.calibrated_classifiers_[0].estimator)
     if sklearn_class(source) == "FrozenEstimator":
-        return _own_steps(source.estimator)
+        return own_steps(source.estimator)
     if not hasattr(source, "predict"):
         return None
     if sklearn_class(source) != "Pipeline":
         return [source]
     steps = [step for _, step in flat_steps(source)]
-    return steps[:-1] + (_own_steps(steps[-1]) or [])
+    return steps[:-1] + (own_steps(steps[-1]) or [])
 
 
 def _own_noise(source: Any, model: KernelModel, mapped: FloatArray) -> FloatArray:
@@ -535,7 +535,7 @@ def _own_noise(source: Any, model: KernelModel, mapped: FloatArray) -> FloatArra
     """
     if model.is_polynomial:
         return _polynomial_noise(model, mapped)
-    steps = _own_steps(source)
+    steps = own_steps(source)
     if steps is None:
         return np.zeros((len(mapped), 1))
     moduli = _scale(model)
