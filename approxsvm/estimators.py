@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -211,6 +212,23 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     # --- what people see
 
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._summary_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
+
+    def _summary_html(self) -> str:
+        """What stands in a notebook below scikit-learn's own diagram: the summary as a table."""
+        cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
+        rows = [(html.escape(name), html.escape(value)) for name, value in self.summary.rows()]
+        lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
+        title = f"What was compiled: {self.summary.n_support_vectors:,} support vectors, {self.summary.n_bytes:,} bytes"
+        return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
+
     def report(
         self,
         X: Any,
@@ -231,7 +249,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         against : fitted estimator, KernelModel, or path, optional
             The source. Without it the page says what it cannot show: errors, labels that differ, speed beside it.
         max_rows : int, optional
-            Rows that are compared with the source, at most; when left out, about as many as two seconds allow.
+            Rows that are compared with the source, at most; when left out, as many as take about a second.
         title : str, optional
 
         Returns

@@ -89,7 +89,7 @@ class _Display:
         ax : matplotlib Axes, optional
             A new one when left out.
         max_rows : int, optional
-            Rows that are compared with the source, at most; when left out, about as many as two seconds allow.
+            Rows that are compared with the source, at most; when left out, as many as take about a second.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class ErrorBoundDisplay(_Display):
         _power_ticks(ax.xaxis)
         _power_ticks(ax.yaxis)
         if len(ax.get_legend_handles_labels()[0]) > 1:
-            ax.legend(loc="lower right", frameon=False, handletextpad=0.3, borderaxespad=0.1)
+            ax.legend(loc="lower right", frameon=False, handletextpad=0.3, borderaxespad=0.1, markerscale=2.5)
 
 
 class DecisionBandDisplay(_Display):
@@ -259,8 +259,9 @@ class DecisionBandDisplay(_Display):
         by_expansion = self.by_expansion[np.isfinite(self.values)]
         edges = np.linspace(*_span(values), _N_BINS + 1)
         if self.band > 0.0:
-            ax.axvspan(-self.band, self.band, color=EXACT, alpha=0.18, linewidth=0, label="open to the median bound")
-        ax.axvline(0.0, color=NEUTRAL, linewidth=1.0)
+            color, dashed = import_matplotlib("matplotlib").rcParams["text.color"], (0, (3, 2))
+            ax.axvline(-self.band, color=color, linewidth=1.0, linestyle=dashed, zorder=3, label="± median bound")
+            ax.axvline(self.band, color=color, linewidth=1.0, linestyle=dashed, zorder=3)
         inside = np.clip(values, edges[0], edges[-1])
         if by_expansion.any():
             ax.hist(inside[by_expansion], edges, color=EXPANDED, histtype="stepfilled", label="expansion")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 from collections.abc import Callable
@@ -46,8 +47,8 @@ from approxsvm.rows import chunks
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-# What judging may take where nobody says how many rows, in multiply-adds of the definition: a second or two.
-_JUDGED_WORK: Final = 2e9
+# What judging may take where nobody says how many rows, in multiply-adds of the definition: about a second.
+_JUDGED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
 _LEAST_JUDGED: Final = 200
 # What a measurement of time may take, in seconds, and how often it is repeated at most.
@@ -126,7 +127,7 @@ class Against:
     exact_engine : Speed or None
         Of our exact engine alone, the plan that can always be chosen.
     n_bytes : int or None
-        Of the source, as it is pickled.
+        Of the source: its file, or an estimator as it is pickled.
     """
 
     positions: IntArray
@@ -218,7 +219,7 @@ def gather(
     against : fitted estimator, KernelModel, or path, optional
         The source.
     max_rows : int, optional
-        Rows that are compared with the source, at most; when left out, about as many as two seconds allow.
+        Rows that are compared with the source, at most; when left out, as many as take about a second.
     progress : callable, optional
         Told the share of the work that is done, from 0 to 1.
 
@@ -334,14 +335,16 @@ def _compared(
     few = rows[positions]
     is_ensemble = isinstance(model, Ensemble)
     judged = _judge_members(compiled, against, model, few) if is_ensemble else _judge(compiled, against, few, progress)
-    own = None
+    own: FloatArray | None = None
+    n_bytes: int | None
     if hasattr(against, "predict"):
         speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
         speed = _timed(lambda part: own_predictions(against, _dense(part)), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
             own = own_predictions(against, _dense(few), "predict_proba")
     else:
-        speed_of, n_bytes = "the definition in NumPy", None
+        speed_of = "the definition in NumPy"
+        n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
         speed = _timed(lambda part: [exact_decision_values(member, part) for member in _members(model)], few)
     exact_engine = None if is_ensemble else _exact_engine(compiled, model, rows)
     is_definition = not hasattr(against, "predict")

@@ -114,7 +114,7 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
         tiles.append(_tile(time_text(evidence.speed.seconds_per_row), "per row", "measured here"))
     remark = "on disk, all it needs"
     if against is not None and against.n_bytes:
-        remark = f"the source: {bytes_text(against.n_bytes)} pickled"
+        remark = f"the source: {bytes_text(against.n_bytes)}"
     tiles.append(_tile(bytes_text(len(artifact.data)), "artifact", remark))
     return tiles
 

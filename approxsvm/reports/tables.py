@@ -15,7 +15,7 @@ from approxsvm.reports.evidence import Against, Evidence, Speed
 from approxsvm.reports.summary import summarize
 from approxsvm.reports.surroundings import resident_bytes
 from approxsvm.reports.verification import Compiled, own_steps
-from approxsvm.reports.words import bytes_text, count, cut, time_text, times_text
+from approxsvm.reports.words import bytes_text, count, cut, time_text
 from approxsvm.threads import n_threads
 
 # Rows that tables show, and classes of which a confusion is drawn whole.
@@ -136,15 +136,16 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
             found.append(("its exact engine alone", *_speed(against.exact_engine, "the plan that is always possible")))
         what = "kernel sums in float64" if against.is_definition else "its own predict, as it is"
         found.append((f"{against.speed_of}, time per row", *_speed(against.speed, what)))
-        if against.judged.verification is not None:
-            ratio = against.judged.verification.speed_ratio
-            found.append(
-                ("definition in NumPy", times_text(ratio, "slower than compiled"), "as approxsvm verify times it")
-            )
     found.append(("artifact", bytes_text(len(artifact.data)), f"{len(artifact.data):,} bytes"))
     if against is not None and against.n_bytes:
         ratio = against.n_bytes / len(artifact.data)
-        found.append((f"{against.speed_of}, pickled", bytes_text(against.n_bytes), f"{ratio:.2g} times the artifact"))
+        found.append(
+            (
+                "the source, its file" if against.is_definition else "the source, pickled",
+                bytes_text(against.n_bytes),
+                f"{ratio:.2g} times the artifact",
+            )
+        )
     memory = resident_bytes(artifact)
     measured = "what loading it and predicting adds to a new process"
     found.append(("memory", "not measured" if memory is None else bytes_text(memory), measured))
