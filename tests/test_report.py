@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -63,41 +64,48 @@ def cancer():
     return source, compiled, report
 
 
-@pytest.fixture(scope="module")
-def reports(cancer):
-    """A page of every kind of model."""
+def hostile():
+    """Names of classes and columns that would be markup."""
     X, y = IRIS
-    names = np.array(["setosa", HOSTILE, "a & b"])[y]
     frame = pd.DataFrame(X, columns=[f"<b>{k}</b>" for k in range(4)])
-    found = {"two classes": cancer[2]}
-    source = make_pipeline(StandardScaler(), SVC(probability=False)).fit(frame[::2], names[::2])
-    found["hostile names"] = approxsvm.compile(source, frame[::2]).report(frame, names, against=source, title=HOSTILE)
-    found["probabilities"] = compiled_with_report(CalibratedClassifierCV(SVC(), ensemble=False), *CANCER)[1]
-    found["ensemble"] = compiled_with_report(CalibratedClassifierCV(SVC(), ensemble=True, cv=3), X, y)[1]
-    found["regression"] = compiled_with_report(SVR(gamma=5.0, C=100.0), *DIABETES)[1]
-    found["targets"] = compiled_with_report(KernelRidge(kernel="rbf", gamma=0.1), X[:, :2], X[:, 2:])[1]
-    found["one class"] = compiled_with_report(OneClassSVM(gamma=0.1), X, np.where(y == 0, -1, 1))[1]
-    found["linear"] = compiled_with_report(LinearSVC(), X, np.where(y == 0, -1, 1))[1]
-    found["approximate"] = compiled_with_report(SVC(gamma=0.1), X, y, options={"mode": "approximate"})[1]
-    found["exact"] = compiled_with_report(SVC(), X, y, options={"mode": "exact"})[1]
-    found["no source"] = compiled_with_report(SVC(), X, y, against=False)[1]
+    names = np.array(["setosa", HOSTILE, "a & b"])[y]
+    source = make_pipeline(StandardScaler(), SVC()).fit(frame[::2], names[::2])
+    return approxsvm.compile(source, frame[::2]).report(frame, names, against=source, title=HOSTILE)
+
+
+def without_truth(make_rows=np.asarray):
+    X, y = IRIS
     svc = SVC().fit(X, y)
-    found["no truth"] = approxsvm.compile(svc, X).report(X, against=svc)
-    found["sparse"] = approxsvm.compile(svc, X).report(csr_array(X), y, against=svc)
-    golden = GOLDEN / "breast_cancer.model"
-    rows = approxsvm.read_rows(GOLDEN / "breast_cancer.t", n_features=30)
-    found["libsvm"] = approxsvm.load(GOLDEN / "breast_cancer.asvm").report(rows, against=golden)
-    subspace = approxsvm.read_rows(GOLDEN / "digits_subspace.t", n_features=64)
-    found["subspace"] = approxsvm.load(GOLDEN / "digits_subspace.asvm").report(
-        subspace, against=GOLDEN / "digits_subspace.model"
-    )
-    return found
+    return approxsvm.compile(svc, X).report(make_rows(X), against=svc)
 
 
-KINDS = (
-    *("two classes", "hostile names", "probabilities", "ensemble", "regression", "targets", "one class", "linear"),
-    *("approximate", "exact", "no source", "no truth", "sparse", "libsvm", "subspace"),
-)
+def golden(name, n_features):
+    rows = approxsvm.read_rows(GOLDEN / f"{name}.t", n_features=n_features)
+    return approxsvm.load(GOLDEN / f"{name}.asvm").report(rows, against=GOLDEN / f"{name}.model")
+
+
+SIGNS = np.where(IRIS[1] == 0, -1, 1)
+KINDS = {
+    "hostile names": hostile,
+    "probabilities": lambda: compiled_with_report(CalibratedClassifierCV(SVC(), ensemble=False), *CANCER)[1],
+    "ensemble": lambda: compiled_with_report(CalibratedClassifierCV(SVC(), cv=3), *IRIS)[1],
+    "regression": lambda: compiled_with_report(SVR(gamma=5.0, C=100.0), *DIABETES)[1],
+    "targets": lambda: compiled_with_report(KernelRidge(kernel="rbf", gamma=0.1), IRIS[0][:, :2], IRIS[0][:, 2:])[1],
+    "one class": lambda: compiled_with_report(OneClassSVM(gamma=0.1), IRIS[0], SIGNS)[1],
+    "linear": lambda: compiled_with_report(LinearSVC(), IRIS[0], SIGNS)[1],
+    "approximate": lambda: compiled_with_report(SVC(gamma=0.1), *IRIS, options={"mode": "approximate"})[1],
+    "exact": lambda: compiled_with_report(SVC(), *IRIS, options={"mode": "exact"})[1],
+    "no source": lambda: compiled_with_report(SVC(), *IRIS, against=False)[1],
+    "no truth": without_truth,
+    "sparse": lambda: without_truth(csr_array),
+    "libsvm": lambda: golden("breast_cancer", 30),
+    "subspace": lambda: golden("digits_subspace", 64),
+}
+
+
+@cache
+def report_of(kind):
+    return KINDS[kind]()
 
 
 def text_of(html: str) -> str:
@@ -107,29 +115,25 @@ def text_of(html: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_model_has_a_page(reports, kind):
-    html = reports[kind].html
+def test_every_kind_of_model_has_a_page(kind):
+    html = report_of(kind).html
     text = text_of(html)
     assert not re.search(r"\b(nan|inf|None|undefined)\b", text), re.findall(r".{30}\b(?:nan|inf|None)\b.{30}", text)
-    assert reports[kind].evidence.against is None or "Every promise kept" in text
+    assert report_of(kind).evidence.against is None or "Every promise kept" in text
     for svg in re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL):
         ElementTree.fromstring(svg)
         assert "#1c2024" not in svg  # colours are the page's
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
     assert len(html.encode()) < 1_500_000
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_fetched(reports, kind):
-    html = reports[kind].html
+    # Nothing is fetched from anywhere, and nothing runs.
     assert not re.search(r"<(script|link rel=\"stylesheet\"|iframe|img)\b", html)
     addresses = set(re.findall(r"https?://[^\"' <)]+", html))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
-def test_text_of_others_is_escaped(reports):
-    html = reports["hostile names"].html
+def test_text_of_others_is_escaped():
+    html = report_of("hostile names").html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "<script" not in html
     assert "<b>0</b>" not in html
@@ -148,9 +152,9 @@ def test_the_page_has_the_figures_of_verify(cancer):
     assert text.count(f"{accuracy:.4%}") == 2  # compiled and source
 
 
-def test_confusion_is_of_source_and_compiled(reports):
+def test_confusion_is_of_source_and_compiled():
     lines = re.findall(
-        r'<tr><th scope="row">[^<]*</th>(<td class="n (?:on|zero|off).*?)</tr>', reports["no truth"].html
+        r'<tr><th scope="row">[^<]*</th>(<td class="n (?:on|zero|off).*?)</tr>', report_of("no truth").html
     )
     counts = [[int(count) for count in re.findall(r">(\d+)</td>", line)] for line in lines]
     X, y = IRIS
@@ -186,13 +190,13 @@ def test_rows_that_are_not_finite_are_named(cancer):
         compiled.report(X, [1, 2, 3])
 
 
-def test_what_cannot_be_shown_is_said(reports):
-    text = text_of(reports["no source"].html)
+def test_what_cannot_be_shown_is_said():
+    text = text_of(report_of("no source").html)
     assert "Not compared" in text
     assert "no source was given (against=…)" in text
-    assert "what is true of the rows was not given (y)" in text_of(reports["no truth"].html)
-    assert "an ensemble averages probabilities" in text_of(reports["ensemble"].html)
-    assert "not the plans that were rejected" in text_of(reports["libsvm"].html)
+    assert "what is true of the rows was not given (y)" in text_of(report_of("no truth").html)
+    assert "an ensemble averages probabilities" in text_of(report_of("ensemble").html)
+    assert "not the plans that were rejected" in text_of(report_of("libsvm").html)
 
 
 def test_some_rows_are_drawn_where_they_are_many(cancer):
@@ -282,15 +286,15 @@ def test_other_displays(cancer):
     matplotlib.pyplot.close("all")
 
 
-def test_displays_without_what_they_show(reports):
+def test_displays_without_what_they_show():
     with pytest.raises(InputError, match="no centers"):
-        CertifiedShareDisplay.from_evidence(reports["exact"].evidence)
+        CertifiedShareDisplay.from_evidence(report_of("exact").evidence)
     with pytest.raises(InputError, match="no decision values"):
-        DecisionBandDisplay.from_evidence(reports["ensemble"].evidence)
+        DecisionBandDisplay.from_evidence(report_of("ensemble").evidence)
 
 
-def test_leads_of_several_classes(reports):
-    evidence, (X, y) = reports["no truth"].evidence, IRIS
+def test_leads_of_several_classes():
+    evidence, (X, y) = report_of("no truth").evidence, IRIS
     values = SVC(decision_function_shape="ovo").fit(X, y).decision_function(X)
     pairs, winners = [(0, 1), (0, 2), (1, 2)], evidence.predicted
     for row, winner in enumerate(winners):
@@ -404,9 +408,9 @@ CONTRAST = """(() => {
 
 
 @pytest.mark.parametrize("kind", ["two classes", "hostile names", "probabilities", "regression", "no source"])
-def test_in_a_browser(browser, reports, kind, tmp_path):
+def test_in_a_browser(browser, cancer, kind, tmp_path):
     path = tmp_path / "page.html"
-    reports[kind].save(path)
+    (cancer[2] if kind == "two classes" else report_of(kind)).save(path)
     backgrounds = set()
     for width in (1400, 400):
         for scheme in ("light", "dark"):

@@ -52,7 +52,7 @@ _JUDGED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
 _LEAST_JUDGED: Final = 200
 # What a measurement of time may take, in seconds, and how often it is repeated at most.
-_TIMED_SECONDS: Final = 0.3
+_TIMED_SECONDS: Final = 0.15
 _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _MAX_TIMED_ROWS: Final = 1 << 14

@@ -11,7 +11,7 @@ from approxsvm.artifact.layout import Artifact
 from approxsvm.model.input_map import Affine, InputMap
 from approxsvm.plots import STAGE_NAMES, share_text
 from approxsvm.predictor import STAGES
-from approxsvm.reports.evidence import Against, Evidence, Speed
+from approxsvm.reports.evidence import Evidence, Speed
 from approxsvm.reports.summary import summarize
 from approxsvm.reports.surroundings import resident_bytes
 from approxsvm.reports.verification import Compiled, own_steps
@@ -53,15 +53,11 @@ def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     if against is not None:
         if len(against.positions) < len(every):
             found.append(("compiled", against.positions, evidence.predicted[against.positions]))
-        found.append((_of_source(against), against.positions, against.judged.answers))
+        found.append(("source", against.positions, against.judged.answers))
     return [
         {"name": name, "rows": f"{len(where):,}"} | _score(artifact, y[where], answers)
         for name, where, answers in found
     ]
-
-
-def _of_source(against: Against) -> str:
-    return "source" if against.is_definition else against.speed_of
 
 
 def _score(artifact: Artifact, truth: Any, answers: Any) -> dict[str, str]:
@@ -81,7 +77,7 @@ def _score(artifact: Artifact, truth: Any, answers: Any) -> dict[str, str]:
         }
     else:
         right = accuracy_score(truth, answers)
-        measures = {"accuracy": f"{right:.4%}", "right": f"{round(right * len(truth)):,}"}
+        measures = {"accuracy": f"{right:.4%}"}
         classes = np.unique(truth)
         if len(classes) > 1 and np.isin(answers, classes).all():
             measures["balanced accuracy"] = f"{balanced_accuracy_score(truth, answers):.4%}"

@@ -158,7 +158,7 @@ def verify(
         `against` has another number of columns than `compiled`.
     """
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
-    for found in compare(compiled, against, X, max_rows=max_rows, progress=progress):
+    for found in compare(compiled, against, compiled._rows(_drawn(X, max_rows)), progress=progress):
         tally.add(found)
     return tally.verification(compiled)
 
@@ -212,46 +212,41 @@ class Comparison:
 
 
 def compare(
-    compiled: Compiled,
-    against: Any,
-    X: Any,
-    *,
-    max_rows: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    compiled: Compiled, against: Any, rows: Any, *, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
-    """Judge rows piece by piece; parameters and errors as for `verify`."""
+    """Judge rows that were checked already, piece by piece; other parameters and errors as for `verify`."""
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     model = _read(against, compiled.n_features_in_)
     check_same_kind(compiled, model)
-    rows = compiled._rows(_drawn(X, max_rows))
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
+    for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
+        part = rows[piece]
+        start = time.perf_counter()
+        try:
+            found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
+        except InputError as error:
+            raise of_the_whole(error, piece.start) from None
+        seconds_per_row = (time.perf_counter() - start) / part.shape[0]
+        for few in _slices(part.shape[0], _COMPARED_ROWS):
+            yield _compare(compiled, against, model, part[few], [array[few] for array in found], seconds_per_row)
+            if progress is not None:
+                progress((piece.start + few.stop) / rows.shape[0])
+
+
+def _compare(
+    compiled: Compiled, against: Any, model: KernelModel, rows: Any, found: list[Any], seconds_per_row: float
+) -> Comparison:
+    """Judge what was found of a few rows."""
+    values, bounds, stages, certified = found
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked above
-        for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
-            part = rows[piece]
-            start = time.perf_counter()
-            try:
-                found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
-            except InputError as error:
-                raise of_the_whole(error, piece.start) from None
-            seconds_per_row = (time.perf_counter() - start) / part.shape[0]
-            for few in _slices(part.shape[0], _COMPARED_ROWS):
-                values, bounds, stages, certified = (array[few] for array in found)
-                judged = judge(against, model, part[few])
-                shape = judged.values.shape
-                yield Comparison(
-                    values.reshape(shape),
-                    bounds.reshape(shape),
-                    stages,
-                    certified,
-                    None if judged.labels is None else compiled.predict(part[few]),
-                    judged,
-                    seconds_per_row * len(stages),
-                )
-                if progress is not None:
-                    progress((piece.start + few.stop) / rows.shape[0])
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked before
+        judged = judge(against, model, rows)
+        predicted = None if judged.labels is None else compiled.predict(rows)
+    shape = judged.values.shape
+    seconds = seconds_per_row * len(stages)
+    return Comparison(values.reshape(shape), bounds.reshape(shape), stages, certified, predicted, judged, seconds)
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:
