@@ -303,7 +303,7 @@ def _least_leads(
 
 def _distances(artifact: Artifact, rows: Any) -> tuple[FloatArray | None, FloatArray | None]:
     """Of rows and of support vectors to the nearest center, in the space that the kernel sees."""
-    if artifact.members or artifact.is_polynomial or artifact.n_centers == 0:
+    if artifact.members or artifact.is_polynomial or artifact.mode == "exact":
         return None, None
     mapped = rows if artifact.input_map is None else artifact.input_map.apply(rows)
     vectors = artifact.support_vectors()
@@ -354,7 +354,7 @@ def _compared(
 def _name(estimator: Any) -> str:
     """Of what predicts; a pipeline is called by what is behind it."""
     steps = getattr(estimator, "steps", None)
-    return type(estimator).__name__ if steps is None else f"its pipeline with {type(steps[-1][1]).__name__}"
+    return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
 
 
 def _members(model: KernelModel | Ensemble) -> tuple[KernelModel, ...]:

@@ -137,12 +137,12 @@ def _charts(artifact: Artifact, evidence: Evidence) -> dict[str, Chart]:
             lambda ax: plots.ErrorBoundDisplay.from_evidence(evidence, ax=ax),
         )
     if evidence.values is not None and artifact.task != "regression":
+        has_fallback = evidence.by_expansion.any() and artifact.mode != "approximate"
+        open_rows = " Others go to the exact engine." if has_fallback else ""
         found["band"] = chart(
             "band",
             "Decision values, and the band left open",
-            "A label is certain where the value is further from 0 than its bound. Rows near 0 go to the exact engine."
-            if artifact.mode != "approximate"
-            else "A label is certain where the value is further from 0 than its bound.",
+            f"A label is certain where the value is further from 0 than its bound.{open_rows}",
             lambda ax: plots.DecisionBandDisplay.from_evidence(evidence, ax=ax),
         )
     found["stages"] = chart(

@@ -52,7 +52,7 @@ def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     found = [("compiled", every, evidence.predicted)]
     if against is not None:
         if len(against.positions) < len(every):
-            found.append(("compiled", against.positions, evidence.predicted[against.positions]))
+            found.append(("compiled, the same rows", against.positions, evidence.predicted[against.positions]))
         found.append(("source", against.positions, against.judged.answers))
     return [
         {"name": name, "rows": f"{len(where):,}"} | _score(artifact, y[where], answers)
