@@ -144,12 +144,15 @@ class ErrorBoundDisplay(_Display):
 
     Examples
     --------
-    >>> import approxsvm, numpy as np
+    >>> import approxsvm
     >>> from approxsvm.plots import ErrorBoundDisplay
-    >>> compiled = approxsvm.load("models/diabetes_svr.asvm")
-    >>> X, _ = approxsvm.read_libsvm_data("models/diabetes_svr.t", n_features=10)
-    >>> display = ErrorBoundDisplay.from_estimator(
-    ...     compiled, X, against="models/diabetes_svr.model")  # doctest: +SKIP
+    >>> compiled = approxsvm.load("models/breast_cancer.asvm")
+    >>> X = approxsvm.read_rows("models/breast_cancer.t", n_features=30)
+    >>> display = ErrorBoundDisplay.from_estimator(compiled, X, against="models/breast_cancer.model")
+    >>> bool((display.errors <= display.bounds).all())
+    True
+    >>> display.ax_.get_xlabel()
+    'bound on the error'
     """
 
     def __init__(self, errors: Any, bounds: Any, by_expansion: Any = None, *, tolerance: float | None = None) -> None:
