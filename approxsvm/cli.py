@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -18,11 +19,16 @@ import approxsvm
 from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
 
+_TYPED = "approxsvm.typed"  # where a context keeps the arguments as they were
 _INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 
 
 class _Commands(click.Group):
     """Turns every expected failure into one line on stderr and exit status 1."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -78,6 +84,39 @@ def _dense_options(command: Any) -> Any:
     ):
         command = option(command)
     return command
+
+
+# Files of rows that have no labels, but for a column of that name.
+_TABLES = (".npy", ".npz", ".csv", ".parquet")
+_report_option = click.option(
+    "--report",
+    type=_FILE,
+    metavar="FILE",
+    help="Write what became of the rows as one HTML page, with plots (needs approxsvm[report]).",
+)
+
+
+def _read_truth(
+    path: Path, dense: bool, delimiter: str | None, labels: bool, n_features: int, target: str | None
+) -> Any:
+    """What a file of rows says is true of them; None where it says nothing."""
+    if dense:
+        return approxsvm.read_dense(path, delimiter=_character(delimiter), n_features=n_features)[1] if labels else None
+    if path.suffix.lower() not in _TABLES:
+        return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
+    return None if target is None else approxsvm.read_rows(path, columns=[target]).iloc[:, 0]
+
+
+def _read_source(path: Path, model: Any, trust: bool, range_file: Path | None) -> Any:
+    """The source as it is, with its own transformers and answers, as far as it has some."""
+    from approxsvm.readers import read_estimator_file  # here, as it brings NumPy along
+
+    return model if range_file is not None else read_estimator_file(path, trust=trust) or path
+
+
+def _repeatable() -> str:
+    """What was typed."""
+    return shlex.join(["approxsvm", *click.get_current_context().meta[_TYPED]])
 
 
 def _range_options(command: Any) -> Any:
@@ -199,6 +238,7 @@ def _character(delimiter: str | None) -> str | None:
     type=click.IntRange(min=1),
     help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
 )
+@_report_option
 @_range_options
 @click.option("--trust", is_flag=True, help="The model is a pickle, and may run whatever code is in it.")
 @_column_options
@@ -216,6 +256,7 @@ def convert_model(
     max_bytes: int | None,
     target_error: float | None,
     n_features: int | None,
+    report: Path | None,
     range_file: Path | None,
     restore_target: bool,
     trust: bool,
@@ -236,6 +277,8 @@ def convert_model(
     """
     if output.exists() and source.exists() and output.samefile(source):
         raise InputError(f"{output} is the source itself, which would be lost")
+    if report is not None and data is None:
+        raise InputError("--report needs --data, the rows to show")
     console = Console(highlight=False)
     start = time.perf_counter()
     with _progress() as bar:
@@ -275,6 +318,31 @@ def convert_model(
     )
     if summary.plan:
         console.print(f"plan: {summary.plan}", soft_wrap=True)
+    if report is not None and data is not None:
+        truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
+        against = _read_source(source, model, trust, range_file)
+        name = f"{data}, the sample that the plan was made from"
+        _write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
+
+
+def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
+    """A page about rows; its evidence comes back."""
+    from approxsvm.reports.page import make_report
+
+    with _progress() as bar:
+        task = bar.add_task("Reporting", total=1.0)
+        page = make_report(
+            fast,
+            rows,
+            truth,
+            against=against,
+            command=_repeatable(),
+            progress=lambda share: bar.update(task, completed=share),
+            **options,
+        )
+        page.save(path)
+    click.echo(f"{path}: HTML, {len(page.html.encode()):,} bytes", err=True)
+    return page.evidence
 
 
 @main.command()
@@ -304,6 +372,7 @@ def inspect(artifact: Path) -> None:
     help="Compare on so many of the rows, drawn at random, always the same ones.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@_report_option
 @_range_options
 @click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
 @_column_options
@@ -314,6 +383,7 @@ def verify(
     data: Path,
     max_rows: int | None,
     as_json: bool,
+    report: Path | None,
     range_file: Path | None,
     restore_target: bool,
     trust: bool,
@@ -334,11 +404,26 @@ def verify(
     fast = approxsvm.load(artifact)
     model = _read_model(against, fast.n_features_in_, trust, range_file, restore_target)
     rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_, columns, target)
-    with _progress(TimeRemainingColumn()) as bar:
-        task = bar.add_task("Comparing", total=1.0)
-        result = approxsvm.verify(
-            fast, model, rows, max_rows=max_rows, progress=lambda share: bar.update(task, completed=share)
-        )
+    if report is not None:
+        truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
+        options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
+        evidence = _write_report(report, fast, rows, truth, _read_source(against, model, trust, range_file), **options)
+        judged = evidence.against.judged
+        result = judged.verification
+        if result is None:  # of an ensemble, which has no decision values to tell of
+            n_differ = int(judged.differ.sum())
+            click.echo(
+                f"{len(judged.differ):,} rows: labels that differ {n_differ}, bounds broken {judged.n_violations}"
+            )
+            raise click.exceptions.Exit(
+                int(judged.n_violations > 0 or (n_differ > 0 and fast.summary.mode != "approximate"))
+            )
+    else:
+        with _progress(TimeRemainingColumn()) as bar:
+            task = bar.add_task("Comparing", total=1.0)
+            result = approxsvm.verify(
+                fast, model, rows, max_rows=max_rows, progress=lambda share: bar.update(task, completed=share)
+            )
     if as_json:
         click.echo(json.dumps(result.as_dict()))
     else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache, partial
 from typing import Any, Literal, get_args
 
@@ -31,10 +32,12 @@ from approxsvm.planning.presumption import presume
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
+from approxsvm.reports.compilation import Compilation, TriedPlan
 from approxsvm.rows import check_sparse
 from approxsvm.threads import one_thread_inside
 
 Progress = Callable[[str, float], None]
+Told = tuple[tuple[str, str], ...]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
 DEFAULT_SHARE_OF_RANGE = 1e-3
 # Rows that show how well float64 can scale rows.
@@ -140,6 +143,7 @@ def compile(
     >>> bool((fast.predict(scale(X)) == svc.predict(scale(X))).all())
     True
     """
+    start = time.perf_counter()
     limits = planner.Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
     _check_options(mode, center, tolerance, limits)
     rows = None if X is None else _sample_rows(X)
@@ -149,6 +153,8 @@ def compile(
             source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
         _check_columns(X, source, int(rows.shape[1]))
 
+    plans: list[tuple[TriedPlan, ...]] = []
+
     def compile_one(one: KernelModel | TaylorModel) -> Artifact:
         _check_labels(one)
         if isinstance(one, TaylorModel):
@@ -157,7 +163,9 @@ def compile(
             return _build_polynomial(one, mode, tolerance, limits)
         writer.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
         with one_thread_inside("blas"):
-            return _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
+            artifact, tried = _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
+        plans.append(tried)
+        return artifact
 
     artifact: Any
     if isinstance(source, Ensemble):
@@ -165,7 +173,18 @@ def compile(
     else:
         artifact = compile_one(source)
     _check_size(artifact.data, limits)
-    return estimator_for(artifact, n_jobs=n_jobs)
+    compiled = estimator_for(artifact, n_jobs=n_jobs)
+    options = _told(mode=mode, center=center, tolerance=tolerance, limits=limits)
+    n_sample_rows = None if rows is None else int(rows.shape[0])
+    compiled.compilation = Compilation(time.perf_counter() - start, options, n_sample_rows, tuple(plans))
+    return compiled
+
+
+def _told(*, mode: Mode, center: taylor.CenterChoice, tolerance: float | None, limits: planner.Limits) -> Told:
+    """Options that were given another value than their default, as Python writes them."""
+    values = {"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits)
+    defaults = {"mode": "certified", "center": "mean", "tolerance": None} | asdict(planner.Limits())
+    return tuple((name, repr(value)) for name, value in values.items() if value != defaults[name])
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> CompiledModel:
@@ -199,7 +218,7 @@ def _build(
     tolerance: float | None,
     limits: planner.Limits,
     progress: Progress,
-) -> Artifact:
+) -> tuple[Artifact, tuple[TriedPlan, ...]]:
     center = taylor.choose_center(model, choice)
     frame = writer.Frame(center, choice, *taylor.sv_norms(model, center))
     promise = _promise(model, mode, tolerance, rows)
@@ -234,18 +253,25 @@ def _build(
             return found
         return found if found.n_bytes + len(exact().artifact.data) <= limits.max_bytes else None
 
+    tried: list[TriedPlan] = []
     at_once = may_have_subspaces and goes_by_many_features(bare, rows)
     subspaces = find_subspaces() if at_once else None
     if mode != "exact":
         told = partial(progress, "Planning")
         cost = None if subspaces is None else subspaces.cost
         plan = planner.choose(bare, frame, exact, rows, mode, promise, limits, told, majority_only, cost)
+        tried += plan.tried
     if may_have_subspaces and not at_once:
         subspaces = find_subspaces(None if plan.candidate is None else plan.candidate.cost)
-    elif plan.candidate is not None:
+    elif plan.candidate is not None and subspaces is not None:
+        tried.append(subspaces.tried)
         subspaces = None
     if subspaces is not None:
         plan = planner.Plan(None, subspaces.reason)
+        tried = [*(replace(other, chosen=False) for other in tried), replace(subspaces.tried, chosen=True)]
+    if mode == "certified":
+        is_plan = plan.candidate is None and subspaces is None
+        tried.append(TriedPlan("the exact engine alone", 1.0, chosen=is_plan))
     expanded = None
     if plan.candidate is None:
         mode = "exact"
@@ -262,7 +288,7 @@ def _build(
             limits.random_state,
             None if subspaces is None else subspaces.presumed_cost,
         )
-    return writer.build(
+    artifact = writer.build(
         model,
         mode,
         frame,
@@ -274,6 +300,7 @@ def _build(
         tolerance_asked=tolerance is not None,
         plan=plan.reason,
     )
+    return artifact, tuple(tried)
 
 
 def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:

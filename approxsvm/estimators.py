@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -23,11 +24,13 @@ from approxsvm.predictor import (
     Values,
     with_one_index_type,
 )
+from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
 
 if TYPE_CHECKING:
     from approxsvm.export.c99 import CExport
+    from approxsvm.reports.page import Report
 
 Self = TypeVar("Self", bound="CompiledModel")
 
@@ -51,7 +54,11 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Number of columns that rows must have.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Column names; present only when the source model was fitted on a data frame.
+    compilation : Compilation or None
+        How it came about; None where it was loaded from a file, or is a clone.
     """
+
+    compilation: Compilation | None = None
 
     def __init__(self, artifact: Any, *, n_jobs: int | None = None) -> None:
         self.artifact = artifact
@@ -202,6 +209,76 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             return np.ones(rows.shape[0], bool)
         norms = row_norms(rows, self.artifact.center)
         return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
+
+    # --- what people see
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._summary_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
+
+    def _summary_html(self) -> str:
+        """What stands in a notebook below scikit-learn's own diagram: the summary as a table."""
+        cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
+        rows = [(html.escape(name), html.escape(value)) for name, value in self.summary.rows()]
+        lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
+        title = f"What was compiled: {self.summary.n_support_vectors:,} support vectors, {self.summary.n_bytes:,} bytes"
+        return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
+
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        against: Any = None,
+        max_rows: int | None = None,
+        title: str | None = None,
+    ) -> Report:
+        """Show what was compiled and what became of given rows, on one HTML page that needs no other file.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Rows to show it on, best some that nobody has trained on. Those that are not finite are named and left out.
+        y : array-like of shape (n_rows,), optional
+            What is true of them.
+        against : fitted estimator, KernelModel, or path, optional
+            The source. Without it the page says what it cannot show: errors, labels that differ, speed beside it.
+        max_rows : int, optional
+            Rows that are compared with the source, at most; when left out, as many as take about a second.
+        title : str, optional
+
+        Returns
+        -------
+        Report
+            ``report.save(path)`` writes it, ``report.html`` is the page and ``report.evidence`` the figures behind it.
+            A notebook shows it by itself.
+
+        Raises
+        ------
+        InputError
+            No row is finite, `y` has another length, or `against` is another kind of model.
+        MissingPackageError
+            jinja2 or matplotlib is not installed: ``pip install 'approxsvm[report]'``.
+
+        Examples
+        --------
+        >>> import approxsvm
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svc = SVC().fit(X[::2], y[::2])
+        >>> report = approxsvm.compile(svc, X[::2]).report(X[1::2], y[1::2], against=svc)
+        >>> int(report.evidence.against.judged.differ.sum())
+        0
+        """
+        from approxsvm.reports.page import make_report  # here, as who only predicts reports nothing
+
+        return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
     # --- the artifact
 

@@ -2,13 +2,14 @@
 
 A candidate is judged by trying it: some of its centers are expanded and certified, and rows that were kept out of the
 choice of the centers go through the real predictor, which counts how many of them each stage answers. The cost of a
-row is then what the stages that it passes cost (cost.py). Nothing is timed, so that the same input always gets the same
-plan.
+row is then what the stages that it passes cost (cost.py). No time decides, so that the same input always gets the same
+plan; what trying took is noted for the report alone.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ from approxsvm.model.outputs import class_pairs
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import CostModel, Size
 from approxsvm.predictor import EXPANSION_STAGES, LABELS, VALUES, Evaluator
+from approxsvm.reports.compilation import TriedPlan
 
 Effort = Literal["low", "normal", "high"]
 # Numbers of centers that are tried, by the effort that is allowed.
@@ -165,6 +167,7 @@ class Candidate:
     cost: float = math.inf
     certified: float = 0.0
     error: float = 1.0
+    seconds_per_row: float | None = None
     expanded: Expanded | None = None  # where trying it took all of it
 
     @property
@@ -178,10 +181,11 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to build. No candidate means the exact engine alone."""
+    """What to build, of what was tried. No candidate means the exact engine alone."""
 
     candidate: Candidate | None
     reason: str
+    tried: tuple[TriedPlan, ...] = ()
 
 
 def choose(
@@ -306,6 +310,7 @@ class Planner:
         self._tolerance = tolerance
         self._limits = limits
         costs = CostModel.of(model, sample.held_out)
+        self._engine_cost = costs.exact
         self._costs = costs if exact_cost is None else replace(costs, exact=exact_cost)
         self.exact_cost = self._costs.exact
         self._work_of_best = 0.0
@@ -335,7 +340,18 @@ class Planner:
         if len(best.points.centers) > 1 and self._degrees_may_pay(best):
             tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:], _part(progress, done, 1.0))
         progress(1.0)
-        return self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+        plan = self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
+        return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
+
+    def _noted(self, candidate: Candidate, chosen: bool) -> TriedPlan:
+        was_judged = math.isfinite(candidate.cost)
+        return TriedPlan(
+            candidate.name,
+            candidate.cost / self._engine_cost if was_judged else None,
+            candidate.certified if was_judged else None,
+            candidate.seconds_per_row,
+            chosen,
+        )
 
     def _degrees_may_pay(self, best: Candidate) -> bool:
         """Whether rows that a candidate of degree 2 leaves open cost enough for long looks at higher degrees."""
@@ -607,10 +623,11 @@ class Planner:
         artifact = writer.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
         estimator = estimator_for(artifact)
         values_count = math.isfinite(self._tolerance) and artifact.outputs.label_rule == "votes"
+        n_rows, start = rows.shape[0], time.perf_counter()
         answers = estimator._evaluate(rows) if values_count else estimator.predict(rows)
+        candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        n_rows = rows.shape[0]
         share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)

@@ -27,6 +27,7 @@ from approxsvm.planning.cost import Products, SubspaceCosts
 from approxsvm.planning.planner import Limits, winners_by
 from approxsvm.planning.presumption import presume
 from approxsvm.predictor import BOUNDS, VALUES, Evaluator
+from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import all_threads
 
 # Coordinates that are tried, as far as they are at most half of the features.
@@ -83,6 +84,8 @@ class Subspaces:
         Without what presuming its class takes.
     reason : str
         For people.
+    tried : TriedPlan
+        The same in numbers.
     """
 
     groups: list[SubspaceGroup]
@@ -90,6 +93,7 @@ class Subspaces:
     cost: float
     presumed_cost: float
     reason: str
+    tried: TriedPlan
 
     @property
     def n_bytes(self) -> int:
@@ -283,11 +287,13 @@ class _Trial:
             chosen.append(group.group(stages, self._input_scale))
             progress((w + 1) / n_groups)
         settled = float(np.logical_or.reduce([self._certified[step] for step in steps]).mean())
+        name = f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates"
         reason = (
-            f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates, then the exact "
-            f"engine: should settle {settled:.1%} before it and take {cost / self._costs.exact:.0%} of its time"
+            f"{name}, then the exact engine: should settle {settled:.1%} before it and "
+            f"take {cost / self._costs.exact:.0%} of its time"
         )
-        return Subspaces(chosen, self._expansions.get(steps[0]), cost, cost - self._costs.fixed, reason)
+        tried = TriedPlan(name, cost / self._costs.exact, settled)
+        return Subspaces(chosen, self._expansions.get(steps[0]), cost, cost - self._costs.fixed, reason, tried)
 
     def _stage(self, group: GroupInSubspace, k: int) -> SubspaceStage | None:
         return group.stage(k, self._input_scale, self._in_order)

@@ -84,6 +84,11 @@ def read_any(
     return model
 
 
+def read_estimator_file(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
+    """The estimator in a pickle or joblib file, as it is; None of another file. Parameters as for `read_model`."""
+    return _unpickle(Path(path), trust) if Path(path).suffix in _PICKLE_SUFFIXES else None
+
+
 def _unpickle(path: Path, trust: bool) -> Any:
     if not trust:
         raise UnsupportedModelError(

@@ -7,24 +7,24 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import NEAR_TIE
+from approxsvm.artifact.layout import NEAR_TIE, Artifact
 from approxsvm.compensated import norms_above
 from approxsvm.errors import InputError
-from approxsvm.estimators import CompiledModel
 from approxsvm.expansion import taylor_features
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, native_outputs
+from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.feature_maps import feature_map
 from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
 from approxsvm.reference.decision_values import taylor_decision_function
+from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, chunks, of_the_whole
 
@@ -37,6 +37,27 @@ _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
 _BLOCK_VECTORS = 4096
+
+
+class Compiled(Protocol):
+    """What reports ask of a compiled estimator (estimators.CompiledModel, which stands above them)."""
+
+    artifact: Artifact
+    n_jobs: int | None
+
+    compilation: Compilation | None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of rows."""
+
+    @property
+    def _evaluator(self) -> Evaluator: ...
+
+    def _rows(self, X: Any) -> Any: ...
+
+    def predict(self, X: Any) -> Any:
+        """Labels, or values of a regression."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +130,7 @@ class Verification:
 
 
 def verify(
-    compiled: CompiledModel,
+    compiled: Compiled,
     against: Any,
     X: Any,
     *,
@@ -140,29 +161,101 @@ def verify(
     UnsupportedModelError
         `against` has another number of columns than `compiled`.
     """
+    tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
+    for found in compare(compiled, against, compiled._rows(_drawn(X, max_rows)), progress=progress):
+        tally.add(found)
+    return tally.verification(compiled)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What was found of a few rows, one after the other.
+
+    Attributes
+    ----------
+    values, bounds : ndarray of shape (n_rows, n_decisions)
+        Of the cheapest stage that settles the row; bounds are infinite where a pair of classes was never evaluated.
+    stages : ndarray of shape (n_rows,), uint8
+        Positions in ``predictor.STAGES``.
+    certified : ndarray of shape (n_rows,), bool
+    predicted : ndarray of shape (n_rows,), or None
+        Labels; None for a regression.
+    judged : Judgement
+    our_seconds : float
+    """
+
+    values: FloatArray
+    bounds: FloatArray
+    stages: npt.NDArray[np.uint8]
+    certified: npt.NDArray[np.bool_]
+    predicted: npt.NDArray[Any] | None
+    judged: Judgement
+    our_seconds: float
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Which values there are: of several classes some pairs are never evaluated."""
+        return np.isfinite(self.bounds)
+
+    @property
+    def errors(self) -> FloatArray:
+        """|value - exact|, shape (n_rows, n_decisions)."""
+        return np.asarray(np.abs(self.values - self.judged.values))
+
+    @property
+    def errors_beyond_rounding(self) -> FloatArray:
+        """The same less what the exact values themselves may be off by."""
+        return np.asarray(np.maximum(self.errors - self.judged.slack, 0.0))
+
+    @property
+    def differ(self) -> npt.NDArray[np.bool_]:
+        """Which labels differ from the source's although float64 can tell them."""
+        if self.judged.labels is None:
+            return np.zeros(len(self.values), bool)
+        return np.asarray((self.predicted != self.judged.labels) & self.judged.certain)
+
+
+def compare(
+    compiled: Compiled, against: Any, rows: Any, *, progress: Callable[[float], None] | None = None
+) -> Iterator[Comparison]:
+    """Judge rows that were checked already, piece by piece; other parameters and errors as for `verify`."""
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     model = _read(against, compiled.n_features_in_)
-    _check_same_kind(compiled, model)
-    rows = compiled._rows(_drawn(X, max_rows))
+    check_same_kind(compiled, model)
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
-    tally = _Tally()
+    for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
+        part = rows[piece]
+        start = time.perf_counter()
+        try:
+            found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
+        except InputError as error:
+            raise of_the_whole(error, piece.start) from None
+        seconds_per_row = (time.perf_counter() - start) / part.shape[0]
+        for few in _slices(part.shape[0], _COMPARED_ROWS):
+            yield _compare(compiled, against, model, part[few], [array[few] for array in found], seconds_per_row)
+            if progress is not None:
+                progress((piece.start + few.stop) / rows.shape[0])
+
+
+def _compare(
+    compiled: Compiled,
+    against: Any,
+    model: KernelModel | TaylorModel,
+    rows: Any,
+    found: list[Any],
+    seconds_per_row: float,
+) -> Comparison:
+    """Judge what was found of a few rows."""
+    values, bounds, stages, certified = found
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked above
-        for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
-            part = rows[piece]
-            start = time.perf_counter()
-            try:
-                found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
-            except InputError as error:
-                raise of_the_whole(error, piece.start) from None
-            tally.our_seconds += time.perf_counter() - start
-            for few in _slices(part.shape[0], _COMPARED_ROWS):
-                _compare(tally, compiled, against, model, part[few], *(array[few] for array in found))
-                if progress is not None:
-                    progress((piece.start + few.stop) / rows.shape[0])
-    return tally.verification(compiled)
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked before
+        judged = judge(against, model, rows)
+        predicted = None if judged.labels is None else compiled.predict(rows)
+    shape = judged.values.shape
+    seconds = seconds_per_row * len(stages)
+    return Comparison(values.reshape(shape), bounds.reshape(shape), stages, certified, predicted, judged, seconds)
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:
@@ -176,51 +269,23 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
         return X
     if max_rows < 1:
         raise InputError(f"max_rows is {max_rows}, but must be at least 1")
-    from sklearn.utils import _safe_indexing
-
     X = check_sparse(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n_rows <= max_rows:
-        return X
-    return _safe_indexing(X, np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False)))
+    return X if n_rows <= max_rows else rows_at(X, drawn_positions(n_rows, max_rows))
 
 
-def _compare(
-    tally: _Tally,
-    compiled: CompiledModel,
-    against: Any,
-    model: KernelModel | TaylorModel,
-    rows: Any,
-    values: FloatArray,
-    bounds: FloatArray,
-    stages: npt.NDArray[np.uint8],
-    certified: npt.NDArray[np.bool_],
-) -> None:
-    """Judge values of a few rows, and count what was found."""
-    judged = judge(against, model, rows)
-    tally.their_seconds += judged.seconds
-    exact, slack = judged.values, judged.slack
-    values, bounds = values.reshape(exact.shape), bounds.reshape(exact.shape)
-    known = np.isfinite(bounds)  # of several classes some pairs are never evaluated
-    errors = np.abs(values - exact)
-    differ = np.zeros(len(exact), bool)
-    if judged.labels is not None:
-        differ = (compiled.predict(rows) != judged.labels) & judged.certain
-    tolerance = float(compiled.artifact.header["tolerance"])
-    excess = np.where(known, np.maximum(errors - slack, 0.0) / np.maximum(bounds, 2.0**-1000), 0.0)
-    tally.n_rows += len(values)
-    tally.label_differences += int(differ.sum())
-    tally.near_ties += int((~judged.certain).sum())
-    violations = np.asarray((known & (errors > bounds + slack)).any(axis=1))
-    if model.task == "regression":  # a label that differs is counted as such
-        violations = np.asarray(violations | judged.misread)
-    tally.bound_violations += int(violations.sum())
-    tally.tolerance_violations += int((errors > tolerance + slack).any(axis=1).sum())
-    tally.largest_error_to_bound = max(tally.largest_error_to_bound, float(np.max(excess)))
-    tally.errors.add(errors[known])
-    tally.bounds.add(bounds[known])
-    tally.n_proven += int(certified.sum())
-    tally.counts += np.bincount(stages, minlength=len(STAGES))
+def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
+    """Which rows are compared where there are too many, always the same ones."""
+    if max_rows is None or n_rows <= max_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
+
+
+def rows_at(X: Any, positions: npt.NDArray[np.intp]) -> Any:
+    """Some rows of anything that scikit-learn takes for rows."""
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, positions)
 
 
 class _Quantiles:
@@ -249,7 +314,7 @@ class _Quantiles:
 
 
 @dataclass
-class _Tally:
+class Tally:
     """What has been found so far."""
 
     n_rows: int = 0
@@ -264,15 +329,37 @@ class _Tally:
     bounds: _Quantiles = field(default_factory=_Quantiles)
     our_seconds: float = 0.0
     their_seconds: float = 0.0
+    tolerance: float = math.inf
 
-    def verification(self, compiled: CompiledModel) -> Verification:
+    def add(self, found: Comparison) -> None:
+        """Count what was found of a few rows."""
+        judged, known, errors, bounds = found.judged, found.known, found.errors, found.bounds
+        excess = np.where(known, found.errors_beyond_rounding / np.maximum(bounds, 2.0**-1000), 0.0)
+        self.n_rows += len(errors)
+        self.label_differences += int(found.differ.sum())
+        self.near_ties += int((~judged.certain).sum())
+        violations = np.asarray((known & (errors > bounds + judged.slack)).any(axis=1))
+        if judged.labels is None:  # a label that differs is counted as such
+            violations = np.asarray(violations | judged.misread)
+        self.bound_violations += int(violations.sum())
+        self.tolerance_violations += int((errors > self.tolerance + judged.slack).any(axis=1).sum())
+        self.largest_error_to_bound = max(self.largest_error_to_bound, float(np.max(excess)))
+        self.errors.add(errors[known])
+        self.bounds.add(bounds[known])
+        self.n_proven += int(found.certified.sum())
+        self.counts += np.bincount(found.stages, minlength=len(STAGES))
+        self.our_seconds += found.our_seconds
+        self.their_seconds += judged.seconds
+
+    def verification(self, compiled: Compiled) -> Verification:
+        """All of it as a verdict."""
         mode = compiled.artifact.mode
         return Verification(
             n_rows=self.n_rows,
             label_differences=None if compiled.artifact.task == "regression" else self.label_differences,
             near_ties=self.near_ties,
             bound_violations=self.bound_violations,
-            tolerance=float(compiled.artifact.header["tolerance"]),
+            tolerance=self.tolerance,
             tolerance_violations=self.tolerance_violations,
             largest_error_to_bound=self.largest_error_to_bound,
             error_quantiles=self.errors.as_dict(),
@@ -381,7 +468,7 @@ def _judge_dense(against: Any, model: KernelModel | TaylorModel, rows: FloatArra
         noise = noise + _moved(model, mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
     noise = noise + _own_noise(against, model, mapped)
     slack = _slack(model, values) + noise
-    own = _own_predictions(against, rows)
+    own = own_predictions(against, rows)
     if model.task == "regression":
         misread = np.zeros(len(rows), bool)
         if own is not None:
@@ -404,16 +491,18 @@ def _dense(rows: Any) -> FloatArray:
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
-def _own_predictions(against: Any, rows: FloatArray) -> npt.NDArray[Any] | None:
-    """What the source predicts; None where it is numbers and not an estimator."""
-    if not hasattr(against, "predict"):
+def own_predictions(
+    against: Any, rows: FloatArray, method: Literal["predict", "predict_proba"] = "predict"
+) -> npt.NDArray[Any] | None:
+    """What the source itself says of dense rows; None where it is numbers and not an estimator."""
+    if not hasattr(against, method):
         return None
-    return np.asarray(against.predict(_named(against, rows.copy())))
+    return np.asarray(getattr(against, method)(_named(against, rows.copy())))
 
 
 def _own_rows(source: Any, model: KernelModel | TaylorModel, rows: FloatArray) -> FloatArray:
     """Rows as the kernel of the source sees them, by its own transformers where it has some."""
-    steps = _own_steps(source)
+    steps = own_steps(source)
     if steps is None:
         assert model.input_map is not None
         return model.input_map.apply(rows)
@@ -431,21 +520,21 @@ def _own_rows(source: Any, model: KernelModel | TaylorModel, rows: FloatArray) -
     return np.asarray(mapped if own is None else own.apply(mapped))
 
 
-def _own_steps(source: Any) -> list[Any] | None:
+def own_steps(source: Any) -> list[Any] | None:
     """Transformers and final estimator of a source, one after the other; None where it is not an estimator."""
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):
-            return _own_steps(getattr(source, inner))
+            return own_steps(getattr(source, inner))
     if hasattr(source, "calibrated_classifiers_"):
-        return _own_steps(source.calibrated_classifiers_[0].estimator)
+        return own_steps(source.calibrated_classifiers_[0].estimator)
     if sklearn_class(source) == "FrozenEstimator":
-        return _own_steps(source.estimator)
+        return own_steps(source.estimator)
     if not hasattr(source, "predict"):
         return None
     if sklearn_class(source) != "Pipeline":
         return [source]
     steps = [step for _, step in flat_steps(source)]
-    return steps[:-1] + (_own_steps(steps[-1]) or [])
+    return steps[:-1] + (own_steps(steps[-1]) or [])
 
 
 def _own_noise(source: Any, model: KernelModel | TaylorModel, mapped: FloatArray) -> FloatArray:
@@ -457,7 +546,7 @@ def _own_noise(source: Any, model: KernelModel | TaylorModel, mapped: FloatArray
         return _slack(model, np.zeros((len(mapped), 1)))
     if model.is_polynomial:
         return _polynomial_noise(model, mapped)
-    steps = _own_steps(source)
+    steps = own_steps(source)
     if steps is None:
         return np.zeros((len(mapped), 1))
     moduli = _scale(model)
@@ -555,7 +644,8 @@ def _slack(model: KernelModel | TaylorModel, exact: FloatArray) -> FloatArray:
     return slack
 
 
-def _check_same_kind(compiled: CompiledModel, model: KernelModel | TaylorModel) -> None:
+def check_same_kind(compiled: Compiled, model: KernelModel | TaylorModel | Ensemble) -> None:
+    """Refuse a source that is for something else."""
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

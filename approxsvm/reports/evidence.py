@@ -1,0 +1,470 @@
+"""The figures of a report, computed once: arrays of rows, for plots and the page alike."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.writer import Frame, build
+from approxsvm.errors import InputError
+from approxsvm.expansion.router import Search
+from approxsvm.expansion.taylor import choose_center, sv_norms
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.model.outputs import class_pairs
+from approxsvm.predictor import (
+    BOUNDS,
+    CERTIFIED,
+    EXPANSION_STAGES,
+    STAGE_NUMBERS,
+    STAGES,
+    VALUES,
+    Evaluator,
+    native_outputs,
+)
+from approxsvm.readers import read_any
+from approxsvm.reports.verification import (
+    Compiled,
+    Tally,
+    Verification,
+    check_same_kind,
+    compare,
+    drawn_positions,
+    exact_decision_values,
+    judge,
+    own_predictions,
+)
+from approxsvm.rows import chunks
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+
+# What judging may take where nobody says how many rows, in multiply-adds of the definition: about a second.
+_JUDGED_WORK: Final = 1.2e9
+_WORK_OF_EXP: Final = 20
+_LEAST_JUDGED: Final = 200
+# What a measurement of time may take, in seconds, and how often it is repeated at most.
+_TIMED_SECONDS: Final = 0.15
+_MAX_REPEATS: Final = 20
+_FIRST_TIMED_ROWS: Final = 16
+_MAX_TIMED_ROWS: Final = 1 << 14
+# Support vectors that say how far from the centers training rows lie.
+_MAX_SUPPORT_VECTORS: Final = 2_000
+_TINY: Final = 2.0**-1000
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a row takes, measured here.
+
+    Attributes
+    ----------
+    seconds_per_row : float
+    n_rows : int
+        In one call.
+    """
+
+    seconds_per_row: float
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What the source says of the rows that are compared with it.
+
+    Attributes
+    ----------
+    errors, bounds : ndarray of shape (n_compared,), float64
+        Of the value whose error comes nearest to its bound; errors are those beyond what float64 rounds in the source.
+    answers : ndarray of shape (n_compared,)
+        The source's labels; of a regression its values, of shape (n_compared, n_targets) where there are several.
+    differ, near_tie : ndarray of shape (n_compared,), bool
+        Labels that differ, and those that float64 cannot tell.
+    n_violations : int
+        Errors beyond their bounds, and values that miss the tolerance.
+    verification : Verification or None
+        What ``verify`` finds on the same rows; None of an ensemble.
+    """
+
+    errors: FloatArray
+    bounds: FloatArray
+    answers: npt.NDArray[Any]
+    differ: BoolArray
+    near_tie: BoolArray
+    n_violations: int
+    verification: Verification | None
+
+    @property
+    def ratios(self) -> FloatArray:
+        """Error over bound; at most 1 where the bound holds."""
+        return np.asarray(self.errors / np.maximum(self.bounds, _TINY))
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """The source, beside the compiled model.
+
+    Attributes
+    ----------
+    positions : ndarray of shape (n_compared,), intp
+        Of the rows that are compared, among those of the evidence.
+    judged : Judged
+    probabilities : ndarray of shape (n_compared, n_classes), or None
+        The source's own, columns as the sorted labels.
+    speed : Speed
+    speed_of : str
+        What took that long, for people.
+    is_definition : bool
+        Whether that is the definition in NumPy, because the source is numbers and no estimator.
+    exact_engine : Speed or None
+        Of our exact engine alone, the plan that can always be chosen.
+    n_bytes : int or None
+        Of the source: its file, or an estimator as it is pickled.
+    """
+
+    positions: IntArray
+    judged: Judged
+    probabilities: FloatArray | None
+    speed: Speed
+    speed_of: str
+    is_definition: bool
+    exact_engine: Speed | None
+    n_bytes: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of a compiled model on given rows.
+
+    Attributes
+    ----------
+    n_given : int
+        Rows that were given.
+    positions : ndarray of shape (n_rows,), intp
+        Of those that are finite among them; the others are refused, by the source as well.
+    predicted : ndarray of shape (n_rows,)
+        Labels, or values of a regression, of shape (n_rows, n_targets) where there are several.
+    values, bounds : ndarray of shape (n_rows,), or None
+        Decision values, positive for the second of two classes; of several classes by how much the predicted one leads
+        at least. None where the model has none.
+    stages : ndarray of shape (n_rows,), uint8
+    certified : ndarray of shape (n_rows,), bool
+        Whether the first stage's own bound proves the row.
+    distances, sv_distances : ndarray, or None
+        Of rows, and of support vectors, to the nearest center; None where there is none.
+    probabilities : ndarray of shape (n_rows, n_classes), or None
+    y : ndarray of shape (n_rows,), or None
+    against : Against or None
+    speed : Speed
+        Of labels, or a regression's values.
+    """
+
+    n_given: int
+    positions: IntArray
+    predicted: npt.NDArray[Any]
+    values: FloatArray | None
+    bounds: FloatArray | None
+    stages: npt.NDArray[np.uint8]
+    certified: BoolArray
+    distances: FloatArray | None
+    sv_distances: FloatArray | None
+    probabilities: FloatArray | None
+    y: npt.NDArray[Any] | None
+    against: Against | None
+    speed: Speed
+
+    @property
+    def by_expansion(self) -> BoolArray:
+        """Rows that were settled before the exact engine."""
+        return np.asarray(self.stages < len(EXPANSION_STAGES))
+
+    @property
+    def rows_per_stage(self) -> dict[str, int]:
+        """How many rows each stage answered."""
+        counts = np.bincount(self.stages, minlength=len(STAGES))
+        return {name: int(count) for name, count in zip(STAGES, counts, strict=True)}
+
+    @property
+    def speed_ratio(self) -> float | None:
+        """How many times faster than the source."""
+        return None if self.against is None else self.against.speed.seconds_per_row / self.speed.seconds_per_row
+
+
+def gather(
+    compiled: Compiled,
+    X: Any,
+    y: Any = None,
+    *,
+    against: Any = None,
+    max_rows: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Evidence:
+    """Predict rows, and compare them with the source.
+
+    Parameters
+    ----------
+    compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Rows that are not finite are left out, as nothing predicts them.
+    y : array-like of shape (n_rows,), optional
+        What is true of them.
+    against : fitted estimator, KernelModel, or path, optional
+        The source.
+    max_rows : int, optional
+        Rows that are compared with the source, at most; when left out, as many as take about a second.
+    progress : callable, optional
+        Told the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    InputError
+        No row is finite, `y` has another length, or `against` is another kind of model.
+    """
+    given = compiled._rows(X)
+    finite = _finite(given)
+    if not finite.any():
+        raise InputError(f"none of the {given.shape[0]:,} rows is finite: there is nothing to report")
+    rows, positions = given[finite], np.flatnonzero(finite)
+    if y is not None:
+        y = np.asarray(y)
+        if len(y) != len(finite):
+            raise InputError(f"y has {len(y):,} entries, but X has {len(finite):,} rows")
+        y = y[finite]
+    evaluator, artifact = compiled._evaluator, compiled.artifact
+    values, bounds, stages, certified = _evaluated(evaluator, rows)
+    distances, sv_distances = _distances(artifact, rows)
+    return Evidence(
+        n_given=len(finite),
+        positions=positions,
+        predicted=evaluator.predict(rows),
+        values=values,
+        bounds=bounds,
+        stages=stages,
+        certified=certified,
+        distances=distances,
+        sv_distances=sv_distances,
+        probabilities=evaluator.predict_proba(rows) if evaluator.has_probabilities else None,
+        y=y,
+        against=None if against is None else _compared(compiled, against, rows, max_rows, progress),
+        speed=_timed(evaluator.predict, rows),
+    )
+
+
+def _finite(rows: Any) -> BoolArray:
+    """Which rows are finite."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.isfinite(rows).all(axis=1))
+    finite = np.ones(rows.shape[0], bool)
+    finite[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~np.isfinite(rows.data)]] = False
+    return finite
+
+
+def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
+    """The value that decides each row, its bound, the stage, and whether it is certified."""
+    artifact = evaluator.artifact
+    if artifact.averages:
+        return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
+    values, bounds, stages, certified = evaluator.evaluate(rows, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
+    if artifact.task == "regression":
+        if values.ndim > 1:  # of several targets the one that is known worst
+            worst = bounds.argmax(axis=1)[:, np.newaxis]
+            values, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (values, bounds))
+        return values, bounds, stages, certified
+    if values.ndim == 1:
+        flipped = artifact.task == "classification" and artifact.labels[0] < artifact.labels[1]
+        return -values if flipped else values, bounds, stages, certified
+    winners = evaluator.classes(rows)
+    return *_least_leads(values, bounds, winners, len(artifact.labels)), stages, certified
+
+
+def _least_leads(
+    values: FloatArray, bounds: FloatArray, winners: IntArray, n_classes: int
+) -> tuple[FloatArray, FloatArray]:
+    """By how much the predicted class leads any other, at least, among the pairs that are known; with its bound."""
+    least, of_least = np.full(len(values), np.inf), np.zeros(len(values))
+    for k, (i, j) in enumerate(class_pairs(n_classes)):
+        lead = np.where(winners == i, values[:, k], -values[:, k])
+        less = ((winners == i) | (winners == j)) & np.isfinite(bounds[:, k]) & (lead < least)
+        least[less], of_least[less] = lead[less], bounds[less, k]
+    return least, of_least
+
+
+def _distances(artifact: Artifact, rows: Any) -> tuple[FloatArray | None, FloatArray | None]:
+    """Of rows and of support vectors to the nearest center, in the space that the kernel sees."""
+    if artifact.members or artifact.is_polynomial or artifact.mode == "exact":
+        return None, None
+    mapped = rows if artifact.input_map is None else artifact.input_map.apply(rows)
+    vectors = artifact.support_vectors()
+    few = vectors[:: max(1, len(vectors) // _MAX_SUPPORT_VECTORS)]
+    return _to_nearest(artifact, mapped), _to_nearest(artifact, few) if len(few) else None
+
+
+def _to_nearest(artifact: Artifact, rows: Any) -> FloatArray:
+    centers = artifact.centers()
+    search = Search(artifact.center, np.ones(artifact.n_features))
+    nearest = search.nearest(rows, centers) if len(centers) > 1 else np.zeros(rows.shape[0], np.intp)
+    found = np.empty(rows.shape[0])
+    for piece in chunks(rows.shape[0], rows.shape[1]):
+        part = rows[piece] if isinstance(rows, np.ndarray) else rows[piece].toarray()
+        with np.errstate(over="ignore"):
+            found[piece] = np.linalg.norm(part - centers[nearest[piece]], axis=1)
+    return found
+
+
+# --- beside the source
+
+
+def _compared(
+    compiled: Compiled, against: Any, rows: Any, max_rows: int | None, progress: Callable[[float], None] | None
+) -> Against:
+    model = read_any(against, n_features=compiled.n_features_in_)
+    check_same_kind(compiled, model)
+    positions = drawn_positions(rows.shape[0], _affordable_rows(model) if max_rows is None else max_rows)
+    few = rows[positions]
+    is_ensemble = isinstance(model, Ensemble)
+    judged = _judge_members(compiled, against, model, few) if is_ensemble else _judge(compiled, against, few, progress)
+    own: FloatArray | None = None
+    n_bytes: int | None
+    if hasattr(against, "predict"):
+        speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
+        speed = _timed(lambda part: own_predictions(against, _dense(part)), few)
+        if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
+            own = own_predictions(against, _dense(few), "predict_proba")
+    else:
+        speed_of = "the definition in NumPy"
+        n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
+        speed = _timed(lambda part: [exact_decision_values(member, part) for member in _members(model)], few)
+    exact_engine = None if is_ensemble else _exact_engine(compiled, model, rows)
+    is_definition = not hasattr(against, "predict")
+    return Against(positions, judged, own, speed, speed_of, is_definition, exact_engine, n_bytes)
+
+
+def _name(estimator: Any) -> str:
+    """Of what predicts; a pipeline is called by what is behind it."""
+    steps = getattr(estimator, "steps", None)
+    return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
+
+
+def _members(model: KernelModel | TaylorModel | Ensemble) -> tuple[KernelModel | TaylorModel, ...]:
+    return model.members if isinstance(model, Ensemble) else (model,)
+
+
+def _affordable_rows(model: KernelModel | TaylorModel | Ensemble) -> int:
+    work = sum(map(_work, _members(model)))
+    return max(_LEAST_JUDGED, int(_JUDGED_WORK / max(work, 1)))
+
+
+def _work(model: KernelModel | TaylorModel) -> int:
+    """Multiply-adds of a row by the definition, roughly."""
+    if isinstance(model, TaylorModel):
+        return sum(map(len, model.weights)) * _WORK_OF_EXP
+    return model.n_sv * (model.n_features + _WORK_OF_EXP + model.n_decisions)
+
+
+def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[float], None] | None) -> Judged:
+    """By ``verify``, whose own figures come along."""
+    tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
+    parts = []
+    for found in compare(compiled, against, rows, progress=progress):
+        tally.add(found)
+        bounds = np.where(found.known, found.bounds, np.inf)
+        errors = np.where(found.known, found.errors_beyond_rounding, 0.0)
+        worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
+        answers = found.judged.values[:, 0] if found.judged.labels is None else found.judged.labels
+        both = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))
+        parts.append((*both, answers, found.differ, ~found.judged.certain))
+    errors, bounds, answers, differ, near_tie = (np.concatenate(same) for same in zip(*parts, strict=True))
+    verification = tally.verification(compiled)
+    n_violations = verification.bound_violations + verification.tolerance_violations
+    return Judged(errors, bounds, answers, differ, near_tie, n_violations, verification)
+
+
+def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -> Judged:
+    """Member by member, with what float64 may have changed in each; of classifiers the means of probabilities."""
+    of_members = [judge(member, member, rows) for member in ensemble.members]
+    evaluator = compiled._evaluator
+    own = own_predictions(against, _dense(rows))
+    if ensemble.task == "regression":
+        exact = np.column_stack([judged.values for judged in of_members])
+        slack = np.column_stack([judged.slack for judged in of_members])
+        values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
+        errors = np.maximum(np.abs(values - exact) - slack, 0.0)
+        nothing = np.zeros(len(exact), bool)
+        tolerances = [float(member.header["tolerance"]) for member in compiled.artifact.members]
+        broken = ((errors > bounds) | (errors > tolerances)).any(axis=1)
+        answers, differ, near_tie = exact if own is None else own, nothing, nothing
+    else:
+        pairs = zip(ensemble.members, of_members, strict=True)
+        intervals = [
+            native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(j.values, j.slack) for m, j in pairs
+        ]
+        low, high = (np.mean(side, axis=0) for side in zip(*intervals, strict=True))
+        shares = evaluator.predict_proba(rows)
+        bounds = evaluator.probability_bound(rows)
+        low, high = low[:, evaluator.order], high[:, evaluator.order]
+        errors = np.maximum(np.maximum(low - shares, shares - high), 0.0)
+        broken = (errors > bounds + 2.0**-40).any(axis=1)
+        classes = np.sort(ensemble.labels)
+        best = (low + high).argmax(axis=1)
+        others = high.copy()
+        np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)
+        near_tie = others.max(axis=1) >= low[np.arange(len(low)), best] - 2.0**-40
+        answers = classes[best] if own is None else own
+        differ = (evaluator.predict(rows) != answers) & ~near_tie
+    worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
+    errors, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))
+    return Judged(errors, bounds, answers, differ, near_tie, int(broken.sum()), None)
+
+
+def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
+    """Of an artifact that holds nothing else; where the plan is that already, there is nothing to measure."""
+    artifact = compiled.artifact
+    if (
+        isinstance(model, TaylorModel)
+        or artifact.is_polynomial
+        or (artifact.mode == "exact" and not artifact.section("subspaces"))
+    ):
+        return None
+    center = choose_center(model, "mean")
+    exact = build(
+        model, "exact", Frame(center, "mean", *sv_norms(model, center)), tolerance=artifact.header["tolerance"]
+    )
+    return _timed(Evaluator(exact, compiled.n_jobs).predict, rows)
+
+
+def _dense(rows: Any) -> FloatArray:
+    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+
+def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
+    """The best of a few calls, with as many rows as a fraction of a second allows."""
+    n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
+    seconds = _seconds(predict, rows[:n_rows])
+    seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # what is laid out once was laid out
+    most = min(rows.shape[0], _MAX_TIMED_ROWS)
+    while n_rows < most and seconds < 0.25 * _TIMED_SECONDS:
+        n_rows = min(most, 4 * n_rows)
+        seconds = _seconds(predict, rows[:n_rows])
+    part = rows[:n_rows]
+    for _ in range(min(_MAX_REPEATS, int(_TIMED_SECONDS / max(seconds, 1e-9)))):
+        seconds = min(seconds, _seconds(predict, part))
+    return Speed(seconds / n_rows, n_rows)
+
+
+def _seconds(predict: Callable[[Any], Any], rows: Any) -> float:
+    start = time.perf_counter()
+    predict(rows)
+    return time.perf_counter() - start

@@ -1,0 +1,161 @@
+"""What a page says first: a headline, a verdict, four figures, and what it cannot show."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from approxsvm.artifact.layout import Artifact
+from approxsvm.plots import share_text
+from approxsvm.reports.evidence import Evidence
+from approxsvm.reports.verification import Compiled
+from approxsvm.reports.words import bytes_text, count, short, time_text, times_text
+
+# Rows that are named, at most.
+_LISTED_ROWS: Final = 10
+
+
+def headline(artifact: Artifact, evidence: Evidence) -> str:
+    """What a reader should know who reads one sentence."""
+    n_sv = int(artifact.header["n_support_vectors"])
+    of_what = f"{n_sv:,} support vectors" if n_sv > 0 else "Taylor features"
+    parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(len(artifact.data))}"]
+    against = evidence.against
+    if against is not None:
+        parts.append(f"{times_text(evidence.speed_ratio or 0.0)} {against.speed_of} here")
+        if artifact.task != "regression":
+            parts.append(f"{int(against.judged.differ.sum()):,} of {len(against.positions):,} labels differ")
+        elif len(against.judged.errors):
+            parts.append(f"no value more than {float(against.judged.errors.max()):.2g} off")
+    share = float(evidence.by_expansion.mean())
+    if artifact.is_polynomial and artifact.has_form:
+        parts.append(f"{share_text(share)} of rows settled by a form without approximation")
+    elif share == 0.0:
+        parts.append("every row by the exact engine")
+    elif artifact.mode == "approximate":
+        parts.append(f"{share_text(float(evidence.certified.mean()))} certified, and no exact engine behind it")
+    else:
+        by = "sums in few coordinates" if artifact.subspace_coordinates else "the expansion"
+        parts.append(f"{share_text(share)} settled by {by}" + (", the rest by the exact engine" if share < 1.0 else ""))
+    return ", ".join(parts) + "."
+
+
+def _kind(artifact: Artifact) -> str:
+    if artifact.task == "classification":
+        return f"{len(artifact.labels)} classes"
+    return {"regression": "A regression", "one_class": "One class"}[artifact.task]
+
+
+def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
+    """Whether every promise was kept, as a badge and a sentence."""
+    against, artifact = evidence.against, compiled.artifact
+    if against is None:
+        text = (
+            "No source was given to compare with, so that errors, differing labels and speed beside it are not known."
+        )
+        return {"kind": "unknown", "badge": "Not compared", "text": text}
+    judged, n = against.judged, len(against.positions)
+    n_differ, n_ties = int(judged.differ.sum()), int(judged.near_tie.sum())
+    ties = (
+        f" {n_ties:,} of them lie so close to the boundary that float64 itself cannot tell their label."
+        if n_ties
+        else ""
+    )
+    broken = []
+    if judged.n_violations:
+        broken.append(f"{count(judged.n_violations, 'value is', 'values are')} further off than promised")
+    if n_differ and artifact.mode != "approximate":
+        broken.append(f"{count(n_differ, 'label differs', 'labels differ')} from the source's")
+    if broken:
+        return {
+            "kind": "broken",
+            "badge": "A promise was broken",
+            "text": f"Of {n:,} rows, {' and '.join(broken)}.{ties}",
+        }
+    if artifact.mode == "approximate":
+        text = (
+            f"Every error stayed below its bound on {n:,} rows. Mode “approximate” promises no labels: "
+            f"{count(n_differ, 'differs', 'differ')} ({share_text(n_differ / n)}).{ties}"
+        )
+    elif artifact.task == "regression":
+        text = f"Every value of {n:,} rows is as close to the source's as promised."
+    else:
+        text = f"Every label of {n:,} rows is the source's, and every error stayed below its bound.{ties}"
+    return {"kind": "kept", "badge": "Every promise kept", "text": text}
+
+
+def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
+    """Four figures at a glance: number, name, remark."""
+    against, tiles = evidence.against, []
+    if against is None:
+        tiles.append(_tile(f"{len(evidence.positions):,}", "rows predicted", "compared with nothing"))
+    elif artifact.task == "regression":
+        tolerance = float(artifact.header["tolerance"]) if not artifact.members else np.inf
+        promised = f"promised: at most {tolerance:.2g}" if np.isfinite(tolerance) else "none was promised"
+        largest = float(against.judged.errors.max(initial=0.0))
+        tiles.append(_tile(f"{largest:.2g}", "largest error", promised))
+    else:
+        n, n_differ = len(against.positions), int(against.judged.differ.sum())
+        tiles.append(_tile(f"{n_differ:,}", f"of {n:,} labels differ", "from the source's own"))
+    settled = float(evidence.by_expansion.mean())
+    if artifact.mode == "approximate":
+        tiles.append(_tile(share_text(float(evidence.certified.mean())), "of rows certified", "by their bounds"))
+    elif settled == 0.0:
+        tiles.append(_tile("Exact", "engine for every row", "no expansion would pay here"))
+    else:
+        rest = int((~evidence.by_expansion).sum())
+        tiles.append(
+            _tile(share_text(settled), "without the exact engine", f"which answers {count(rest, 'row', 'rows')}")
+        )
+    if against is not None and evidence.speed_ratio is not None:
+        number = f"{short(evidence.speed_ratio)} times"
+        tiles.append(_tile(number, f"as fast as {against.speed_of}", "both measured here"))
+    else:
+        tiles.append(_tile(time_text(evidence.speed.seconds_per_row), "per row", "measured here"))
+    remark = "on disk, all it needs"
+    if against is not None and against.n_bytes:
+        remark = f"the source: {bytes_text(against.n_bytes)}"
+    tiles.append(_tile(bytes_text(len(artifact.data)), "artifact", remark))
+    return tiles
+
+
+def _tile(number: str, name: str, remark: str) -> dict[str, str]:
+    return {"number": number, "name": name, "remark": remark}
+
+
+def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
+    """Which rows this is about."""
+    n, refused = len(evidence.positions), np.setdiff1d(np.arange(evidence.n_given), evidence.positions)
+    words = [f"{n:,} rows were predicted{f' ({rows_name})' if rows_name else ''}."]
+    if evidence.against is not None and len(evidence.against.positions) < n:
+        words.append(
+            f"Exact values take their time: {len(evidence.against.positions):,} of them, drawn at random (always the "
+            "same ones), were compared with the source; max_rows compares more."
+        )
+    if len(refused):
+        listed = ", ".join(f"{k:,}" for k in refused[:_LISTED_ROWS]) + (", …" if len(refused) > _LISTED_ROWS else "")
+        words.append(
+            f"{count(len(refused), 'row holds', 'rows hold')} NaN or infinity and would be refused by number "
+            f"({listed}); {'it is' if len(refused) == 1 else 'they are'} left out here."
+        )
+    return words
+
+
+def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
+    """What this page cannot show, and why."""
+    found = []
+    if evidence.against is None:
+        found.append("Errors, labels that differ and speed beside the source: no source was given (against=…).")
+    if evidence.y is None:
+        found.append("Accuracy: what is true of the rows was not given (y).")
+    if evidence.probabilities is not None and evidence.y is None:
+        found.append("Calibration needs y as well.")
+    if evidence.distances is None and not artifact.is_polynomial:
+        why = "an ensemble has centers of each member" if artifact.members else "nothing is expanded in this plan"
+        found.append(f"Distance from the centers: {why}.")
+    if artifact.averages:
+        found.append(
+            "Decision values: an ensemble averages probabilities and has none; errors are those of probabilities."
+        )
+    return found

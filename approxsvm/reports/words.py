@@ -1,0 +1,44 @@
+"""Numbers as people like to read them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MOST_CHARACTERS: Final = 160
+
+
+def count(n: int, one: str, many: str) -> str:
+    """A number with its noun."""
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def cut(text: str) -> str:
+    """As much of a text as there is room for."""
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def short(ratio: float) -> str:
+    """A ratio without digits that mean nothing."""
+    return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.1f}"
+
+
+def times_text(ratio: float, than: str = "faster than") -> str:
+    """How many times; what is slower is called so."""
+    if than == "faster than" and ratio < 1.0:
+        return f"{short(1.0 / ratio)} times slower than" if ratio > 0.0 else "slower than"
+    return f"{short(ratio)} times {than}"
+
+
+def time_text(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1.0:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def bytes_text(n_bytes: int) -> str:
+    """A size in the unit that suits it."""
+    if n_bytes < 10_000:
+        return f"{n_bytes:,} bytes" if n_bytes < 1_000 else f"{n_bytes / 1e3:.1f} KB"
+    return f"{n_bytes / 1e3:,.0f} KB" if n_bytes < 1_000_000 else f"{n_bytes / 1e6:,.1f} MB"
