@@ -19,8 +19,8 @@ from approxsvm.expansion.router import Search
 from approxsvm.expansion.taylor import choose_center, sv_norms
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.predictor import (
     BOUNDS,
     CERTIFIED,
