@@ -1,0 +1,142 @@
+// A fuzz target without libFuzzer: every file of some folders, then so many changes of them, always the same ones.
+//
+//     fuzz_NAME_driver CHANGES FOLDER...
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_bytes);
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes);
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes,
+                                               unsigned seed);
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::mt19937& random_numbers() {
+    static std::mt19937 numbers(7);
+    return numbers;
+}
+
+std::size_t below(std::size_t n) {
+    return n == 0 ? 0 : random_numbers()() % n;
+}
+
+/// The bytes of a text that readers of numbers may stumble over.
+const std::string& odd_token() {
+    static const std::vector<std::string> tokens = {"-1",
+                                                    "0",
+                                                    "1e999",
+                                                    "-1e-999",
+                                                    "nan",
+                                                    "inf",
+                                                    "0x1p3",
+                                                    "2147483647",
+                                                    "2147483648",
+                                                    "-2147483649",
+                                                    "9223372036854775808",
+                                                    ":",
+                                                    "1:",
+                                                    ":1",
+                                                    "\n",
+                                                    "\r\n",
+                                                    "\t ",
+                                                    "nr_sv",
+                                                    "total_sv",
+                                                    "nr_class",
+                                                    "SV",
+                                                    "1e5000000000",
+                                                    "00000000000000000000000000000001",
+                                                    "+",
+                                                    ".",
+                                                    "e"};
+    return tokens[below(tokens.size())];
+}
+
+/// At the end of an allocation of its own size.
+void run(const Bytes& bytes) {
+    const std::unique_ptr<std::uint8_t[]> copy(new std::uint8_t[bytes.size()]);
+    std::copy(bytes.begin(), bytes.end(), copy.get());
+    LLVMFuzzerTestOneInput(copy.get(), bytes.size());
+}
+
+std::vector<Bytes> files_of(int n_folders, char** folders) {
+    std::vector<std::filesystem::path> paths;
+    for (int k = 0; k < n_folders; ++k) {
+        for (const auto& entry : std::filesystem::directory_iterator(folders[k])) paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    std::vector<Bytes> files;
+    for (const auto& path : paths) {
+        std::ifstream file(path, std::ios::binary);
+        files.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    return files;
+}
+
+}  // namespace
+
+/// One change: a bit, a byte, a token, a piece left out or doubled.
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes) {
+    Bytes changed(bytes, bytes + n_bytes);
+    const std::size_t at = below(n_bytes), n = std::min<std::size_t>(1 + below(16), n_bytes - at);
+    const auto place = changed.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = place + static_cast<std::ptrdiff_t>(n);
+    const std::size_t kind = n_bytes == 0 ? 4 : below(5);
+    if (kind == 0) *place = static_cast<std::uint8_t>(*place ^ 1u << below(8));
+    if (kind == 1) *place = static_cast<std::uint8_t>(below(256));
+    if (kind == 2) changed.erase(place, end);
+    if (kind == 3) {
+        const Bytes piece(place, end);
+        changed.insert(place, piece.begin(), piece.end());
+    }
+    if (kind == 4) {
+        const std::string& token = odd_token();
+        changed.insert(place, token.begin(), token.end());
+    }
+    changed.resize(std::min(changed.size(), max_bytes));
+    std::copy(changed.begin(), changed.end(), bytes);
+    return changed.size();
+}
+
+#if !defined(APPROXSVM_FUZZ_ARTIFACTS)  // which have a mutator of their own
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes,
+                                               unsigned) {
+    for (std::size_t left = 1 + below(3); left > 0; --left) n_bytes = LLVMFuzzerMutate(bytes, n_bytes, max_bytes);
+    return n_bytes;
+}
+#endif
+
+int main(int n_arguments, char** arguments) {
+    if (n_arguments < 3) {
+        std::fprintf(stderr, "usage: %s CHANGES FOLDER...\n", arguments[0]);
+        return 2;
+    }
+    const std::vector<Bytes> files = files_of(n_arguments - 2, arguments + 2);
+    if (files.empty()) {
+        std::fprintf(stderr, "no seeds\n");
+        return 2;
+    }
+    for (const Bytes& file : files) run(file);
+    const long n_changes = std::atol(arguments[1]);
+    for (long k = 0; k < n_changes; ++k) {
+        Bytes bytes = files[static_cast<std::size_t>(k) % files.size()];
+        const std::size_t n = bytes.size();
+        bytes.resize(n + 512);
+        bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), n, bytes.size(), random_numbers()()));
+        run(bytes);
+    }
+    std::printf("%zu files and %ld changes of them\n", files.size(), n_changes);
+}
