@@ -1,9 +1,9 @@
-// A fuzz target without libFuzzer: every file of some folders, then so many changes of them, always the same ones.
+// A fuzz target without libFuzzer: the files of a folder whose names end so, then so many changes of them; or, of a
+// target that takes any bytes, so many of those. Always the same ones.
 //
-//     fuzz_NAME_driver CHANGES FOLDER...
+//     fuzz_NAME_driver CHANGES [FOLDER SUFFIX]
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -72,10 +72,12 @@ void run(const Bytes& bytes) {
     LLVMFuzzerTestOneInput(copy.get(), bytes.size());
 }
 
-std::vector<Bytes> files_of(int n_folders, char** folders) {
+constexpr std::size_t most_bytes = std::size_t{1} << 15;  // larger files take too long for what they add
+
+std::vector<Bytes> files_of(const char* folder, const char* suffix) {
     std::vector<std::filesystem::path> paths;
-    for (int k = 0; k < n_folders; ++k) {
-        for (const auto& entry : std::filesystem::directory_iterator(folders[k])) paths.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.path().extension() == suffix && entry.file_size() <= most_bytes) paths.push_back(entry.path());
     }
     std::sort(paths.begin(), paths.end());
     std::vector<Bytes> files;
@@ -84,6 +86,12 @@ std::vector<Bytes> files_of(int n_folders, char** folders) {
         files.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
     return files;
+}
+
+Bytes any_bytes() {
+    Bytes bytes(below(200));
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(below(256));
+    return bytes;
 }
 
 }  // namespace
@@ -120,23 +128,24 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* bytes, std::size_t 
 #endif
 
 int main(int n_arguments, char** arguments) {
-    if (n_arguments < 3) {
-        std::fprintf(stderr, "usage: %s CHANGES FOLDER...\n", arguments[0]);
+    if (n_arguments != 2 && n_arguments != 4) {
+        std::fprintf(stderr, "usage: %s CHANGES [FOLDER SUFFIX]\n", arguments[0]);
         return 2;
     }
-    const std::vector<Bytes> files = files_of(n_arguments - 2, arguments + 2);
-    if (files.empty()) {
-        std::fprintf(stderr, "no seeds\n");
+    const long n_changes = std::atol(arguments[1]);
+    const std::vector<Bytes> files = n_arguments == 4 ? files_of(arguments[2], arguments[3]) : std::vector<Bytes>{};
+    if (n_arguments == 4 && files.empty()) {
+        std::fprintf(stderr, "no files\n");
         return 2;
     }
     for (const Bytes& file : files) run(file);
-    const long n_changes = std::atol(arguments[1]);
     for (long k = 0; k < n_changes; ++k) {
-        Bytes bytes = files[static_cast<std::size_t>(k) % files.size()];
+        Bytes bytes = files.empty() ? any_bytes() : files[static_cast<std::size_t>(k) % files.size()];
         const std::size_t n = bytes.size();
         bytes.resize(n + 512);
-        bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), n, bytes.size(), random_numbers()()));
+        const auto seed = static_cast<unsigned>(random_numbers()());
+        bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), n, bytes.size(), seed));
         run(bytes);
     }
-    std::printf("%zu files and %ld changes of them\n", files.size(), n_changes);
+    std::printf("%zu files and %ld changes\n", files.size(), n_changes);
 }
