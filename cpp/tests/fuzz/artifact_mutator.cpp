@@ -285,8 +285,7 @@ Bytes mutated(const Bytes& artifact, Random& random, int depth) {
     Bytes bytes = joined(std::move(parts));
     if (below(random, 24) > 0) return bytes;
     // The section table itself, and what lies between sections.
-    const std::size_t at = header_bytes + below(random, bytes.size() - header_bytes);
-    bytes[at] = static_cast<unsigned char>(random());
+    bytes[below(random, bytes.size())] = static_cast<unsigned char>(random());
     artifact_writer::seal(bytes);
     return bytes;
 }
