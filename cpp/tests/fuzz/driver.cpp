@@ -119,14 +119,6 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t n_bytes
     return changed.size();
 }
 
-#if !defined(APPROXSVM_FUZZ_ARTIFACTS)  // which have a mutator of their own
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes,
-                                               unsigned) {
-    for (std::size_t left = 1 + below(3); left > 0; --left) n_bytes = LLVMFuzzerMutate(bytes, n_bytes, max_bytes);
-    return n_bytes;
-}
-#endif
-
 int main(int n_arguments, char** arguments) {
     if (n_arguments != 2 && n_arguments != 4) {
         std::fprintf(stderr, "usage: %s CHANGES [FOLDER SUFFIX]\n", arguments[0]);
