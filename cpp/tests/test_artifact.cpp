@@ -58,7 +58,7 @@ void expect_usable(const artifact_writer::Model& model) {
 // Minus zero is at least zero, and has a sign that tables of bounds, looked up by the bits of a distance, do not know.
 TEST(a_gamma_of_minus_zero_is_zero) {
     for (const std::uint32_t mode : {approximate, certified}) {
-        artifact_writer::Model model = true_model(mode, 4, 3);
+        artifact_writer::Model model = small_model(mode);
         model.gamma = -0.0;
         const Bytes bytes = written(model);
         const ExactCopy copy(bytes);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
+from approxsvm.model.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid, TemperatureCalibration
 from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.readers import read_any
 
@@ -50,11 +52,27 @@ def sources(X: Any, classes: Any) -> dict[str, Any]:
     }
 
 
+def with_probabilities(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Models with the probabilities that LIBSVM's files have, and the one that scikit-learn's calibration may have."""
+    n_pairs = 3
+    of_pairs = PairwiseSigmoid(np.full(n_pairs, -1.5), np.linspace(-0.2, 0.2, n_pairs))
+    kinds = {
+        "two": Outputs(PairwiseSigmoid(np.array([-1.5]), np.array([0.1]))),
+        "many": Outputs(of_pairs),
+        "value": Outputs(LaplaceNoise(0.3)),
+        "inliers": Outputs(DensityMarks(np.linspace(-0.5, 0.5, 10))),
+    }
+    found = {f"{name}_libsvm": replace(read_any(fitted[name]), outputs=outputs) for name, outputs in kinds.items()}
+    cooled = Outputs(TemperatureCalibration(2.0), "probability")
+    return {**found, "many_cooled": replace(read_any(fitted["many"]), outputs=cooled)}
+
+
 def artifacts() -> dict[str, bytes]:
     """Small ones of every mode that each source has."""
     X, classes = make_classification(40, 4, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
+    fitted = sources(X, classes)
     found = {}
-    for name, source in sources(X, classes).items():
+    for name, source in {**fitted, **with_probabilities(fitted)}.items():
         for mode in ("approximate", "certified", "exact"):
             for label, forced in (("", {}), ("_centers", {"n_centers": 5}), ("_deep", {"degree": 4})):
                 rows = None if name == "sparse" else X
@@ -64,9 +82,9 @@ def artifacts() -> dict[str, bytes]:
                     continue
                 found[f"{name}_{mode}{label}"] = made.artifact.data
     for name in ("two", "many"):
-        model = read_any(sources(X, classes)[name])
+        model = read_any(fitted[name])
         found[f"{name}_subspaces"] = in_subspaces(model, (1, 3), X=X).data
-    found["expansion_subspaces"] = in_subspaces(read_any(sources(X, classes)["two"]), (2, 3), 2, X=X).data
+    found["expansion_subspaces"] = in_subspaces(read_any(fitted["two"]), (2, 3), 2, X=X).data
     return found
 
 
