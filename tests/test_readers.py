@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import math
 import pickle
+import struct
+import zipfile
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -17,6 +22,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.readers.data import read_dense
 from approxsvm.reference import decision_values as reference
 
 HEADER = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n"
@@ -349,17 +355,76 @@ def test_broken_npz_files_are_named(tmp_path):
     with pytest.raises(DataFormatError, match=r"rows.npz: expected rows and columns, but its shape is \(3,\)"):
         approxsvm.read_rows(path)
     path.write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(DataFormatError, match=r"rows.npz: not a readable .npz file"):
+    with pytest.raises(DataFormatError, match=r"rows.npz.*: not a readable"):
         approxsvm.read_rows(path)
     for arrays in ({"rows": [[Explosive()]]}, {"format": np.array(Explosive(), dtype=object), "data": np.ones(3)}):
         np.savez(path, **{name: np.array(array, dtype=object) for name, array in arrays.items()})
-        with pytest.raises(DataFormatError, match=r"rows.npz: not a readable .npz file"):
+        with pytest.raises(DataFormatError, match=r"rows.npz.*: not a readable"):
             approxsvm.read_rows(path)
     broken = sparse.csr_array(np.eye(3))
     broken.indices = broken.indices + 10**6
     sparse.save_npz(path, broken)
     with pytest.raises(DataFormatError, match=r"rows.npz: .*row 0, column 1000000, but 3 rows and 3 columns"):
         approxsvm.read_rows(path)
+
+
+def npy(shape: tuple[int, ...], content: bytes = bytes(64), descr: str = "<f8") -> bytes:
+    """A .npy file whose header says what it likes."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue() + content
+
+
+def npz(path: Path, *, method: int = zipfile.ZIP_DEFLATED, **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+@pytest.mark.parametrize("shape", [(10**6, 10**6), (2**40, 2**40), (3, 3), (-1, 5)])
+def test_arrays_that_claim_more_than_the_file_holds(tmp_path, shape):
+    (tmp_path / "rows.npy").write_bytes(npy(shape))
+    npz(tmp_path / "rows.npz", rows=npy(shape))
+    claimed = math.prod(shape) * 8
+    for path in (tmp_path / "rows.npy", tmp_path / "rows.npz"):
+        with pytest.raises(DataFormatError, match=rf"{path.name}.*{claimed} bytes, but holds 64 bytes"):
+            approxsvm.read_rows(path)
+
+
+def test_archives_that_claim_more_than_they_hold(tmp_path):
+    path = tmp_path / "rows.npz"
+    zeros = npy((10**6, 4), bytes(32 * 10**6))
+    assert npz(path, rows=zeros).stat().st_size < 10**5
+    assert approxsvm.read_rows(path).shape == (10**6, 4)  # what compresses well is no lie
+    npz(path, rows=zeros, method=zipfile.ZIP_LZMA)
+    with pytest.raises(DataFormatError, match=r"rows.npz: rows.npy is compressed by method 14, expected 0 or 8"):
+        approxsvm.read_rows(path)
+    content = bytearray(npz(path, rows=npy((3, 3), bytes(72))).read_bytes())
+    directory = content.index(b"PK\1\2")
+    struct.pack_into("<I", content, directory + 24, 2**31)  # the size that it is said to have
+    path.write_bytes(content)
+    with pytest.raises(DataFormatError, match=r"rows.npz: rows.npy claims 2147483648 bytes, but .* at most \d{6}$"):
+        approxsvm.read_rows(path)
+
+
+@pytest.mark.parametrize("form", ["coo", "csc", "dia"])
+def test_sparse_matrices_of_far_more_rows_than_numbers(tmp_path, form):
+    one = sparse.coo_array(([1.0], ([0], [0])), shape=(10**9, 3))
+    made = sparse.dia_array((np.ones((1, 1)), [0]), shape=(10**9, 3)) if form == "dia" else one.asformat(form)
+    sparse.save_npz(tmp_path / "rows.npz", made)
+    with pytest.raises(DataFormatError, match=r"rows.npz: claims 1000000000 rows, but holds \d+ numbers"):
+        approxsvm.read_rows(tmp_path / "rows.npz")
+
+
+@pytest.mark.parametrize(("read", "suffix"), [(approxsvm.read_rows, ".csv"), (read_dense, ".txt")])
+def test_tables_that_are_nearly_all_gaps(tmp_path, read, suffix):
+    pytest.importorskip("pandas")
+    path = tmp_path / f"rows{suffix}"
+    separator = "," if suffix == ".csv" else " "
+    path.write_text(separator.join("1" * 20_000) + "\n" * 20_000)
+    with pytest.raises(DataFormatError, match=rf"rows{suffix}.* 20001 lines of 20000 columns .* 59999 bytes"):
+        read(path)
 
 
 def test_data_files(tmp_path):

@@ -608,6 +608,40 @@ def test_broken_range_files_are_refused_with_name_and_line(tmp_path, text, messa
         read_range_file(path)
 
 
+def test_range_files_of_any_tokens_are_maps_or_refused(tmp_path):
+    tokens = ["y", "-1", "1", "-2", "7", "x", "-1", "1", "1", "0", "3", "2", "-1", "5", "7", "1e-3", "2e10"]
+    odd = [
+        "",
+        "-1",
+        "0",
+        "1e999",
+        "nan",
+        "1_0",
+        "1e308",
+        "-1e308",
+        "1e-320",
+        "1048577",
+        "2147483648",
+        "1e300",
+        "x",
+        "\x00",
+    ]
+    breaks = {0, 2, 4, 5, 7, 10, 13, 16}
+    rng, n_maps = np.random.default_rng(0), 0
+    for _ in range(400):
+        changed = [token + ("\n" if k in breaks else " ") for k, token in enumerate(tokens)]
+        for _ in range(rng.integers(1, 4)):
+            changed[rng.integers(len(changed))] = odd[rng.integers(len(odd))] + rng.choice(["\n", " "])
+        (tmp_path / "range").write_text("".join(changed))
+        try:
+            mapped = read_range_file(tmp_path / "range").input_map(8).apply(np.ones((1, 8)))
+        except (DataFormatError, ModelFormatError):
+            continue
+        assert mapped.shape == (1, 8)
+        n_maps += 1
+    assert n_maps > 10
+
+
 # Arrays, and other libraries by attribute
 
 

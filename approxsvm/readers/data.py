@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from approxsvm.errors import DataFormatError
 from approxsvm.readers.libsvm import read_libsvm_data
 from approxsvm.rows import check_sparse
+
+_MAX_DEFLATE_RATIO = 1032  # of the method's longest match, 258 bytes for two bits
+_MAX_EMPTY_ROWS = 1 << 20  # of a sparse matrix: rows without a number
+_MAX_CELLS_PER_BYTE = 64  # of text; a table without gaps has one cell for each two bytes or more
 
 
 def read_rows(
@@ -82,23 +88,62 @@ def _chosen(table: Any, columns: Sequence[str] | None, target: str | None, name:
 
 
 def _npy(path: str | os.PathLike[str]) -> Any:
+    with open(path, "rb") as file:
+        _check_array(file, os.path.getsize(path), os.fspath(path))
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _npz(path: str | os.PathLike[str]) -> Any:
     """A sparse matrix or the only array; nothing that would have to be unpickled."""
-    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-        names = archive.files
+    name, n_bytes, n_numbers = os.fspath(path), os.path.getsize(path), 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            _check_entry(entry, n_bytes, name)
+            with archive.open(entry) as file:
+                n_numbers += _check_array(file, entry.file_size, f"{name}, {entry.filename}")
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        names = arrays.files
         if len(names) == 1:
-            return archive[names[0]]
-    if "format" not in names:
-        raise DataFormatError(
-            f"{os.fspath(path)}: holds the arrays {', '.join(names)}, expected one array or a sparse matrix "
-            "(scipy.sparse.save_npz)"
-        )
+            return arrays[names[0]]
+        if "format" not in names:
+            raise DataFormatError(
+                f"{name}: holds the arrays {', '.join(names)}, expected one array or a sparse matrix "
+                "(scipy.sparse.save_npz)"
+            )
+        n_rows = int(arrays["shape"][0])
+    if n_rows > _MAX_EMPTY_ROWS + n_numbers:  # each takes memory in compressed rows
+        raise DataFormatError(f"{name}: claims {n_rows} rows, but holds {n_numbers} numbers")
     from scipy.sparse import csr_array, load_npz
 
     return csr_array(check_sparse(load_npz(path)))
+
+
+def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
+    """How many numbers a .npy file of `n_bytes` holds; refused where that is more, before NumPy asks for as many."""
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject:
+        raise DataFormatError(f"{name}: not a readable array: it holds Python objects, expected numbers")
+    n_numbers, n_left = math.prod(shape), n_bytes - file.tell()
+    if n_numbers * dtype.itemsize > n_left or min(shape, default=0) < 0:
+        raise DataFormatError(
+            f"{name}: claims an array of shape {shape}, {n_numbers * dtype.itemsize} bytes, but holds {n_left} bytes"
+        )
+    return n_numbers
+
+
+def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
+    """Refuse what NumPy never writes, and so memory of more than about a thousand times the file of `n_bytes`."""
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataFormatError(
+            f"{name}: {entry.filename} is compressed by method {entry.compress_type}, expected 0 or 8"
+        )
+    most = _MAX_DEFLATE_RATIO * min(entry.compress_size + 64, n_bytes)
+    if entry.file_size > most:
+        raise DataFormatError(
+            f"{name}: {entry.filename} claims {entry.file_size} bytes, but what is stored of it yields at most {most}"
+        )
 
 
 def _parquet(path: str | os.PathLike[str]) -> Any:
@@ -109,10 +154,23 @@ def _csv(path: str | os.PathLike[str]) -> Any:
     pandas = _pandas(path)
     with open(path, encoding="utf-8") as file:
         first = file.readline().strip().split(",")
+    _check_cells(path, len(first))
     if not all(map(_is_number, first)):
         return pandas.read_csv(path)
     table = pandas.read_csv(path, header=None)
     return table.rename(columns=lambda column: column + 1)
+
+
+def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
+    """Refuse a table that is nearly all gaps: pandas fills short lines up to the longest one."""
+    n_bytes, n_lines = os.path.getsize(path), 1
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            n_lines += block.count(b"\n")
+    if n_lines * n_columns > _MAX_CELLS_PER_BYTE * n_bytes:
+        raise DataFormatError(
+            f"{os.fspath(path)}: {n_lines} lines of {n_columns} columns are more than {n_bytes} bytes can hold"
+        )
 
 
 def _pandas(path: str | os.PathLike[str]) -> Any:
@@ -192,9 +250,12 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
     try:
         with open(path, encoding="utf-8") as file:
             first = [text.strip() for text in file.readline().strip().split(delimiter)]
+        _check_cells(path, len(first))
         has_names = not all(map(_is_number, filter(None, first)))
         separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
-        table = pandas.read_csv(path, header=0 if has_names else None, skip_blank_lines=False, **separator)
+        table = pandas.read_csv(
+            path, header=0 if has_names else None, skip_blank_lines=False, compression=None, **separator
+        )
         numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     except OSError:
         raise

@@ -15,6 +15,10 @@ namespace {
 // pay.
 constexpr double min_work_per_thread = 4e6;
 
+// What a model may take once it is laid out: of artifacts that somebody trained, engines of polynomial kernels with
+// about forty numbers in a million take most for a byte of the file.
+constexpr std::size_t prepared_bytes_of_any = std::size_t{1} << 28, prepared_bytes_per_byte = std::size_t{1} << 16;
+
 // The workspace that a predictor keeps, where no other call has it.
 class KeptWorkspace {
   public:
@@ -173,6 +177,12 @@ Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows
 Predictor::Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels) : kernels_(&kernels) {
     Status status = open_artifact(artifact, n_bytes, model_);
     if (status != Status::ok) throw ArtifactError(status);
+    const std::size_t wanted = kernels.prepared_bytes(model_);
+    if (wanted > prepared_bytes_of_any && (wanted - prepared_bytes_of_any) / prepared_bytes_per_byte > n_bytes) {
+        throw ArtifactError(Status::bad_support_vectors, "its support vectors stand for " + std::to_string(wanted) +
+                                                             " bytes of memory, far more than a file of " +
+                                                             std::to_string(n_bytes) + " bytes may ask for");
+    }
     prepare();
     const Workspace memory(kernels.replay_bytes(prepared_));
     status = kernels.replay(prepared_, memory.data());

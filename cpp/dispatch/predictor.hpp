@@ -6,13 +6,15 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "target_table.hpp"
 
 namespace approxsvm::dispatch {
 
 struct ArtifactError : std::runtime_error {
-    explicit ArtifactError(Status status) : std::runtime_error(message(status)), status(status) {}
+    explicit ArtifactError(Status status) : ArtifactError(status, message(status)) {}
+    ArtifactError(Status status, const std::string& text) : std::runtime_error(text), status(status) {}
     Status status;
 };
 
@@ -30,7 +32,8 @@ using StageCounts = std::array<std::uint64_t, n_stages>;
 
 class Predictor {
   public:
-    // Validates the artifact and replays its check rows; throws ArtifactError. The bytes must outlive the predictor.
+    // Validates the artifact and replays its check rows; throws ArtifactError, also where support vectors that hardly
+    // take bytes would be unpacked to very many. The bytes must outlive the predictor.
     Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels);
     // A model that is no artifact; everything it points to must outlive the predictor.
     Predictor(const ModelView& model, const TargetTable& kernels);

@@ -151,8 +151,11 @@ approxsvm_status open_model(const char* name, std::unique_ptr<approxsvm_model> o
     const Memory& bytes = opened->bytes;
     const Status status = opened->opened.open(bytes.data(), bytes.size(), out_of_memory);
     if (out_of_memory) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
-    if (status != Status::ok)
-        return fail(error, code_of(status), -1, "%.150s%s%s", name, *name ? ": " : "", message(status));
+    if (status != Status::ok) {
+        const char* const why = opened->opened.why(status);
+        const int room = static_cast<int>(sizeof error->message - std::strlen(": ") - 1 - std::strlen(why));
+        return fail(error, code_of(status), -1, "%.*s%s%s", room, name, *name ? ": " : "", why);
+    }
     *model = opened.release();
     return succeed(error);
 }

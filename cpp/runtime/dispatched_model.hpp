@@ -4,6 +4,7 @@
 #include <approxsvm/approxsvm.hpp>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "predictor.hpp"
 
@@ -27,10 +28,14 @@ class OpenedModel {
         try {
             predictor_.emplace(bytes, n_bytes, *kernels);
         } catch (const dispatch::ArtifactError& failure) {
+            failure_ = failure.what();
             return failure.status;
         }
         return Status::ok;
     }
+
+    // In words, after open().
+    const char* why(Status) const { return failure_.c_str(); }
 
     const ModelView& view() const { return predictor_->model(); }
     const char* target() const { return predictor_->kernels().name; }
@@ -46,6 +51,7 @@ class OpenedModel {
 
   private:
     std::optional<dispatch::Predictor> predictor_;
+    std::string failure_;
 };
 
 }  // namespace approxsvm

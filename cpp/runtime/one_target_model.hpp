@@ -28,6 +28,9 @@ class OpenedModel {
         return prepared == Status::ok ? model_.replay({replay.data(), replay.size()}) : prepared;
     }
 
+    // In words, after open().
+    const char* why(Status status) const { return message(status); }
+
     const ModelView& view() const { return model_.view(); }
     const char* target() const { return APPROXSVM_TEXT(APPROXSVM_TARGET); }
 

@@ -41,10 +41,18 @@ std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d
 }
 
 std::uint32_t checksum_of(const Bytes& bytes) {
+    static const std::vector<std::uint32_t> of_byte = [] {
+        std::vector<std::uint32_t> entries;
+        for (std::uint32_t byte = 0; byte < 256; ++byte) {
+            std::uint32_t crc = byte;
+            for (int bit = 0; bit < 8; ++bit) crc = (crc & 1u) != 0 ? 0xEDB88320u ^ (crc >> 1) : crc >> 1;
+            entries.push_back(crc);
+        }
+        return entries;
+    }();
     std::uint32_t crc = ~0u;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-        crc ^= i >= 24 && i < 28 ? 0u : bytes[i];
-        for (int bit = 0; bit < 8; ++bit) crc = (crc & 1u) != 0 ? 0xEDB88320u ^ (crc >> 1) : crc >> 1;
+        crc = of_byte[(crc ^ (i >= 24 && i < 28 ? 0u : bytes[i])) & 255u] ^ (crc >> 8);
     }
     return ~crc;
 }
@@ -174,7 +182,11 @@ Bytes header_of(const Model& model, std::size_t n_sections) {
 }
 
 Bytes laid_out(const Model& model, const std::vector<Section>& sections) {
-    Bytes bytes = header_of(model, sections.size());
+    return laid_out(header_of(model, sections.size()), sections);
+}
+
+Bytes laid_out(Bytes bytes, const std::vector<Section>& sections) {
+    put(bytes, 12, static_cast<std::uint32_t>(sections.size()));
     std::size_t offset = bytes.size() + 24 * sections.size();
     for (const Section& section : sections) {
         offset = (offset + 63) / 64 * 64;

@@ -156,7 +156,7 @@ std::vector<float> packed(const std::vector<float>& triangle, std::size_t d);
 /// of degree 2 as in packed(), of a higher one for each first variable in turn those of a degree less from it on.
 std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d, int k);
 
-/// CRC-32 of the format, bit by bit, with the four bytes of the checksum itself as zeros.
+/// CRC-32 of the format, with the four bytes of the checksum itself as zeros.
 std::uint32_t checksum_of(const Bytes& bytes);
 
 /// Makes file_bytes and checksum true again after a change, so that the change itself is what a reader meets.
@@ -237,6 +237,7 @@ Bytes header_of(const Model& model, std::size_t n_sections);
 
 /// Header, section table and sections, sealed.
 Bytes laid_out(const Model& model, const std::vector<Section>& sections);
+Bytes laid_out(Bytes header, const std::vector<Section>& sections);
 
 inline Bytes written(const Model& model) {
     return laid_out(model, sections_of(model));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,18 @@ namespace exercise {
 
 using namespace approxsvm;
 
-/// Memory of exactly that size, at an address that suits nothing.
+/// Memory of exactly that size, one byte behind a cache line: whoever aligns it has none of it to spare.
 class OddMemory {
   public:
-    explicit OddMemory(std::size_t n_bytes) : bytes_(new unsigned char[n_bytes + 1]) {}
+    explicit OddMemory(std::size_t n_bytes) : bytes_(new (line) unsigned char[n_bytes + 1]) {}
     void* data() const { return bytes_.get() + 1; }
 
   private:
-    std::unique_ptr<unsigned char[]> bytes_;
+    static constexpr std::align_val_t line{64};
+    struct Delete {
+        void operator()(unsigned char* bytes) const { ::operator delete[](bytes, line); }
+    };
+    std::unique_ptr<unsigned char[], Delete> bytes_;
 };
 
 /// Support vectors are unpacked for the engine; a hostile file may stand for more of them than a test can hold.

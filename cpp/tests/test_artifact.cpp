@@ -55,6 +55,20 @@ void expect_usable(const artifact_writer::Model& model) {
 
 }  // namespace
 
+// Minus zero is at least zero, and has a sign that tables of bounds, looked up by the bits of a distance, do not know.
+TEST(a_gamma_of_minus_zero_is_zero) {
+    for (const std::uint32_t mode : {approximate, certified}) {
+        artifact_writer::Model model = small_model(mode);
+        model.gamma = -0.0;
+        const Bytes bytes = written(model);
+        const ExactCopy copy(bytes);
+        ModelView view;
+        CHECK_EQ(open_artifact(copy.data(), bytes.size(), view), Status::ok);
+        CHECK(!std::signbit(view.gamma) && !std::signbit(view.half_theta));
+        CHECK_EQ(exercise::complaint_about(view), "");
+    }
+}
+
 TEST(valid_artifacts_are_accepted) {
     for (std::size_t d = 1; d <= 20; ++d) {
         for (const std::uint32_t mode : all_modes) {

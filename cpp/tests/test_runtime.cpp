@@ -8,8 +8,10 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "artifact_writer.hpp"
 #include "check.hpp"
 
 // The C interface under sanitizers: every golden artifact, memory of exactly the size that is asked for.
@@ -32,6 +34,9 @@ std::vector<Bytes> golden_artifacts() {
 template <class T>
 struct Exact {
     explicit Exact(std::size_t n) : size(n), data(new T[n]()) {}
+    bool operator==(const Exact& other) const {
+        return size == other.size && std::memcmp(data.get(), other.data.get(), size * sizeof(T)) == 0;
+    }
     std::size_t size;
     std::unique_ptr<T[]> data;
 };
@@ -71,6 +76,11 @@ struct Room {
         }
         wanted.certified = certified.data.get(), wanted.certified_size = certified.size;
         return wanted;
+    }
+
+    bool operator==(const Room& other) const {
+        return labels == other.labels && values == other.values && bounds == other.bounds && shares == other.shares &&
+               share_bounds == other.share_bounds && certified == other.certified;
     }
 
     Exact<std::uint32_t> labels;
@@ -121,6 +131,63 @@ TEST(every_artifact_answers_the_same_in_every_form) {
         CHECK_EQ(error.row, static_cast<std::int64_t>(n_rows) - 1);
     }
     CHECK(n_models > 10);
+}
+
+// Calls with and without threads of their own, over more rows than one piece of work has; the memory that a model keeps
+// for one caller is wanted by all of them. Others come and go beside. To be run under ThreadSanitizer, too.
+TEST(one_model_many_threads) {
+    constexpr std::size_t n_rows = 300;
+    for (const Bytes& bytes : golden_artifacts()) {
+        const Model model(bytes);
+        const std::size_t d = approxsvm_n_features(model.handle);
+        Exact<double> rows(n_rows * d);
+        for (std::size_t k = 0; k < rows.size; ++k) rows.data[k] = static_cast<double>(7 * k % 64) / 64.0;
+        Room expected(model.handle, n_rows);
+        const approxsvm_request wanted = expected.request();
+        CHECK_EQ(approxsvm_evaluate_f64(model.handle, rows.data.get(), rows.size, &wanted, nullptr), APPROXSVM_OK);
+        std::vector<Room> found;
+        for (int k = 0; k < 4; ++k) found.emplace_back(model.handle, n_rows);
+        std::vector<std::thread> threads;
+        for (std::size_t k = 0; k < found.size(); ++k) {
+            threads.emplace_back([&, k] {
+                approxsvm_request mine = found[k].request();
+                mine.n_threads = static_cast<std::int32_t>(1 + k % 2);
+                for (int left = 3; left > 0; --left) {
+                    approxsvm_evaluate_f64(model.handle, rows.data.get(), rows.size, &mine, nullptr);
+                    if (k == 0) CHECK_EQ(Model(Bytes(bytes)).status, APPROXSVM_OK);
+                }
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        for (const Room& mine : found) CHECK(mine == expected);
+    }
+}
+
+// A polynomial kernel of a million features, whose support vectors are all zero and take four bytes each: 25 GB once
+// they are unpacked.
+TEST(memory_that_a_small_file_asks_for) {
+    constexpr std::size_t n_sv = 2000, n_features = std::size_t{1} << 20;
+    artifact_writer::Model model;
+    model.mode = artifact_writer::exact;
+    model.kernel = 1;
+    model.task = 1, model.label_kind = 0, model.n_labels = 0, model.center_kind = 0;
+    model.exact_check_rows = {1.0, 0.0, 1e300};
+    artifact_writer::Packing zeros;
+    zeros.storage = 1, zeros.index_bytes = 4;
+    zeros.counts.assign(n_sv, 0);
+    Bytes header = artifact_writer::header_of(model, 0);
+    artifact_writer::put(header, 40, std::uint64_t{n_features});
+    artifact_writer::put(header, 176, std::uint64_t{n_features});
+    const Bytes bytes = artifact_writer::laid_out(
+        header, {{artifact_writer::decisions, artifact_writer::bytes_of(std::vector<double>(4))},
+                 {artifact_writer::dual_coef, artifact_writer::bytes_of(std::vector<double>(n_sv, 1.0))},
+                 {artifact_writer::support_vectors, zeros.bytes()},
+                 {artifact_writer::exact_check_rows, artifact_writer::bytes_of(model.exact_check_rows)},
+                 {artifact_writer::polynomial, artifact_writer::bytes_of(std::vector<double>(2))}});
+    const Model opened(bytes);
+    CHECK_EQ(opened.status, APPROXSVM_BAD_SUPPORT_VECTORS);
+    const std::string message = opened.error.message;
+    CHECK(message.find("far more than a file of " + std::to_string(bytes.size()) + " bytes") != std::string::npos);
 }
 
 TEST(bytes_that_are_no_artifact) {

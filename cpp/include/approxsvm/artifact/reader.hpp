@@ -220,7 +220,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     const std::uint64_t n_features = read_at<std::uint64_t>(bytes, 40);
     model.first_index = read_at<std::uint32_t>(bytes, 56);
     model.n_labels = read_at<std::uint32_t>(bytes, 60);
-    model.gamma = read_at<double>(bytes, 64);
+    model.gamma = read_at<double>(bytes, 64) + 0.0;  // which is 0 for -0, whose sign would be that of every distance
     model.input_scale = read_at<double>(bytes, 72);
     model.tolerance = read_at<double>(bytes, 80);
     model.max_sv_norm = read_at<double>(bytes, 88);

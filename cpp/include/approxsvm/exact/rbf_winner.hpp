@@ -61,11 +61,10 @@ struct PairCoefficients {
     void for_each(const Visit& visit) const {
         for (std::size_t w = 0; w < n_classes; ++w) {
             std::size_t k = 0;
-            for (std::size_t c = 0; c < n_classes; ++c) {
+            for (std::size_t c = 0; c < n_classes; k += counts[c], ++c) {
+                if (c == w) continue;
                 const double* const coef = dual_coef + (w < c ? w : w - 1) * n_sv;
-                for (const std::size_t end = k + counts[c]; k < end; ++k) {
-                    if (c != w) visit(w, c, k, coef[k]);
-                }
+                for (std::size_t i = k; i < k + counts[c]; ++i) visit(w, c, i, coef[i]);
             }
         }
     }

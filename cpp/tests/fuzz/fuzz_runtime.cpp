@@ -1,0 +1,187 @@
+// The C interface: an artifact, and behind it what is asked of the model that it opens. Sizes and starts of rows may be
+// any; what is said of them is true, and memory has no room beyond it. Whatever comes back has to be a code that the
+// header knows, with a message that ends; a buffer too small is left as it was.
+
+#include <approxsvm.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "artifact_mutator.hpp"
+
+namespace {
+
+void require(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "%s\n", what);
+    std::abort();
+}
+
+/// What may come back: any code of the header, and none that says the library is at fault.
+void check(approxsvm_status status, const approxsvm_error& error) {
+    require(status != APPROXSVM_INTERNAL, "a defect");
+    require(std::strcmp(approxsvm_status_text(status), "unknown status") != 0, "a code that is none");
+    require(error.status == status, "the error has another code");
+    require(std::memchr(error.message, 0, sizeof error.message) != nullptr, "a message without an end");
+    require((status == APPROXSVM_OK) == (error.message[0] == 0), "a message for nothing, or none for something");
+}
+
+class Script {
+  public:
+    explicit Script(const artifact_mutator::Bytes& bytes) : bytes_(bytes) {}
+    template <class T>
+    T take() {
+        T value{};
+        const std::size_t n = std::min(bytes_.size() - at_, sizeof value);
+        if (n > 0) std::memcpy(&value, bytes_.data() + at_, n);
+        at_ += n;
+        return value;
+    }
+    bool is_done() const { return at_ == bytes_.size(); }
+
+  private:
+    const artifact_mutator::Bytes& bytes_;
+    std::size_t at_ = 0;
+};
+
+template <class T>
+struct Array {
+    explicit Array(std::size_t n) : size(n), data(new T[n]) { std::memset(data.get(), 0x5A, n * sizeof(T)); }
+    bool is_untouched() const {
+        const auto* bytes = reinterpret_cast<const unsigned char*>(data.get());
+        return std::all_of(bytes, bytes + size * sizeof(T), [](unsigned char byte) { return byte == 0x5A; });
+    }
+    std::size_t size;
+    std::unique_ptr<T[]> data;
+};
+
+struct Room {
+    Room(const approxsvm_model* model, std::size_t n_rows, unsigned wanted, unsigned missing)
+        : labels(less(n_rows, missing & 1u)),
+          values(less(n_rows * approxsvm_n_decisions(model), missing & 2u)),
+          bounds(less(n_rows * approxsvm_n_decisions(model), missing & 4u)),
+          shares(less(n_rows * approxsvm_n_probabilities(model), missing & 8u)),
+          share_bounds(less(n_rows * approxsvm_n_probabilities(model), missing & 16u)),
+          certified(less(n_rows, missing & 32u)) {
+        if (wanted & 1u) request.labels = labels.data.get(), request.labels_size = labels.size;
+        if (wanted & 2u) request.values = values.data.get(), request.values_size = values.size;
+        if (wanted & 4u) request.bounds = bounds.data.get(), request.bounds_size = bounds.size;
+        if (wanted & 8u) request.probabilities = shares.data.get(), request.probabilities_size = shares.size;
+        if (wanted & 16u)
+            request.probability_bounds = share_bounds.data.get(), request.probability_bounds_size = share_bounds.size;
+        if (wanted & 32u) request.certified = certified.data.get(), request.certified_size = certified.size;
+    }
+    static std::size_t less(std::size_t n, unsigned by) { return n > 0 && by != 0 ? n - 1 : n; }
+    bool is_untouched() const {
+        return labels.is_untouched() && values.is_untouched() && bounds.is_untouched() && shares.is_untouched() &&
+               share_bounds.is_untouched() && certified.is_untouched();
+    }
+
+    Array<std::uint32_t> labels;
+    Array<double> values, bounds, shares, share_bounds;
+    Array<std::uint8_t> certified;
+    approxsvm_request request = APPROXSVM_REQUEST;
+};
+
+using Model = std::unique_ptr<approxsvm_model, decltype(&approxsvm_close)>;
+
+template <class Real, class Evaluate>
+approxsvm_status dense(const approxsvm_model* model, std::size_t n_numbers, const Room& room, Script& script,
+                       const Evaluate& evaluate, approxsvm_error& error) {
+    Array<Real> rows(n_numbers);
+    const Real scale = static_cast<Real>(script.take<float>());
+    for (std::size_t k = 0; k < n_numbers; ++k) {
+        rows.data[k] = script.is_done() ? scale * static_cast<Real>(k % 29) : static_cast<Real>(script.take<float>());
+    }
+    return evaluate(model, rows.data.get(), rows.size, &room.request, &error);
+}
+
+template <class Real, class Index, class Evaluate>
+approxsvm_status sparse(const approxsvm_model* model, std::size_t n_rows, const Room& room, Script& script,
+                        const Evaluate& evaluate, approxsvm_error& error) {
+    const std::size_t n_values = script.take<std::uint8_t>();
+    Array<Real> values(n_values);
+    Array<Index> columns(n_values), starts(n_rows + 1);
+    const bool is_tame = script.take<std::uint8_t>() % 2 == 0;
+    for (std::size_t k = 0; k < n_values; ++k) {
+        values.data[k] = static_cast<Real>(script.take<float>());
+        columns.data[k] = is_tame ? static_cast<Index>(k) : script.take<Index>();
+    }
+    for (std::size_t i = 0; i <= n_rows; ++i) {
+        starts.data[i] = is_tame ? static_cast<Index>(n_values * i / n_rows) : script.take<Index>();
+    }
+    return evaluate(model, values.data.get(), columns.data.get(), n_values, starts.data.get(), n_rows, &room.request,
+                    &error);
+}
+
+void ask(const approxsvm_model* model, Script& script) {
+    const unsigned form = script.take<std::uint8_t>(), wanted = script.take<std::uint8_t>();
+    const unsigned missing = form < 128 ? 0u : script.take<std::uint8_t>();
+    const std::size_t d = approxsvm_n_features(model);
+    const std::size_t n_rows = 1 + (d > (1u << 16) ? 0 : script.take<std::uint8_t>() % 40u);
+    const std::size_t excess = missing != 0 && script.take<std::uint8_t>() % 16 == 0 ? 1 : 0;
+    Room room(model, n_rows, wanted, missing);
+    room.request.values_kind = static_cast<std::int32_t>(script.take<std::uint8_t>() % 4u);
+    room.request.n_threads = static_cast<std::int32_t>(form / 8 % 3);
+    approxsvm_error error;
+    approxsvm_status status;
+    switch (form % 6) {
+        case 0:
+            status = dense<float>(model, n_rows * d + excess, room, script, approxsvm_evaluate_f32, error);
+            break;
+        case 1:
+            status = dense<double>(model, n_rows * d + excess, room, script, approxsvm_evaluate_f64, error);
+            break;
+        case 2:
+            status = sparse<float, std::int32_t>(model, n_rows, room, script, approxsvm_evaluate_csr_f32, error);
+            break;
+        case 3:
+            status = sparse<double, std::int32_t>(model, n_rows, room, script, approxsvm_evaluate_csr_f64, error);
+            break;
+        case 4:
+            status = sparse<float, std::int64_t>(model, n_rows, room, script, approxsvm_evaluate_csr_f32_i64, error);
+            break;
+        default:
+            status = sparse<double, std::int64_t>(model, n_rows, room, script, approxsvm_evaluate_csr_f64_i64, error);
+    }
+    check(status, error);
+    if (status == APPROXSVM_BUFFER_TOO_SMALL) require(room.is_untouched(), "a small buffer was written to");
+    for (std::size_t i = 0; status == APPROXSVM_OK && room.request.labels && i < room.labels.size; ++i) {
+        require(room.labels.data[i] < std::max<std::size_t>(approxsvm_n_labels(model), 2), "a label that is none");
+    }
+}
+
+void read_labels(const approxsvm_model* model) {
+    for (std::size_t k = 0; k < std::min<std::size_t>(approxsvm_n_labels(model) + 2, 20); ++k) {
+        approxsvm_label label;
+        approxsvm_label_at(model, k, &label);
+        Array<char> text(approxsvm_label_text(model, k, nullptr, 0) + 1);
+        require(approxsvm_label_text(model, k, text.data.get(), text.size) + 1 == text.size, "a label of two lengths");
+        require(text.data[text.size - 1] == 0, "a label without an end");
+        if (label.kind == APPROXSVM_LABEL_TEXT && label.text_size > 0)
+            require(std::memchr(label.text, 0xFF, label.text_size) == nullptr, "a label that is no UTF-8");
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_bytes) {
+    const artifact_mutator::Input input(bytes, n_bytes);
+    approxsvm_error error;
+    approxsvm_model* opened = reinterpret_cast<approxsvm_model*>(&error);
+    const artifact_writer::ExactCopy copy(input.artifact);
+    const approxsvm_status status = approxsvm_open_bytes(copy.data(), input.artifact.size(), &opened, &error);
+    check(status, error);
+    require((opened == nullptr) == (status != APPROXSVM_OK), "a handle of nothing");
+    if (opened == nullptr) return -1;
+    const Model model(opened, approxsvm_close);
+    read_labels(opened);
+    Script script(input.rest);
+    for (int left = 4; left > 0; --left) ask(opened, script);
+    return 0;
+}
