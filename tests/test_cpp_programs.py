@@ -25,9 +25,10 @@ import approxsvm
 from approxsvm.errors import InputError
 from approxsvm.predictor import BOUNDS, PROBABILITIES, VALUES, read_artifact
 
-# Address finds null pointers and ends of objects by itself, and compiling takes a third less.
-SANITIZED = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-SANITIZED += ["-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"]
+# Of sanitizers address alone, called instead of inlined: it compiles three times as fast. Undefined behavior is looked
+# for in what the native tests are made of.
+SANITIZED = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"]
+SANITIZED += ["--param=asan-instrumentation-with-call-threshold=0"]
 INCLUDE = f"-I{REPOSITORY}/cpp/include"
 N_FEATURES = 4
 
