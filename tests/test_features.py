@@ -129,6 +129,11 @@ def test_parameters_of_taylor_features(wrong):
         TaylorFeatures(**wrong).fit(some_rows(5, 2))
 
 
+@pytest.mark.parametrize("number", [np.float32(0.5), np.int64(2), Fraction(1, 3), 10**200])
+def test_gamma_may_be_any_real_number(number):
+    assert TaylorFeatures(number).fit(some_rows(5, 2)).gamma_ == float(number)
+
+
 @pytest.mark.parametrize("factor", [1e200, 1e-160])
 def test_a_variance_beyond_float64_gives_no_gamma(factor):
     rows = factor * np.array([[1.0], [3.0]])

@@ -36,6 +36,8 @@ def resolved_gamma(gamma: Any, rows: Any, rules: tuple[str, ...] = ("scale", "au
         if not 0.0 < found <= _MOST_GAMMA:
             raise ValueError(f"gamma={gamma!r} is {found} on rows of variance {variance}: scale them, or give a number")
         return found
-    if not is_number(gamma, Real) or not 0.0 < gamma <= _MOST_GAMMA:
+    # As Python's own number: float32 cannot be compared with the limit.
+    number = gamma.item() if isinstance(gamma, np.generic) else gamma
+    if not is_number(number, Real) or not 0.0 < number <= _MOST_GAMMA:
         raise ValueError(f"gamma must be {', '.join(map(repr, rules))} or a positive number up to 2^900, not {gamma!r}")
-    return float(gamma)
+    return float(number)
