@@ -205,7 +205,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         check_finite(rows)
         if self.artifact.input_map is not None:
             rows = self.artifact.input_map.apply(rows)
-        if self.artifact.is_polynomial:
+        if self.artifact.is_polynomial or header["max_sv_norm"] == 0.0:
             return np.ones(rows.shape[0], bool)
         norms = row_norms(rows, self.artifact.center)
         return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)

@@ -122,11 +122,40 @@ def test_gamma_is_that_of_svc(gamma):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"gamma": 0.0}, {"gamma": math.inf}, {"gamma": "best"}, {"degree": 0}, {"degree": 31}]
+    "wrong", [{"gamma": 0.0}, {"gamma": math.inf}, {"gamma": 1e308}, {"gamma": "best"}, {"degree": 0}, {"degree": 31}]
 )
 def test_parameters_of_taylor_features(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         TaylorFeatures(**wrong).fit(some_rows(5, 2))
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.int64(2), Fraction(1, 3), 10**200])
+def test_gamma_may_be_any_real_number(number):
+    assert TaylorFeatures(number).fit(some_rows(5, 2)).gamma_ == float(number)
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-160])
+def test_a_variance_beyond_float64_gives_no_gamma(factor):
+    rows = factor * np.array([[1.0], [3.0]])
+    for form in (np.array, sp.csr_array):
+        with pytest.raises(ValueError, match=r"gamma='scale' is .* on rows of variance"):
+            TaylorFeatures("scale").fit(form(rows))
+
+
+def test_maps_are_those_of_fit_whatever_is_set_later():
+    X, y = some_rows(30, 3), np.arange(30) % 2
+    pipeline = make_pipeline(TaylorFeatures(0.5, 2), LinearSVC()).fit(X, y)
+    features, names = pipeline[0].transform(X), pipeline[0].get_feature_names_out()
+    bound = pipeline[0].truncation_bound(X)
+    for degree in (1, 7):
+        pipeline[0].set_params(degree=degree, gamma=9.0)
+        np.testing.assert_array_equal(pipeline[0].transform(X), features)
+        sparse = pipeline[0].transform(sp.csr_array(X))
+        assert sparse.indices.max() < sparse.shape[1] == features.shape[1]
+        np.testing.assert_array_equal(pipeline[0].truncation_bound(X), bound)
+        np.testing.assert_array_equal(pipeline[0].get_feature_names_out(), names)
+        fast = approxsvm.compile(pipeline, mode="approximate")
+        assert (np.abs(fast.decision_function(X) - pipeline.decision_function(X)) <= fast.error_bound(X)).all()
 
 
 @pytest.mark.parametrize("wrong", [{"gamma": -1.0}, {"gamma": "scale"}, {"n_components": 0}, {"n_components": 1.5}])
@@ -249,6 +278,8 @@ def test_random_binning_output():
     dense = clone(binning).set_params(sparse_output=False).fit_transform(X)
     np.testing.assert_array_equal(dense, features.toarray())
     assert binning.transform(X + 1e6).nnz == 0  # bins that nobody has seen
+    far = np.array([[1e18] * 5, [2e18] * 5])
+    assert (clone(binning).fit(far).transform(far) @ binning.fit(far).transform(far).T)[0, 1] == 0
     assert np.isfinite(binning.transform(np.full((1, 5), 1e300)).data).all()
 
 
@@ -371,6 +402,22 @@ def test_nothing_breaks_the_bound_of_a_linear_model_on_taylor_features():
             for one in range(0, given.shape[0], 40):  # by other means
                 row = given[one : one + 1]
                 assert abs(fast.predict(row) - values[one]) <= fast.error_bound(row) + noise[one], (d, degree, gamma)
+
+
+def test_bounds_far_from_the_origin_are_of_rounding_alone():
+    """Nothing is cut off, so that no remainder whose factor overflows may put W into the bound."""
+    rng = np.random.default_rng(0)
+    for degree in (1, 2, 4):
+        taylor = TaylorFeatures(0.5, degree).fit(np.zeros((1, 3)))
+        weights = rng.normal(size=taylor.n_output_features_)
+        fast = approxsvm.compile(make_pipeline(taylor, linear_model(weights, 0.0)), mode="approximate")
+        X = rng.normal(size=(40, 3))
+        X *= np.linspace(1.0, 13.0, 40)[:, np.newaxis] / np.linalg.norm(X, axis=1, keepdims=True)  # up to s = 169
+        for rows in (X, X[:1], sp.csr_array(X)):
+            bound, meant = fast.error_bound(rows), X[: rows.shape[0]]
+            assert bound.max() < 1e-4 * np.linalg.norm(weights)
+            assert (np.abs(fast.predict(rows) - taylor.transform(meant) @ weights) <= bound).all()
+        assert fast.within_gamma_bound(np.full((1, 3), 1e300)).all()
 
 
 def test_what_does_not_compile_is_named(rows):

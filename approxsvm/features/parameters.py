@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,20 +14,30 @@ def is_number(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
+# Beyond it rows whose squares underflow are no longer at the origin.
+_MOST_GAMMA: Final = 2.0**900
+
+
 def resolved_gamma(gamma: Any, rows: Any, rules: tuple[str, ...] = ("scale", "auto")) -> float:
     """The number that `gamma` stands for on some rows, by the rules of SVC.
 
     Raises
     ------
     ValueError
-        It is neither a positive number nor one of `rules`.
+        It is neither a positive number of at most 2^900 nor one of `rules`, or a rule gives no such number.
     """
     if isinstance(gamma, str) and gamma in rules:
         variance = 1.0
         if gamma == "scale":
             wide = rows.astype(np.float64)
-            variance = float(wide.multiply(wide).mean() - wide.mean() ** 2) if issparse(rows) else float(wide.var())
-        return 1.0 / (rows.shape[1] * variance) if variance > 0.0 else 1.0
-    if not is_number(gamma, Real) or not 0.0 < gamma < math.inf:
-        raise ValueError(f"gamma must be {', '.join(map(repr, rules))} or a positive number, not {gamma!r}")
-    return float(gamma)
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = float(wide.multiply(wide).mean() - wide.mean() ** 2) if issparse(rows) else float(wide.var())
+        found = 1.0 if variance <= 0.0 else 1.0 / (rows.shape[1] * variance)
+        if not 0.0 < found <= _MOST_GAMMA:
+            raise ValueError(f"gamma={gamma!r} is {found} on rows of variance {variance}: scale them, or give a number")
+        return found
+    # As Python's own number: float32 cannot be compared with the limit.
+    number = gamma.item() if isinstance(gamma, np.generic) else gamma
+    if not is_number(number, Real) or not 0.0 < number <= _MOST_GAMMA:
+        raise ValueError(f"gamma must be {', '.join(map(repr, rules))} or a positive number up to 2^900, not {gamma!r}")
+    return float(number)

@@ -24,8 +24,8 @@ from approxsvm.rows import check_sparse
 
 Keys = npt.NDArray[np.uint64]
 
-# Coordinates are whole numbers below 2^53, where float64 has all of them; rows further out share the last bin.
-_LAST_BIN: Final = 2.0**53
+# Rows further out share the last bin; from 2^53 on bins are as fine as float64.
+_LAST_BIN: Final = 2.0**62
 
 
 class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -62,6 +62,8 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     gamma_ : float
         The number that `gamma` is on the rows of `fit`.
+    degree_ : int
+        The `degree` of `fit`.
     n_output_features_ : int
         C(n_features_in_ + degree, degree).
     n_features_in_ : int
@@ -120,7 +122,8 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.gamma_ = resolved_gamma(self.gamma, rows)
         if not is_number(self.degree, Integral) or not 1 <= self.degree <= MAX_DEGREE:
             raise ValueError(f"degree must be an integer from 1 to {MAX_DEGREE}, not {self.degree!r}")
-        n_outputs = math.comb(self.n_features_in_ + int(self.degree), int(self.degree))
+        self.degree_ = int(self.degree)
+        n_outputs = math.comb(self.n_features_in_ + self.degree_, self.degree_)
         if n_outputs > _MOST_COLUMNS:
             raise InputError(
                 f"degree {self.degree} of {self.n_features_in_} columns makes {n_outputs} features, "
@@ -158,11 +161,11 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_rows, n_outputs = rows.shape[0], self.n_output_features_
         _check_memory(n_rows * n_outputs * rows.itemsize, n_rows, n_outputs)
         features = np.empty((n_rows, n_outputs), rows.dtype)
-        _native.taylor_features_dense(np.ascontiguousarray(rows), self.gamma_, int(self.degree), features)
+        _native.taylor_features_dense(np.ascontiguousarray(rows), self.gamma_, self.degree_, features)
         return features
 
     def _sparse(self, rows: Any) -> Any:
-        n_rows, degree = rows.shape[0], int(self.degree)
+        n_rows, degree = rows.shape[0], self.degree_
         lengths, places = np.unique(np.diff(rows.indptr), return_inverse=True)
         outputs = [math.comb(length + degree, degree) for length in lengths.tolist()]
         total = sum(n * count for n, count in zip(outputs, np.bincount(places).tolist(), strict=True))
@@ -215,7 +218,7 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _bound(self, x: FloatArray, x_path: int, y: FloatArray, y_path: int, rounded: int) -> FloatArray:
         """Of norms that err relatively by their path times u; `rounded` sides have features in float32."""
-        degree, gamma = int(self.degree), self.gamma_
+        degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], _U64 * (max(x_path, y_path) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gap = np.fmax(np.abs(x - y) - 2.0 * unit * (x + y) - 2.0 * _UNDERFLOWN, 0.0)
@@ -245,7 +248,7 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = _check_feature_names_in(self, input_features)
         monomials = (
             factors
-            for k in range(int(self.degree) + 1)
+            for k in range(self.degree_ + 1)
             for factors in combinations_with_replacement(range(self.n_features_in_), k)
         )
         return np.array([_monomial_name(factors, names) for factors in monomials], dtype=object)

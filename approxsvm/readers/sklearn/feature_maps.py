@@ -51,12 +51,13 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
             "TaylorFeatures and Nystroem can"
         )
     require_fitted(step, kind, "gamma_")
-    if step.degree > MAX_TAYLOR_DEGREE:
+    if step.degree_ > MAX_TAYLOR_DEGREE:
         raise UnsupportedModelError(
-            f"step {step_name!r} (TaylorFeatures) has degree {step.degree}; at most {MAX_TAYLOR_DEGREE} can be compiled"
+            f"step {step_name!r} (TaylorFeatures) has degree {step.degree_}; "
+            f"at most {MAX_TAYLOR_DEGREE} can be compiled"
         )
     parts = linear_models.linear_parts(final, final_name)
-    sizes = [n_monomials(step.n_features_in_, k) for k in range(step.degree + 1)]
+    sizes = [n_monomials(step.n_features_in_, k) for k in range(step.degree_ + 1)]
     if len(parts.coef) != sum(sizes):
         raise ModelFormatError(
             f"this {final_name} has {len(parts.coef)} coefficients for {sum(sizes)} features of step {step_name!r}"

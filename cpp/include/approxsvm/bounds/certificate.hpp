@@ -134,6 +134,15 @@ struct RoundingFactors {
     }
 };
 
+// Whether any expansion has a remainder. A polynomial that was trained as one has none, and W is no part of its bounds.
+inline bool has_remainders(const ModelView& model) {
+    const std::size_t n_expansions = model.n_centers * model.n_forms;
+    for (std::size_t e = 0; e < n_expansions; ++e) {
+        if (model.expansions[e].remainder > 0.0) return true;
+    }
+    return false;
+}
+
 // What the rows of the table for s in [low, high] have in common, wherever the expansion is cut.
 struct BasisCell {
     double low, high;
@@ -141,7 +150,9 @@ struct BasisCell {
     float remainders[n_contractions];
     double total = 0.0;
 
-    BasisCell(const ModelView& model, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
+    BasisCell(const ModelView& model, bool cut, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
+        for (float& factor : remainders) factor = 0.0f;
+        if (!cut) return;
         // Parts of any degrees are together at most W: that takes over before a factor overflows.
         for (int t = 0; t < n_contractions; ++t) {
             const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
@@ -173,9 +184,10 @@ inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& 
 // Fills a table of n_cells rows behind the other for each of the degrees from `first` to `last`.
 inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
     const double widen = s_error(model.n_features);
+    const bool cut = has_remainders(model);
     constexpr std::size_t table_size = n_cells * n_bound_terms;
     for (std::size_t k = 0; k + 1 < n_cells; ++k) {
-        const BasisCell cell(model, cell_begin(k) * (1.0 - widen), cell_begin(k + 1) * (1.0 + widen));
+        const BasisCell cell(model, cut, cell_begin(k) * (1.0 - widen), cell_begin(k + 1) * (1.0 + widen));
         for (int degree = first; degree <= last; ++degree) {
             fill_basis_row(model, degree, cell,
                            tables + static_cast<std::size_t>(degree - first) * table_size + k * n_bound_terms);
