@@ -24,14 +24,18 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 
 default_role = "code"  # what numpydoc puts into single backquotes
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say shapes, which types do not
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False  # else words of shapes, such as n_features, become links
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # members are documented by themselves
 exclude_patterns: list[str] = []
 html_math_renderer = "mathml"
+
+# Wide formulas scroll on narrow screens; the theme's own class of formulas is for scripts that set them.
+_FORMULA = "padding: 0.2em 0; overflow-x: auto; overflow-y: hidden"
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
@@ -40,7 +44,7 @@ def _inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(f'<div style="{_FORMULA}">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
