@@ -136,7 +136,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return self._evaluator.evaluate(self._rows(X), want, values)
 
     def error_bound(self, X: Any) -> FloatArray:
-        """What |value - exact value| never exceeds, for each row: truncation and rounding together.
+        """What `|value - exact value|` never exceeds, for each row: truncation and rounding together.
 
         The value is that of `decision_function`, or the prediction of a regression; the exact value is that of the
         source model's decision function over the real numbers.
@@ -466,7 +466,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def probability_bound(self, X: Any) -> FloatArray:
-        """What |probability - that of the exact decision values| never exceeds.
+        """What `|probability - that of the exact decision values|` never exceeds.
 
         Returns
         -------

@@ -189,7 +189,7 @@ class Evaluator:
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
-        """What |probability - that of the exact decision values| never exceeds."""
+        """What `|probability - that of the exact decision values|` never exceeds."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     @property
@@ -293,7 +293,7 @@ class Predictor:
         return self._evaluator.predict_proba(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """What |value - exact value| never exceeds, for each row (of an ensemble, of probabilities)."""
+        """What `|value - exact value|` never exceeds, for each row (of an ensemble, of probabilities)."""
         return self._evaluator.error_bound(self._rows(X))
 
     def certified(self, X: Any) -> BoolArray:

@@ -1,4 +1,4 @@
-"""README's C++ program and cpp/examples/embed, sanitized, on artifacts of every sort."""
+"""The documentation's C++ program and cpp/examples/embed, sanitized, on artifacts of every sort."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ SANITIZED = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=add
 SANITIZED += ["--param=asan-instrumentation-with-call-threshold=0"]
 INCLUDE = f"-I{REPOSITORY}/cpp/include"
 N_FEATURES = 4
+DOCUMENTED = REPOSITORY / "docs" / "howto" / "cpp.md"
 
 
 def blocks() -> list[str]:
-    return re.findall(r"^```cpp\n(.*?)^```", (REPOSITORY / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```cpp\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def built(folder: Path, sources: list[Path], flags: Sequence[str] = ()) -> None:

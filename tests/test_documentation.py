@@ -1,55 +1,203 @@
-"""Every example that the documentation shows is executed; the C++ program in tests/test_cpp_programs.py."""
+"""Every example that the documentation shows is executed, its links lead somewhere, its figures are those of the code.
+
+The programs in C++ and C of docs/howto/cpp.md are compiled by tests/test_cpp_programs.py and tests/test_runtime.py.
+"""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import os
 import pkgutil
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import REPOSITORY
 
 import approxsvm
+from approxsvm.cli import main
+from approxsvm.expansion import certificate, gram, kernel_sums
 
 MODULES = [
     "approxsvm",
     *(m.name for m in pkgutil.walk_packages(approxsvm.__path__, "approxsvm.") if "_native" not in m.name),
 ]
-README = (REPOSITORY / "README.md").read_text()
+DOCS = REPOSITORY / "docs"
+PAGES = {str(p.relative_to(REPOSITORY)): p.read_text() for p in [REPOSITORY / "README.md", *sorted(DOCS.rglob("*.md"))]}
+EXECUTED = ["python", "pycon", "console", "cpp", "c"]
+# What is shown, and why it is not executed.
+SHOWN = {
+    "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
+    "js": "tests/test_wasm.py runs the same calls, with zig and Node.js",
+    "{toctree}": "Sphinx",
+    "{eval-rst}": "Sphinx",
+    "{include}": "Sphinx",
+}
+DOCTEST = doctest.ELLIPSIS
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(page: str, *languages: str) -> list[tuple[str, str]]:
+    """Language and text of the fenced blocks of a page, in order."""
+    found = re.findall(r"^```(\S+)[^\n]*\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+    return [(language, text) for language, text in found if not languages or language in languages]
+
+
+def pages_with(*languages: str) -> list[str]:
+    return [page for page in PAGES if blocks(page, *languages)]
+
+
+@pytest.fixture
+def models_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(REPOSITORY / "models", tmp_path / "models")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings(name):
+def test_docstrings(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_readme_python(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(REPOSITORY / "models", "models")
+@pytest.mark.parametrize("page", pages_with("python", "pycon"))
+def test_python(page: str, models_here: Path) -> None:
+    """One page is one program; what it prints behind `>>> ` is what it shows."""
     namespace: dict[str, object] = {}
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), namespace)
-    assert blocks("python")
+    for language, text in blocks(page, "python", "pycon"):
+        if language == "python":
+            exec(compile(text, page, "exec"), namespace)
+            continue
+        example = doctest.DocTestParser().get_doctest(text, namespace, page, page, 0)
+        runner = doctest.DocTestRunner(optionflags=DOCTEST)
+        runner.run(example, clear_globs=False)
+        assert runner.summarize(verbose=False).failed == 0
+        namespace.update(example.globs)
 
 
 @pytest.mark.slow
-def test_readme_shell(tmp_path):
-    """The commands behind `$ ` work as printed; the test command itself is run by .ci/run."""
-    shutil.copytree(REPOSITORY / "models", tmp_path / "models")
+@pytest.mark.parametrize("page", pages_with("console"))
+def test_shell(page: str, models_here: Path) -> None:
+    """The commands behind `$ ` work as printed, in order; elsewhere than in README, `approxsvm` without a process."""
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
-    lines = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
-    assert lines
-    for line in lines:
-        result = subprocess.run(
-            line, shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
-        )
+    for line in (line[2:] for _, text in blocks(page, "console") for line in text.splitlines() if line[:2] == "$ "):
+        command, *arguments = shlex.split(line)
+        if command == "approxsvm" and page != "README.md":
+            outcome = CliRunner().invoke(main, arguments)
+            assert outcome.exit_code == 0, (line, outcome.output, outcome.exception)
+            continue
+        result = subprocess.run(line, shell=True, env={**os.environ, "PATH": path}, capture_output=True, text=True)
         assert result.returncode == 0, (line, result.stderr)
+
+
+def test_nothing_is_shown_that_nobody_executes() -> None:
+    assert {language for page in PAGES for language, _ in blocks(page)} <= {*EXECUTED, *SHOWN}
+
+
+def test_lines_of_cpp_in_the_readme_are_those_of_the_whole_program() -> None:
+    ((_, excerpt),) = blocks("README.md", "cpp")
+    ((_, program),) = blocks("docs/howto/cpp.md", "cpp")
+    assert excerpt in program
+    assert sum(len(blocks(page, "cpp")) for page in PAGES) == 2  # or one would go uncompiled
+    assert sum(len(blocks(page, "c")) for page in PAGES) == 1
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub and MyST make them of headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(page: str) -> Iterator[str]:
+    yield from re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links(page: str) -> None:
+    """Those of other sites are not fetched."""
+    for link in links(page):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (REPOSITORY / page).parent / name if name else REPOSITORY / page
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    reference = "".join(text for page, text in PAGES.items() if page.startswith("docs/api/"))
+    named = set(re.findall(r"auto(?:function|class):: approxsvm\.(\w+)$", reference, re.MULTILINE))
+    of_errors = {name for name in approxsvm.__all__ if getattr(approxsvm, name).__module__ == "approxsvm.errors"}
+    assert "automodule:: approxsvm.errors" in reference
+    assert named | of_errors == set(approxsvm.__all__)
+
+
+# --- constants of docs/derivation.md
+
+
+def constants() -> dict[str, list[float]]:
+    table = PAGES["docs/derivation.md"].split("## Constants")[1]
+    rows = re.findall(r"^\| .* \| ([\d., e-]+) \| `(.+)` \|$", table, re.MULTILINE)
+    return {code.rpartition("expansion.")[2]: [float(x) for x in value.split(", ")] for value, code in rows}
+
+
+def test_constants_of_the_derivation() -> None:
+    kappa, u64 = certificate._kappa, certificate.U64
+    assert constants() == {
+        "certificate.U64": [u64],
+        "certificate.MAX_FEATURES_SHARPENED": [certificate.MAX_FEATURES_SHARPENED],
+        "gram.LAST_DEGREE": [gram.LAST_DEGREE],
+        "gram.DIRECTION_CONTRACTION": [gram.DIRECTION_CONTRACTION],
+        "kernel_sums.CONTRACTIONS": list(kernel_sums.CONTRACTIONS),
+        "_kappa(0, 0, 0, 1.0) / U64": [kappa(0, 0, 0, 1.0) / u64],
+        "_kappa(3, 10, 5, 2.0) / U64": [kappa(3, 10, 5, 2.0) / u64],
+        "_kappa(0, 0, 0, 1e9) / U64": [kappa(0, 0, 0, 1e9) / u64],
+    }
+
+
+def test_kappa_as_the_derivation_sets_it() -> None:
+    """The formula on the page, read and computed, against the code's."""
+    (formula,) = re.findall(r"^  \$\$\\kappa = (.+)$", PAGES["docs/derivation.md"], re.MULTILINE)
+    text = formula.removesuffix("$$").replace(r"\, u_{64}", " * u64")
+    text = re.sub(r"(\d) ([kg])", r"\1 * \2", text).replace(")(", ") * (")
+    for degree, path, d, radius_sq in [(0, 0, 1, 0.5), (2, 100, 30, 3.0), (8, 7, 2000, 1e6)]:
+        g = max(1.0, min(750.0, radius_sq))
+        value = eval(text, {}, {"P": path, "k": degree, "g": g, "d": d, "u64": certificate.U64})
+        assert value == pytest.approx(certificate._kappa(degree, path, d, radius_sq), rel=1e-14)
+
+
+# --- the site
+
+
+def test_the_picture_shows_the_table_of_the_readme() -> None:
+    found = importlib.util.spec_from_file_location("figures", DOCS / "figures.py")
+    assert found is not None
+    assert found.loader is not None
+    figures = importlib.util.module_from_spec(found)
+    found.loader.exec_module(figures)
+    assert len(figures.speed_ups()) == 7
+    assert (DOCS / "images" / "speed_up.svg").read_text() == figures.speed_up_svg()
+
+
+@pytest.mark.slow
+def test_site(tmp_path: Path) -> None:
+    """Built with warnings as errors; no page asks another site for anything."""
+    for package in ("sphinx", "furo", "myst_parser", "latex2mathml"):
+        pytest.importorskip(package, reason=f"{package} is not installed; it is part of the docs extra")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    pages = {str(p.relative_to(tmp_path)): p.read_text() for p in tmp_path.rglob("*.html")}
+    assert {page[5:-3] + ".html" for page in PAGES if page.startswith("docs/")} <= set(pages)
+    for name, page in pages.items():
+        fetched = re.findall(r'<(?:script|img|link)\b[^>]*\b(?:src|href)="([^"]+)"', page)
+        assert not [url for url in fetched if "//" in url], name
+    assert pages["derivation.html"].count("<math") > 60
+    assert "merror" not in pages["derivation.html"]

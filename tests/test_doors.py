@@ -1,4 +1,4 @@
-"""Every source through every door: what README says is read is one kind of file with one answer.
+"""Every source through every door: what docs/sources.md says is read is one kind of file with one answer.
 
 The doors are the estimators, `approxsvm.Predictor` with NumPy alone, approxsvm-predict, and the C++ headers.
 """
@@ -58,7 +58,7 @@ def fitted(estimator: Any, y: npt.NDArray[Any]) -> Any:
 
 
 def least_squares_svm() -> approxsvm.KernelModel:
-    """As README names it: solved by NumPy, given as arrays."""
+    """As docs/sources.md names it: solved by NumPy, given as arrays."""
     gamma, n = 0.1, len(X)
     kernel = np.exp(-gamma * ((X[:, np.newaxis] - X) ** 2).sum(axis=2)) + np.eye(n) / 10.0
     system = np.block([[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), kernel]])
@@ -73,7 +73,7 @@ def least_squares_svm() -> approxsvm.KernelModel:
 
 
 scaled = StandardScaler
-# By the rows of README's table "What it reads": files, estimators, or what is compiled already.
+# By the rows of the table of docs/sources.md: files, estimators, or what is compiled already.
 SOURCES: dict[str, dict[str, Any]] = {
     "LIBSVM model files": {
         "c_svc": libsvm("-s 0 -t 2 -g 0.1 -b 1", THREE + 3),
@@ -185,9 +185,9 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     return [Case(name, fast, folder / f"{k}.asvm") for k, (name, fast) in enumerate(made)]
 
 
-def test_every_row_of_readmes_table_is_here() -> None:
-    text = (REPOSITORY / "README.md").read_text()
-    table = text[text.index("## What it reads") :].split("\n\n")[1]
+def test_every_row_of_the_table_is_here() -> None:
+    text = (REPOSITORY / "docs" / "sources.md").read_text()
+    table = text[text.index("# What it reads") :].split("\n\n")[1]
     assert re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:] == list(SOURCES)
 
 

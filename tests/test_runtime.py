@@ -19,7 +19,7 @@ from conftest import GOLDEN, REPOSITORY
 from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Request, Runtime, RuntimeLibraryError, built
 from scipy.sparse import csr_array
 from sklearn.svm import SVC, SVR
-from test_cpp_programs import ANSWERED
+from test_cpp_programs import ANSWERED, DOCUMENTED
 
 import approxsvm
 from approxsvm import _native
@@ -422,8 +422,8 @@ def check_program_in_c(program: Path, path: Path) -> None:
         np.testing.assert_allclose(values, expected, rtol=1e-7, atol=1e-7)
 
 
-def test_the_program_of_the_readme(tmp_path: Path) -> None:
-    (snippet,) = re.findall(r"^```c\n(.*?)^```", (REPOSITORY / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+def test_the_program_of_the_documentation(tmp_path: Path) -> None:
+    (snippet,) = re.findall(r"^```c\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "snippet.c").write_text(snippet)
     flags = ["-std=c99", *STRICT, "-fsanitize=address,undefined", f"-I{approxsvm.get_include()}", f"-L{LIBRARY_FOLDER}"]
     link = ["-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]

@@ -80,7 +80,7 @@ class Verification:
     largest_error_to_bound : float
         The largest ratio; at most 1 when the bound holds.
     error_quantiles, bound_quantiles : dict
-        Of |value - exact| and of its bound; of more than a million, of some evenly spread, but for the greatest.
+        Of `|value - exact|` and of its bound; of more than a million, of some evenly spread, but for the greatest.
     certified_fraction : float or None
         Share of the rows that the first stage's own bound proved; None in mode "exact", where no row is left to one.
     rows_per_stage : dict
