@@ -103,8 +103,8 @@ APPROXSVM_API uint32_t approxsvm_abi_version(void);
 typedef struct approxsvm_model approxsvm_model;
 
 /* Opens an artifact: every byte of it is checked, and its check rows are replayed on this machine. The file may be
- * changed or removed afterwards; so may the bytes, which are copied. The path is UTF-8 on Windows. After an error *model
- * is null. */
+ * changed or removed afterwards; so may the bytes, which are copied. The path is UTF-8 on Windows. After an error
+ * *model is null. */
 APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
