@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.ordinary import SOURCES, _raw, data_folder, microseconds
+from benchmarks.ordinary import SOURCES, data_folder, microseconds, split_rows
 from benchmarks.timing import spread
 
 Array = npt.NDArray[Any]
@@ -53,7 +53,7 @@ def _rows(name: str) -> tuple[Array, Array, Array]:
     (source,) = (source for source in SOURCES if source.name == name)
     folder = data_folder()
     assert folder is not None
-    X, y, X_test, _ = _raw(folder, source)
+    X, y, X_test, _ = split_rows(folder, source)
     return X, y, X_test
 
 
