@@ -2,10 +2,10 @@
 
     python -m benchmarks.latency [--rows N] [--rounds N]
 
-Four models: LIBSVM's of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, an SVC of the ten digits of pendigits
+Four models: LIBSVM's of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, an SVC of pendigits' ten digits,
 and a pipeline of StandardScaler and SVC on australian; approximate with one center and degree 2, and certified by the
-default plan. C++ is class Model, compiled for the machine at hand, C the library of approxsvm.h, Python `predict_one` and
-`predict` of `Predictor`. Rows are test rows as float32, each in a call of its own; medians over rounds. The share of the
+default plan. C++ is class Model, for the machine at hand, C the library of approxsvm.h, Python `predict_one` and
+`predict` of `Predictor`. Rows are test rows as float32, one a call; medians over rounds. The share of the
 FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, where the approximate model is just that.
 """
 
