@@ -131,8 +131,8 @@ def _range_options(command: Any) -> Any:
             "--range",
             "range_file",
             type=_FILE,
-            help="The file that svm-scale -s wrote when it scaled the training rows. The artifact takes raw rows then, and "
-            "scales them itself.",
+            help="The file that svm-scale -s wrote when it scaled the training rows. The artifact takes raw rows then "
+            "and scales them itself.",
         ),
     ):
         command = option(command)
