@@ -262,6 +262,7 @@ def test_linear_models_alone_and_calibrated():
     X, y = data()
     scaled = StandardScaler().fit_transform(X)
     assert assert_same(LinearSVC().fit(scaled, y), scaled).degree == 1
+    assert_same(LinearSVC().fit(scaled, y).sparsify(), scaled)
     assert_same(CalibratedClassifierCV(LinearSVC(), cv=3).fit(scaled, y), scaled)
 
 

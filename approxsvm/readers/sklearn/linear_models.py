@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
@@ -60,7 +61,8 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         It has several: more than two classes (one against the rest) or several targets.
     """
     require_fitted(estimator, name, "coef_")
-    coef = np.asarray(estimator.coef_, dtype=np.float64)
+    given = estimator.coef_
+    coef = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
     intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
     rows = 1 if coef.ndim == 1 else coef.shape[0]
     if rows != 1:
