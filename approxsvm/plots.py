@@ -248,8 +248,7 @@ class DecisionBandDisplay(_Display):
     def _of(cls, evidence: Evidence) -> DecisionBandDisplay:
         if evidence.values is None or evidence.bounds is None:
             raise InputError("an ensemble that averages probabilities has no decision values")
-        is_lead = bool(evidence.predicted.ndim == 1 and len(np.unique(evidence.predicted)) > 2)
-        return cls(evidence.values, evidence.bounds, evidence.by_expansion, is_lead=is_lead)
+        return cls(evidence.values, evidence.bounds, evidence.by_expansion, is_lead=evidence.are_leads)
 
     @property
     def band(self) -> float:

@@ -302,6 +302,13 @@ def test_leads_of_several_classes():
         assert evidence.values[row] == pytest.approx(min(leads), abs=evidence.bounds[row] + 1e-9)
 
 
+def test_leads_are_told_from_values_whatever_the_rows():
+    X, y = IRIS
+    assert DecisionBandDisplay.from_estimator(approxsvm.compile(SVC().fit(X, y)), X[y == 0]).is_lead
+    assert not DecisionBandDisplay.from_estimator(approxsvm.compile(SVR().fit(X, y)), X).is_lead
+    matplotlib.pyplot.close("all")
+
+
 @pytest.mark.parametrize(("share", "text"), [(1.0, "100"), (0.0, "0"), (0.9999, "99.99"), (0.5, "50.0")])
 def test_shares_are_never_rounded_to_all(share, text):
     assert share_text(share) == f"{text}\u00a0%"

@@ -156,6 +156,8 @@ class Evidence:
     values, bounds : ndarray of shape (n_rows,), or None
         Decision values, positive for the second of two classes; of several classes by how much the predicted one leads
         at least. None where the model has none.
+    are_leads : bool
+        Whether `values` are those of several classes.
     stages : ndarray of shape (n_rows,), uint8
     certified : ndarray of shape (n_rows,), bool
         Whether the first stage's own bound proves the row.
@@ -173,6 +175,7 @@ class Evidence:
     predicted: npt.NDArray[Any]
     values: FloatArray | None
     bounds: FloatArray | None
+    are_leads: bool
     stages: npt.NDArray[np.uint8]
     certified: BoolArray
     distances: FloatArray | None
@@ -252,6 +255,7 @@ def gather(
         predicted=evaluator.predict(rows),
         values=values,
         bounds=bounds,
+        are_leads=values is not None and len(artifact.labels) > 2,
         stages=stages,
         certified=certified,
         distances=distances,
@@ -338,17 +342,17 @@ def _compared(
     judged = _judge_members(compiled, against, model, few) if is_ensemble else _judge(compiled, against, few, progress)
     own: FloatArray | None = None
     n_bytes: int | None
-    if hasattr(against, "predict"):
+    is_definition = not hasattr(against, "predict")
+    if not is_definition:
         speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
-        speed = _timed(lambda part: own_predictions(against, _dense(part)), few)
+        speed = _timed(lambda part: own_predictions(against, part), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
-            own = own_predictions(against, _dense(few), "predict_proba")
+            own = own_predictions(against, few, "predict_proba")
     else:
         speed_of = "the definition in NumPy"
         n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
         speed = _timed(lambda part: [exact_decision_values(member, part) for member in _members(model)], few)
     exact_engine = None if is_ensemble else _exact_engine(compiled, model, rows)
-    is_definition = not hasattr(against, "predict")
     return Against(positions, judged, own, speed, speed_of, is_definition, exact_engine, n_bytes)
 
 
@@ -396,7 +400,7 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
     """Member by member, with what float64 may have changed in each; of classifiers the means of probabilities."""
     of_members = [judge(member, member, rows) for member in ensemble.members]
     evaluator = compiled._evaluator
-    own = own_predictions(against, _dense(rows))
+    own = own_predictions(against, rows)
     if ensemble.task == "regression":
         exact = np.column_stack([judged.values for judged in of_members])
         slack = np.column_stack([judged.slack for judged in of_members])
@@ -443,10 +447,6 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
         model, "exact", Frame(center, "mean", *sv_norms(model, center)), tolerance=artifact.header["tolerance"]
     )
     return _timed(Evaluator(exact, compiled.n_jobs).predict, rows)
-
-
-def _dense(rows: Any) -> FloatArray:
-    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:

@@ -492,12 +492,12 @@ def _dense(rows: Any) -> FloatArray:
 
 
 def own_predictions(
-    against: Any, rows: FloatArray, method: Literal["predict", "predict_proba"] = "predict"
+    against: Any, rows: Any, method: Literal["predict", "predict_proba"] = "predict"
 ) -> npt.NDArray[Any] | None:
-    """What the source itself says of dense rows; None where it is numbers and not an estimator."""
+    """What the source itself says of a dense copy of rows; None where it is numbers and not an estimator."""
     if not hasattr(against, method):
         return None
-    return np.asarray(getattr(against, method)(_named(against, rows.copy())))
+    return np.asarray(getattr(against, method)(_named(against, _dense(rows))))
 
 
 def _own_rows(source: Any, model: KernelModel | TaylorModel, rows: FloatArray) -> FloatArray:
