@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import time
@@ -37,7 +38,6 @@ from approxsvm.rows import check_sparse
 from approxsvm.threads import one_thread_inside
 
 Progress = Callable[[str, float], None]
-Told = tuple[tuple[str, str], ...]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
 DEFAULT_SHARE_OF_RANGE = 1e-3
 # Rows that show how well float64 can scale rows.
@@ -174,17 +174,16 @@ def compile(
         artifact = compile_one(source)
     _check_size(artifact.data, limits)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
-    options = _told(mode=mode, center=center, tolerance=tolerance, limits=limits)
+    options = _told({"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits))
     n_sample_rows = None if rows is None else int(rows.shape[0])
     compiled.compilation = Compilation(time.perf_counter() - start, options, n_sample_rows, tuple(plans))
     return compiled
 
 
-def _told(*, mode: Mode, center: taylor.CenterChoice, tolerance: float | None, limits: planner.Limits) -> Told:
-    """Options that were given another value than their default, as Python writes them."""
-    values = {"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits)
-    defaults = {"mode": "certified", "center": "mean", "tolerance": None} | asdict(planner.Limits())
-    return tuple((name, repr(value)) for name, value in values.items() if value != defaults[name])
+def _told(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Options of `compile` that were given another value than their default, as Python writes them."""
+    known = inspect.signature(compile).parameters
+    return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> CompiledModel:

@@ -11,7 +11,6 @@ FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, where the
 
 from __future__ import annotations
 
-import lzma
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -27,29 +26,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.ordinary import Source, data_folder, microseconds, split_rows
+from benchmarks.ordinary import Source, data_folder, libsvm_model, microseconds, split_rows
 from benchmarks.peak import find_peak
 from benchmarks.timing import spread
 
 _SOURCE = Path(__file__).parent / "latency.cpp"
 
 
-def models(folder: Path, scratch: Path) -> Iterator[tuple[str, Any, Any, Any]]:
+def models(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
     """Name, source, rows to plan by and test rows."""
     X, _, X_test, _ = split_rows(folder, Source("a9a", "a9a", "a9a.t"))
-    yield "a9a, gamma 0.01", _libsvm(folder, scratch, "a9a_g0.01", 123), X, X_test
+    yield "a9a, gamma 0.01", libsvm_model(folder, "a9a_g0.01", 123), X, X_test
     X, _, X_test, _ = split_rows(folder, Source("MNIST", "mnist"))
-    yield "MNIST, 1 against the rest", _libsvm(folder, scratch, "mnist1_g1e-4", 784), X[:5000], X_test
+    yield "MNIST, 1 against the rest", libsvm_model(folder, "mnist1_g1e-4", 784), X[:5000], X_test
     X, y, X_test, _ = split_rows(folder, Source("pendigits", "pendigits", "pendigits.t"))
     yield "pendigits, 10 classes", SVC().fit(X, y), X, X_test
     X, y, X_test, _ = split_rows(folder, Source("australian", "australian"))
     yield "australian, pipeline", make_pipeline(StandardScaler(), SVC()).fit(X, y), X, X_test
-
-
-def _libsvm(folder: Path, scratch: Path, name: str, n_features: int) -> Any:
-    path = scratch / f"{name}.model"
-    path.write_bytes(lzma.decompress((folder.parent / "models" / f"{name}.model.xz").read_bytes()))
-    return approxsvm.read_libsvm_model(path, n_features=n_features)
 
 
 def build(scratch: Path) -> Path:
@@ -74,7 +67,7 @@ def main(n_rows: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
         program, (peak, _) = build(scratch), find_peak(scratch)
-        for name, source, X, X_test in models(folder, scratch):
+        for name, source, X, X_test in models(folder):
             dense = X_test.toarray() if hasattr(X_test, "toarray") else np.asarray(X_test)
             rows = np.ascontiguousarray(dense[spread(len(dense), n_rows)], np.float32)
             rows.tofile(scratch / "rows")

@@ -13,8 +13,6 @@ and with what is certain, our engine, and onnxruntime's own SVMClassifier, as sk
 
 from __future__ import annotations
 
-import lzma
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.ordinary import SOURCES, data_folder, microseconds, split_rows
+from benchmarks.ordinary import SOURCES, Source, data_folder, libsvm_model, microseconds, split_rows
 from benchmarks.timing import spread
 
 Array = npt.NDArray[Any]
@@ -95,14 +93,8 @@ def _of_libsvm(model: approxsvm.KernelModel) -> Any:
 
 
 def _cases(folder: Path) -> list[Case]:
-    from benchmarks.ordinary import _read_text
-
-    X, _ = _read_text(folder, "a9a", 123)
-    X_test, _ = _read_text(folder, "a9a.t", 123)
-    with tempfile.NamedTemporaryFile(suffix=".model") as file:
-        file.write(lzma.decompress((folder.parent / "models" / "a9a_g0.01.model.xz").read_bytes()))
-        file.flush()
-        a9a = approxsvm.read_model(file.name, n_features=123)
+    X, _, X_test, _ = split_rows(folder, Source("a9a", "a9a", "a9a.t"))
+    a9a = libsvm_model(folder, "a9a_g0.01", 123)
     found = [Case("a9a, gamma 0.01", a9a, X, X_test, _of_libsvm(a9a))]
     X, y, X_test = _rows("pendigits, 10 classes")
     scaler = StandardScaler().fit(X)

@@ -109,6 +109,14 @@ def _read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[
     raise FileNotFoundError(folder / name)
 
 
+def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelModel:
+    """One of the models beside the data, by LIBSVM."""
+    with tempfile.NamedTemporaryFile(suffix=".model") as file:
+        file.write(lzma.decompress((folder.parent / "models" / f"{name}.model.xz").read_bytes()))
+        file.flush()
+        return approxsvm.read_libsvm_model(file.name, n_features=n_features)
+
+
 def _read_mnist(folder: Path, part: str) -> tuple[Rows, npt.NDArray[Any]]:
     images = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
     labels = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())

@@ -15,12 +15,11 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, csr_matrix, issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from approxsvm.features.parameters import is_number, resolved_gamma
-from approxsvm.rows import check_sparse
+from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
 
 Keys = npt.NDArray[np.uint64]
 
@@ -28,7 +27,7 @@ Keys = npt.NDArray[np.uint64]
 _LAST_BIN: Final = 2.0**62
 
 
-class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # type: ignore[misc]
     """Sparse binary features whose inner products are near the Laplacian kernel exp(-gamma ||x - y||_1).
 
     Each of `n_components` random grids puts a row into one bin, and each bin that a row of `fit` lies in is a column.
@@ -157,9 +156,6 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         features = kind((values, columns[known], indptr), shape=(n_rows, first))
         return features if self.sparse_output else features.toarray()
 
-    def _rows(self, X: Any, reset: bool = False) -> Any:
-        return validate_data(self, check_sparse(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-
     def _keys(self, rows: Any, grid: int) -> Keys:
         """Each row's bin in one grid; of sparse rows from what their entries change of the bin of the origin."""
         pitches, shifts = self.pitches_[grid], self.shifts_[grid]
@@ -172,12 +168,6 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         differences = csr_array((moved.view(np.uint64), entries, rows.indptr), shape=rows.shape)
         keys: Keys = np.asarray(differences @ self.multipliers_ + _keys_of(origin, self.multipliers_))
         return keys
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _coordinates(x: Any, shifts: Any, pitches: Any) -> npt.NDArray[np.int64]:

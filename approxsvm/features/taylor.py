@@ -26,13 +26,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 from scipy.special import gammainc
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from approxsvm import _native
 from approxsvm.errors import InputError
-from approxsvm.features.parameters import is_number, resolved_gamma
-from approxsvm.rows import check_sparse
+from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,7 +42,7 @@ _MOST_COLUMNS: Final = 2**63 - 1
 _UNDERFLOWN: Final = 2.0**-500
 
 
-class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TaylorFeatures(FeatureMap):
     """Monomials weighted so that their inner products are near exp(-gamma ||x - y||^2).
 
     A linear model on them is a Gaussian times a polynomial: the expansion of a support vector machine about the origin,
@@ -154,9 +152,6 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self._sparse(rows) if issparse(rows) else self._dense(rows)
 
-    def _rows(self, X: Any, reset: bool = False) -> Any:
-        return validate_data(self, check_sparse(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-
     def _dense(self, rows: Any) -> Any:
         n_rows, n_outputs = rows.shape[0], self.n_output_features_
         _check_memory(n_rows * n_outputs * rows.itemsize, n_rows, n_outputs)
@@ -252,12 +247,6 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for factors in combinations_with_replacement(range(self.n_features_in_), k)
         )
         return np.array([_monomial_name(factors, names) for factors in monomials], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _monomial_name(factors: tuple[int, ...], names: Any) -> str:

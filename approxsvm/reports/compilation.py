@@ -43,7 +43,8 @@ class Compilation:
     n_sample_rows : int or None
         Rows that the plan was made from; None where the support vectors stood in for them.
     plans : tuple of tuple of TriedPlan
-        Of each member of an ensemble; of other models there is one.
+        Of each model that was planned: one, or the members of an ensemble. Polynomial kernels and linear models on
+        Taylor features are not.
     """
 
     seconds: float

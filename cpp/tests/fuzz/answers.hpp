@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "exact.hpp"
 #include "exercise.hpp"
 #include "target_table.hpp"
 
@@ -25,18 +25,10 @@ using namespace approxsvm;
     std::abort();
 }
 
-/// A heap array of exactly that many elements, so that AddressSanitizer sees the first one beyond.
 template <class T>
-struct Exact {
-    explicit Exact(std::size_t n) : size(n), data(new T[n]) { std::memset(data.get(), 0x5A, n * sizeof(T)); }
-    Span<T> span() const { return {data.get(), size}; }
-    bool operator==(const Exact& other) const {
-        return size == other.size && std::memcmp(data.get(), other.data.get(), size * sizeof(T)) == 0;
-    }
-
-    std::size_t size;
-    std::unique_ptr<T[]> data;
-};
+Span<T> span_of(const Exact<T>& array) {
+    return {array.data.get(), array.size};
+}
 
 /// Rows of a model, in the four forms that its engines take.
 struct RowForms {
@@ -65,12 +57,12 @@ struct Room {
           bounds(values.size),
           shares(n_rows * n_probabilities),
           share_bounds(shares.size) {
-        if (model.task != Task::regression && wanted < 2) out.labels = labels.span();
-        if (model.n_decisions > 0 && (wanted == 1 || wanted == 2)) out.values = values.span();
-        if (wanted == 1) out.stages = stages.span(), out.certified = certified.span();
-        if (model.n_decisions > 0 && wanted == 1) out.bounds = bounds.span();
-        if (n_probabilities > 0 && (wanted & 1u) != 0) out.probabilities = shares.span();
-        if (n_probabilities > 0 && (wanted & 1u) != 0) out.probability_bounds = share_bounds.span();
+        if (model.task != Task::regression && wanted < 2) out.labels = span_of(labels);
+        if (model.n_decisions > 0 && (wanted == 1 || wanted == 2)) out.values = span_of(values);
+        if (wanted == 1) out.stages = span_of(stages), out.certified = span_of(certified);
+        if (model.n_decisions > 0 && wanted == 1) out.bounds = span_of(bounds);
+        if (n_probabilities > 0 && (wanted & 1u) != 0) out.probabilities = span_of(shares);
+        if (n_probabilities > 0 && (wanted & 1u) != 0) out.probability_bounds = span_of(share_bounds);
     }
     bool operator==(const Room& other) const {
         return labels == other.labels && stages == other.stages && certified == other.certified &&

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "artifact_mutator.hpp"
+#include "exact.hpp"
 
 namespace {
 
@@ -49,17 +50,6 @@ class Script {
     std::size_t at_ = 0;
 };
 
-template <class T>
-struct Array {
-    explicit Array(std::size_t n) : size(n), data(new T[n]) { std::memset(data.get(), 0x5A, n * sizeof(T)); }
-    bool is_untouched() const {
-        const auto* bytes = reinterpret_cast<const unsigned char*>(data.get());
-        return std::all_of(bytes, bytes + size * sizeof(T), [](unsigned char byte) { return byte == 0x5A; });
-    }
-    std::size_t size;
-    std::unique_ptr<T[]> data;
-};
-
 struct Room {
     Room(const approxsvm_model* model, std::size_t n_rows, unsigned wanted, unsigned missing)
         : labels(less(n_rows, missing & 1u)),
@@ -82,9 +72,9 @@ struct Room {
                share_bounds.is_untouched() && certified.is_untouched();
     }
 
-    Array<std::uint32_t> labels;
-    Array<double> values, bounds, shares, share_bounds;
-    Array<std::uint8_t> certified;
+    Exact<std::uint32_t> labels;
+    Exact<double> values, bounds, shares, share_bounds;
+    Exact<std::uint8_t> certified;
     approxsvm_request request = APPROXSVM_REQUEST;
 };
 
@@ -93,7 +83,7 @@ using Model = std::unique_ptr<approxsvm_model, decltype(&approxsvm_close)>;
 template <class Real, class Evaluate>
 approxsvm_status dense(const approxsvm_model* model, std::size_t n_numbers, const Room& room, Script& script,
                        const Evaluate& evaluate, approxsvm_error& error) {
-    Array<Real> rows(n_numbers);
+    Exact<Real> rows(n_numbers);
     const Real scale = static_cast<Real>(script.take<float>());
     for (std::size_t k = 0; k < n_numbers; ++k) {
         rows.data[k] = script.is_done() ? scale * static_cast<Real>(k % 29) : static_cast<Real>(script.take<float>());
@@ -105,8 +95,8 @@ template <class Real, class Index, class Evaluate>
 approxsvm_status sparse(const approxsvm_model* model, std::size_t n_rows, const Room& room, Script& script,
                         const Evaluate& evaluate, approxsvm_error& error) {
     const std::size_t n_values = script.take<std::uint8_t>();
-    Array<Real> values(n_values);
-    Array<Index> columns(n_values), starts(n_rows + 1);
+    Exact<Real> values(n_values);
+    Exact<Index> columns(n_values), starts(n_rows + 1);
     const bool is_tame = script.take<std::uint8_t>() % 2 == 0;
     for (std::size_t k = 0; k < n_values; ++k) {
         values.data[k] = static_cast<Real>(script.take<float>());
@@ -160,7 +150,7 @@ void read_labels(const approxsvm_model* model) {
     for (std::size_t k = 0; k < std::min<std::size_t>(approxsvm_n_labels(model) + 2, 20); ++k) {
         approxsvm_label label;
         approxsvm_label_at(model, k, &label);
-        Array<char> text(approxsvm_label_text(model, k, nullptr, 0) + 1);
+        Exact<char> text(approxsvm_label_text(model, k, nullptr, 0) + 1);
         require(approxsvm_label_text(model, k, text.data.get(), text.size) + 1 == text.size, "a label of two lengths");
         require(text.data[text.size - 1] == 0, "a label without an end");
         if (label.kind == APPROXSVM_LABEL_TEXT && label.text_size > 0)

@@ -1,4 +1,4 @@
-"""Parameters that the feature maps share."""
+"""What the feature maps share: rows as they come, and parameters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ from typing import Any, Final
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from approxsvm.rows import check_sparse
+
+
+class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Takes dense and sparse rows, float32 and float64 as they are."""
+
+    def _rows(self, X: Any, reset: bool = False) -> Any:
+        return validate_data(self, check_sparse(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def is_number(value: Any, kind: type) -> bool:
