@@ -24,9 +24,11 @@ from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import polynomial_form, taylor, taylor_features
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
@@ -70,6 +72,9 @@ def compile(
     A pipeline of `TaylorFeatures` and a linear model is an expansion about the origin itself. It compiles in mode
     "approximate", with bounds of float32 rounding alone: `certified` says which labels are proven to be the
     pipeline's over the real numbers.
+
+    A pipeline of scikit-learn's `RBFSampler` and a linear model is a sum of cosines, which is added up as it is, in
+    float32 where that settles a label or the tolerance. Without a tolerance values are exact up to float64 rounding.
 
     Parameters
     ----------
@@ -155,10 +160,12 @@ def compile(
 
     plans: list[tuple[TriedPlan, ...]] = []
 
-    def compile_one(one: KernelModel | TaylorModel) -> Artifact:
+    def compile_one(one: SingleModel) -> Artifact:
         _check_labels(one)
         if isinstance(one, TaylorModel):
             return _build_taylor(one, mode, limits)
+        if isinstance(one, CosineModel):
+            return _build_cosines(one, mode, tolerance, limits)
         if one.is_polynomial:
             return _build_polynomial(one, mode, tolerance, limits)
         writer.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
@@ -338,6 +345,16 @@ def _build_taylor(model: TaylorModel, mode: Mode, limits: planner.Limits) -> Art
     return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan)
 
 
+def _build_cosines(model: CosineModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:
+    """The engines of cosines: there is nothing to choose, and nothing to approximate."""
+    if mode == "approximate" or (limits.degree, limits.n_centers) != ("auto", "auto"):
+        raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
+    if tolerance is not None and not tolerance > 0.0:
+        raise ValueError(f"tolerance is {tolerance}, but must be positive")
+    plan = f"the model is a sum of {model.n_cosines:,} cosines, which is added up as it is"
+    return writer.build_cosines(model, tolerance=tolerance, plan=plan)
+
+
 def _check_size(data: bytes, limits: planner.Limits) -> None:
     if limits.max_bytes is not None and len(data) > limits.max_bytes:
         raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
@@ -390,7 +407,7 @@ def _sample_rows(X: Any) -> Any:
         raise InputError(f"X: {error}") from None
 
 
-def _check_columns(X: Any, source: KernelModel | TaylorModel | Ensemble, n_columns: int) -> None:
+def _check_columns(X: Any, source: SingleModel | Ensemble, n_columns: int) -> None:
     """X has the columns of the model, by number and, where both have names, by name and in the model's order."""
     if n_columns != source.n_raw_features:
         raise InputError(f"X has {n_columns} features, but the model has {source.n_raw_features}")
@@ -435,7 +452,7 @@ def _check_tolerance(tolerance: float, least: float, has_map: bool) -> None:
         raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for {what}")
 
 
-def _check_labels(model: KernelModel | TaylorModel) -> None:
+def _check_labels(model: SingleModel) -> None:
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")

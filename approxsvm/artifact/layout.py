@@ -23,6 +23,7 @@ from approxsvm.artifact.subspaces import check_subspaces
 from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
+from approxsvm.model.cosine_model import MAX_PHASE
 from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
 from approxsvm.model.outputs import ClassProbability, Outputs
 
@@ -105,6 +106,7 @@ SECTIONS: Final[tuple[str, ...]] = (
     "presumption",
     "subspaces",
     "subspace_expansion",
+    "cosines",
 )
 SECTION_IDS: Final = {name: number for number, name in enumerate(SECTIONS, 1)}
 DECISION_NUMBERS: Final = np.dtype(
@@ -127,7 +129,7 @@ EXPANSION_NUMBERS: Final = np.dtype(
 # What a polynomial section has before the forms, and a form before its coefficients.
 POLYNOMIAL_HEADER: Final = ("coef0", "coef_error")
 FORM_HEADER: Final = ("constant", "constant_error", "linear_error", "quadratic_error")
-GAUSSIAN, POLYNOMIAL = range(2)  # kernels
+GAUSSIAN, POLYNOMIAL, COSINE = range(3)  # kernels
 Mode = Literal["approximate", "certified", "exact"]
 MODES: Final[tuple[Mode, ...]] = ("approximate", "certified", "exact")
 ENSEMBLE: Final = 3  # the header's mode of several models in one file
@@ -301,12 +303,23 @@ class Artifact(SealedBytes):
     @property
     def center(self) -> npt.NDArray[np.float32]:
         """Mean of the support vectors, or the origin, shape (n_features,)."""
-        return np.zeros(self.n_features, np.float32) if self.is_polynomial else self.coefficients("center")
+        is_stored = self.header["kernel"] == GAUSSIAN
+        return self.coefficients("center") if is_stored else np.zeros(self.n_features, np.float32)
 
     @property
     def is_polynomial(self) -> bool:
         """Whether the kernel is polynomial, the linear one among these."""
         return bool(self.header["kernel"] == POLYNOMIAL)
+
+    @property
+    def is_cosine(self) -> bool:
+        """Whether the model is a sum of cosines."""
+        return bool(self.header["kernel"] == COSINE)
+
+    @property
+    def n_cosines(self) -> int:
+        """How many cosines it is a sum of; 0 where it is none."""
+        return len(self.section("cosines")) // (8 * (self.n_features + 2))
 
     @property
     def has_form(self) -> bool:
@@ -319,6 +332,8 @@ class Artifact(SealedBytes):
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
+        if self.is_cosine:
+            return f"{self.n_cosines:,} cosines"
         if not self.is_polynomial:
             return "Gaussian"
         if degree == 1 and self.header["gamma"] == 1.0 and self.coef0 == 0.0:
@@ -438,7 +453,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
         ("first_index", 1),
         ("center_kind", 1),
         ("tolerance_asked", 1),
-        ("kernel", 1),
+        ("kernel", COSINE),
     ):
         if header[name] > highest:
             raise ArtifactError(f"{name} is {header[name]}, but at most {highest} is allowed")
@@ -471,12 +486,22 @@ def _read_header(data: bytes) -> dict[str, Any]:
         raise ArtifactError(f"input_scale is {scale}, but must be a power of two from 2^-100 to 2^100")
     if ensemble and (header["gamma"] != 0.0 or scale != 1.0 or header["tolerance"] < math.inf):
         raise ArtifactError("an ensemble has no gamma, input_scale or tolerance of its own")
-    if polynomial and scale != 1.0:
-        raise ArtifactError(f"input_scale is {scale}, but must be 1 for a polynomial kernel")
+    if header["kernel"] != GAUSSIAN and scale != 1.0:
+        raise ArtifactError(f"input_scale is {scale}, but must be 1 for a kernel that is not Gaussian")
+    if header["kernel"] == COSINE:
+        _check_cosine_header(header)
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
     if header["gamma"] > 0.0 and not polynomial and not 1.0 <= theta < 4.0:
         raise ArtifactError(f"2 gamma / input_scale^2 is {theta}, but must lie in [1, 4)")
     return header
+
+
+def _check_cosine_header(header: dict[str, Any]) -> None:
+    """A sum of cosines is exact, is one function, and has no kernel width."""
+    expected = {"mode": MODES.index("exact"), "n_decisions": 1, "gamma": 0.0, "center_kind": 0}
+    for name, value in expected.items():
+        if header[name] != value:
+            raise ArtifactError(f"{name} is {header[name]}, but must be {value} for a sum of cosines")
 
 
 def _check_majority_only(header: dict[str, Any]) -> None:
@@ -626,12 +651,14 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
     n_all = n * (n_labels - 1 if header["majority_only"] else n_decisions)
     n_triangles = n_all * n_monomials(v, 2)
     polynomial = header["kernel"] == POLYNOMIAL
-    expanded, exact, classes = mode != "exact" and not polynomial, mode != "approximate", n_labels > 2
+    cosine, gaussian = header["kernel"] == COSINE, header["kernel"] == GAUSSIAN
+    expanded, classes = mode != "exact" and gaussian, n_labels > 2
+    exact = mode != "approximate" and not cosine  # with support vectors
     n_forms = n_decisions if polynomial and mode != "exact" else 0
     coef_bytes = 8 * (n_labels - 1 if classes else 1)
     directed = expanded and mode == "certified" and degree == 2 and not classes and "direction" in sections
     sizes = {
-        "center": (not polynomial, 4 * d),
+        "center": (gaussian, 4 * d),
         "decisions": (True, n_decisions * DECISION_NUMBERS.itemsize),
         "expansions": (expanded, n_all * EXPANSION_NUMBERS.itemsize),
         "centers": (n > 1, 4 * n * d),
@@ -645,13 +672,14 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
         "dual_coef": (exact, len(sections.get("dual_coef", b"")) // coef_bytes * coef_bytes),
         "support_vectors": (exact, len(sections.get("support_vectors", b""))),
         "polynomial": (polynomial, 8 * (len(POLYNOMIAL_HEADER) + n_forms * (form_size(d, degree) if n_forms else 0))),
+        "cosines": (cosine, len(sections.get("cosines", b""))),
         "members": (False, 0),
         "presumption": (
-            "presumption" in sections and exact and classes and not polynomial,
+            "presumption" in sections and exact and classes and gaussian,
             len(sections.get("presumption", b"")),
         ),
         "subspaces": (
-            "subspaces" in sections and mode == "exact" and not polynomial and header["gamma"] > 0.0,
+            "subspaces" in sections and mode == "exact" and gaussian and header["gamma"] > 0.0,
             len(sections.get("subspaces", b"")),
         ),
         "subspace_expansion": (
@@ -669,7 +697,7 @@ def _check_sections(header: dict[str, Any], sections: dict[str, bytes]) -> None:
             raise ArtifactError(f"section {name} has {found} bytes, but {v} features and {n} centers need {expected}")
     if header["n_raw_features"] != d and "input_map" not in sections:
         raise ArtifactError(f"n_raw_features is {header['n_raw_features']}, but {d} without an input map")
-    for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact or polynomial)):
+    for name, wanted in (("check_rows", expanded), ("exact_check_rows", exact or not gaussian)):
         size = len(sections.get(name, b""))
         if wanted != (name in sections) or (wanted and (size == 0 or size % 24 or size > 24 * MAX_CHECK_ROWS)):
             raise ArtifactError(
@@ -742,6 +770,7 @@ def _check_numbers(artifact: Artifact) -> None:
             )
     _check_records(artifact)
     _check_polynomial(artifact)
+    _check_cosines(artifact)
     _check_presumption(artifact)
     _check_subspaces(artifact)
     for name in ("check_rows", "exact_check_rows"):
@@ -795,6 +824,21 @@ def _check_polynomial(artifact: Artifact) -> None:
         forms = numbers[head:].reshape(artifact.header["n_decisions"], -1)[:, 1 : len(FORM_HEADER)]
     if (len(numbers) and numbers[1] < 0.0) or (forms is not None and (forms < 0.0).any()):
         raise ArtifactError("an error in section polynomial is negative")
+
+
+def _check_cosines(artifact: Artifact) -> None:
+    """Whole cosines, at least one, of finite numbers; phases within their limit."""
+    content, of_each = artifact._sections.get("cosines"), artifact.n_features + 2
+    if content is None:
+        return
+    if not content or len(content) % (8 * of_each):
+        raise ArtifactError(f"section cosines has {len(content)} bytes, expected a multiple of {8 * of_each}, not 0")
+    numbers, n = np.frombuffer(content, "<f8"), artifact.n_cosines
+    if not np.isfinite(numbers).all():
+        raise ArtifactError("section cosines holds NaN or infinity")
+    largest = float(np.abs(numbers[n : 2 * n]).max())
+    if largest > MAX_PHASE:
+        raise ArtifactError(f"a phase in section cosines is {largest} in modulus, but at most {MAX_PHASE} is allowed")
 
 
 def _check_presumption(artifact: Artifact) -> None:

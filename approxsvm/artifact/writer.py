@@ -17,6 +17,7 @@ from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.layout import (
     CHECKSUM_OFFSET,
+    COSINE,
     DECISION_NUMBERS,
     ENSEMBLE,
     EXPANSION_NUMBERS,
@@ -53,8 +54,11 @@ from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.reference.decision_values import cosine_decision_function
 from approxsvm.rows import sparse_sq_distances
 
 N_CHECK_ROWS: Final = 2
@@ -268,9 +272,7 @@ def _power_of_two_above(largest: float) -> float:
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
 
 
-def _header(
-    model: KernelModel | TaylorModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool
-) -> dict[str, Any]:
+def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     return {
@@ -373,7 +375,7 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
 
 
 def _expansion_sections(
-    model: KernelModel | TaylorModel,
+    model: SingleModel,
     header: dict[str, Any],
     frame: Frame,
     expanded: Expanded,
@@ -682,10 +684,64 @@ def _blocks(model: KernelModel) -> Iterator[FloatArray]:
         yield model.dense_support_vectors(first, min(first + 4096, model.n_sv))
 
 
+# --- sums of cosines
+
+
+def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: str = "") -> Artifact:
+    """Lay out a linear model on random Fourier features, of mode "exact".
+
+    Parameters
+    ----------
+    model : CosineModel
+    tolerance : float, optional
+        Of values: a row that misses it is to be refused.
+    plan : str
+
+    Raises
+    ------
+    UnsupportedModelError
+        The coefficients, frequencies or labels are beyond what the format holds.
+    """
+    frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
+    promise = np.inf if tolerance is None else float(tolerance)
+    header = _header(model, "exact", frame, promise, bool(np.isfinite(promise))) | {"kernel": COSINE}
+    decisions = np.zeros(1, DECISION_NUMBERS)
+    decisions["intercept"], decisions["value_error"] = model.intercept, model.value_error
+    decisions["sum_moduli"], decisions["total"] = model.sum_moduli, model.slope
+    if not model.slope < math.inf:
+        raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} are beyond float64")
+    numbers = np.concatenate([model.coef, model.phases, model.frequencies.ravel()])
+    sections = {
+        "decisions": _packed_decisions(decisions),
+        "cosines": numbers.astype("<f8").tobytes(),
+        "exact_check_rows": _cosine_check_rows(model, header),
+    }
+    if plan:
+        sections["plan"] = plan.encode()
+    return _assemble(model, header, sections)
+
+
+def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
+    """As `_exact_check_rows`, about the origin, where angles are about 1."""
+    largest = float(norms_above(model.frequencies).max())
+    amplitude = min(max(_power_of_two_above(1.0 / max(largest, 2.0**-60)), 2.0**-60), 2.0**60)
+    origin = np.zeros(model.n_features, np.float32)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        row = check_row(header, origin, amplitude, k).astype(np.float64)
+        value = float(cosine_decision_function(model, row[np.newaxis])[0])
+        of_angles = (model.n_features + 8) * float(norms_above(row[np.newaxis])[0]) * model.slope
+        of_sum = (model.n_cosines + 40) * model.sum_moduli + abs(value)
+        result.append((amplitude, value, 2.0**-52 * (of_angles + of_sum) + 2.0**-1000))
+    if not np.isfinite(result).all():
+        raise UnsupportedModelError(f"the values of this {model.source} are beyond the range of float64")
+    return np.array(result, "<f8").tobytes()
+
+
 # --- layout
 
 
-def _assemble(model: KernelModel | TaylorModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
+def _assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
     """Add what every mode has."""
     labels = _pack_labels(model.labels)[2]
     if labels:

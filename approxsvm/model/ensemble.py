@@ -8,9 +8,9 @@ from typing import Any
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.model.kernel_model import KernelModel, Task
+from approxsvm.model.kernel_model import Task
 from approxsvm.model.outputs import ClassProbability
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.model.single_model import SingleModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Ensemble:
         The members do not match.
     """
 
-    members: tuple[KernelModel | TaylorModel, ...]
+    members: tuple[SingleModel, ...]
     source: str = "members"
 
     def __post_init__(self) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers import libsvm, sklearn
 
@@ -45,7 +47,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
         The file cannot be read.
     """
     model = read_any(source, n_features=n_features, trust=trust)
-    if isinstance(model, TaylorModel):
+    if isinstance(model, (TaylorModel, CosineModel)):
         raise UnsupportedModelError(f"this is a {model.source}, read_any reads it: not a sum of kernels")
     if isinstance(model, Ensemble):
         raise UnsupportedModelError(
@@ -54,10 +56,8 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     return model
 
 
-def read_any(
-    source: Any, *, n_features: int | None = None, trust: bool = False
-) -> KernelModel | TaylorModel | Ensemble:
-    """Read whatever approxsvm knows: as `read_model`, and averages and polynomials as well.
+def read_any(source: Any, *, n_features: int | None = None, trust: bool = False) -> SingleModel | Ensemble:
+    """Read whatever approxsvm knows: as `read_model`, and averages, polynomials and cosines as well.
 
     Parameters and errors as for `read_model`.
 
@@ -67,6 +67,8 @@ def read_any(
         A sum of kernels.
     TaylorModel
         A Gaussian times a polynomial: TaylorFeatures with a linear model.
+    CosineModel
+        A sum of cosines: RBFSampler with a linear model.
     Ensemble
         Several sums of kernels, averaged.
     """
@@ -77,8 +79,8 @@ def read_any(
         if path.suffix not in _PICKLE_SUFFIXES:
             return libsvm.read_libsvm(source, n_features=n_features)
         source = _unpickle(path, trust)
-    known = isinstance(source, (KernelModel, TaylorModel, Ensemble))
-    model: KernelModel | TaylorModel | Ensemble = source if known else sklearn.read_estimator(source)
+    known = isinstance(source, (KernelModel, TaylorModel, CosineModel, Ensemble))
+    model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
         raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
     return model

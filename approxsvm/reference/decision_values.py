@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.taylor_model import TaylorModel
 
@@ -58,6 +59,24 @@ def taylor_decision_function(model: TaylorModel, X: FloatArray) -> FloatArray:
             factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
             values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
     return values + model.intercept
+
+
+def cosine_decision_function(model: CosineModel, X: FloatArray) -> FloatArray:
+    """Decision values of a sum of cosines, row by row.
+
+    Parameters
+    ----------
+    model : CosineModel
+    X : ndarray of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+    """
+    values = np.empty(len(X))
+    for row, z in enumerate(X):
+        values[row] = model.coef @ np.cos(model.frequencies @ z + model.phases) + model.intercept[0]
+    return values
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:

@@ -17,9 +17,11 @@ from approxsvm.artifact.writer import Frame, build
 from approxsvm.errors import InputError
 from approxsvm.expansion.router import Search
 from approxsvm.expansion.taylor import choose_center, sv_norms
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.predictor import (
     BOUNDS,
@@ -362,19 +364,21 @@ def _name(estimator: Any) -> str:
     return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
 
 
-def _members(model: KernelModel | TaylorModel | Ensemble) -> tuple[KernelModel | TaylorModel, ...]:
+def _members(model: SingleModel | Ensemble) -> tuple[SingleModel, ...]:
     return model.members if isinstance(model, Ensemble) else (model,)
 
 
-def _affordable_rows(model: KernelModel | TaylorModel | Ensemble) -> int:
+def _affordable_rows(model: SingleModel | Ensemble) -> int:
     work = sum(map(_work, _members(model)))
     return max(_LEAST_JUDGED, int(_JUDGED_WORK / max(work, 1)))
 
 
-def _work(model: KernelModel | TaylorModel) -> int:
+def _work(model: SingleModel) -> int:
     """Multiply-adds of a row by the definition, roughly."""
     if isinstance(model, TaylorModel):
         return sum(map(len, model.weights)) * _WORK_OF_EXP
+    if isinstance(model, CosineModel):
+        return model.n_cosines * (model.n_features + _WORK_OF_EXP)
     return model.n_sv * (model.n_features + _WORK_OF_EXP + model.n_decisions)
 
 
@@ -437,7 +441,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
     """Of an artifact that holds nothing else; where the plan is that already, there is nothing to measure."""
     artifact = compiled.artifact
     if (
-        isinstance(model, TaylorModel)
+        isinstance(model, (TaylorModel, CosineModel))
         or artifact.is_polynomial
         or (artifact.mode == "exact" and not artifact.section("subspaces"))
     ):

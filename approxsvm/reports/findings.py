@@ -19,7 +19,8 @@ _LISTED_ROWS: Final = 10
 def headline(artifact: Artifact, evidence: Evidence) -> str:
     """What a reader should know who reads one sentence."""
     n_sv = int(artifact.header["n_support_vectors"])
-    of_what = f"{n_sv:,} support vectors" if n_sv > 0 else "Taylor features"
+    of_others = artifact.kernel_name if artifact.is_cosine else "Taylor features"
+    of_what = f"{n_sv:,} support vectors" if n_sv > 0 else of_others
     parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(len(artifact.data))}"]
     against = evidence.against
     if against is not None:

@@ -16,14 +16,16 @@ from approxsvm.artifact.layout import NEAR_TIE, Artifact
 from approxsvm.compensated import norms_above
 from approxsvm.errors import InputError
 from approxsvm.expansion import taylor_features
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.feature_maps import feature_map
 from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
-from approxsvm.reference.decision_values import taylor_decision_function
+from approxsvm.reference.decision_values import cosine_decision_function, taylor_decision_function
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, chunks, of_the_whole
@@ -242,7 +244,7 @@ def compare(
 def _compare(
     compiled: Compiled,
     against: Any,
-    model: KernelModel | TaylorModel,
+    model: SingleModel,
     rows: Any,
     found: list[Any],
     seconds_per_row: float,
@@ -371,7 +373,7 @@ class Tally:
         )
 
 
-def exact_decision_values(model: KernelModel | TaylorModel, rows: Any, mapped: Any = None) -> FloatArray:
+def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
     """Decision values by the definition in float64: of Gaussians differences first, so that nothing cancels.
 
     Parameters
@@ -385,10 +387,12 @@ def exact_decision_values(model: KernelModel | TaylorModel, rows: Any, mapped: A
     -------
     ndarray of shape (n_rows, n_decisions), float64
     """
-    if isinstance(model, TaylorModel):
+    if isinstance(model, (TaylorModel, CosineModel)):
         dense = _dense(rows if mapped is None else mapped)
         if model.input_map is not None and mapped is None:
             dense = model.input_map.apply(dense)
+        if isinstance(model, CosineModel):
+            return cosine_decision_function(model, dense)[:, np.newaxis]
         return taylor_decision_function(model, dense)[:, np.newaxis]
     values = np.empty((rows.shape[0], model.n_decisions))
     coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
@@ -430,7 +434,7 @@ class Judgement:
     seconds: float
 
 
-def judge(against: Any, model: KernelModel | TaylorModel, rows: Any) -> Judgement:
+def judge(against: Any, model: SingleModel, rows: Any) -> Judgement:
     """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
 
     Parameters
@@ -458,7 +462,7 @@ def judge(against: Any, model: KernelModel | TaylorModel, rows: Any) -> Judgemen
     )
 
 
-def _judge_dense(against: Any, model: KernelModel | TaylorModel, rows: FloatArray) -> Judgement:
+def _judge_dense(against: Any, model: SingleModel, rows: FloatArray) -> Judgement:
     mapped = rows if model.input_map is None else _own_rows(against, model, rows)
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
@@ -500,7 +504,7 @@ def own_predictions(
     return np.asarray(getattr(against, method)(_named(against, _dense(rows))))
 
 
-def _own_rows(source: Any, model: KernelModel | TaylorModel, rows: FloatArray) -> FloatArray:
+def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
     """Rows as the kernel of the source sees them, by its own transformers where it has some."""
     steps = own_steps(source)
     if steps is None:
@@ -537,13 +541,16 @@ def own_steps(source: Any) -> list[Any] | None:
     return steps[:-1] + (own_steps(steps[-1]) or [])
 
 
-def _own_noise(source: Any, model: KernelModel | TaylorModel, mapped: FloatArray) -> FloatArray:
+def _own_noise(source: Any, model: SingleModel, mapped: FloatArray) -> FloatArray:
     """What the source's own float64 loses beside rows, shape (n_rows, 1), where its way to a kernel cancels.
 
     scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
     """
     if isinstance(model, TaylorModel):
         return _slack(model, np.zeros((len(mapped), 1)))
+    if isinstance(model, CosineModel):
+        of_angles = (model.n_features + 8) * model.slope * norms_above(mapped)[:, np.newaxis]
+        return np.asarray(4.0 * 2.0**-53 * (of_angles + (model.n_cosines + 40) * model.sum_moduli))
     if model.is_polynomial:
         return _polynomial_noise(model, mapped)
     steps = own_steps(source)
@@ -594,8 +601,10 @@ def _named(estimator: Any, rows: Any) -> Any:
     return DataFrame(rows, columns=names)
 
 
-def _moved(model: KernelModel | TaylorModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+def _moved(model: SingleModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
     """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
+    if isinstance(model, CosineModel):
+        return np.minimum(model.slope * errors, 2.0 * model.sum_moduli)
     if isinstance(model, KernelModel) and model.is_polynomial:
         return np.asarray(errors * _polynomial_moduli(model, mapped)[1] * (1.0 + 1e-6))  # errors are tiny beside rows
     return np.asarray(_scale(model) * np.minimum(math.sqrt(2.0 * model.gamma / math.e) * errors, 1.0))
@@ -617,21 +626,23 @@ def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray)
     return sums
 
 
-def _read(against: Any, n_features: int) -> KernelModel | TaylorModel:
+def _read(against: Any, n_features: int) -> SingleModel:
     model = read_any(against, n_features=n_features)
     if isinstance(model, Ensemble):
         raise InputError("the source model is an ensemble, but the compiled one is not")
     return model
 
 
-def _scale(model: KernelModel | TaylorModel) -> float:
+def _scale(model: SingleModel) -> float:
     """Greatest sum of |a_i| of any decision function, or what has its place (expansion/taylor_features.py)."""
     if isinstance(model, TaylorModel):
         return taylor_features.norms_of(model)[2]
+    if isinstance(model, CosineModel):
+        return model.sum_moduli
     return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
 
 
-def _slack(model: KernelModel | TaylorModel, exact: FloatArray) -> FloatArray:
+def _slack(model: SingleModel, exact: FloatArray) -> FloatArray:
     """The exact values are computed too: allow them the rounding of a float64 sum."""
     moduli = np.full(exact.shape, _scale(model))
     if isinstance(model, TaylorModel):
@@ -640,11 +651,12 @@ def _slack(model: KernelModel | TaylorModel, exact: FloatArray) -> FloatArray:
         return np.asarray(path * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact))
     if model.is_polynomial:
         moduli = moduli + np.abs(exact)
-    slack: FloatArray = (model.n_sv + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
+    n_terms = model.n_cosines if isinstance(model, CosineModel) else model.n_sv
+    slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
     return slack
 
 
-def check_same_kind(compiled: Compiled, model: KernelModel | TaylorModel | Ensemble) -> None:
+def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:
     """Refuse a source that is for something else."""
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")

@@ -116,6 +116,7 @@ double work_per_row(const ModelView& model, double expansion_work) {
     if (model.kernel == KernelKind::polynomial && model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
+    if (model.kernel == KernelKind::cosine) return d * static_cast<double>(model.n_cosines);
     constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
     return model.mode == Mode::exact       ? d * n_sv
            : model.mode == Mode::certified ? expansion_work + engine_share * d * n_sv

@@ -6,15 +6,14 @@ from typing import Any
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _READ_ALONE = ("LinearSVC", "LinearSVR")
 
 
-def read_estimator(estimator: Any) -> KernelModel | TaylorModel | Ensemble:
+def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
     Returns

@@ -1,4 +1,4 @@
-"""Feature maps in front of a linear model: TaylorFeatures of our own, and those that cannot be compiled."""
+"""Feature maps in front of a linear model: TaylorFeatures of our own, RBFSampler, and those that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, require_fitted
 
-# Of scikit-learn, by the names of their classes, and our own. None of them has a kernel that it is a sum of.
+# By the names of their classes.
+_COMPILED = {"RBFSampler": "sklearn", "TaylorFeatures": "approxsvm"}
+# Of scikit-learn and our own. None of them has a kernel that it is a sum of.
 _NOT_COMPILED = (
     "AdditiveChi2Sampler",
     "PolynomialCountSketch",
     "PolynomialFeatures",
-    "RBFSampler",
     "RandomBinningFeatures",
     "SkewedChi2Sampler",
     "SplineTransformer",
@@ -27,14 +29,15 @@ _NOT_COMPILED = (
 def feature_map(step: Any) -> str:
     """Name of the class of feature maps, of scikit-learn or our own, that a step is of; or an empty string."""
     for base in type(step).__mro__:
-        if base.__name__ == "TaylorFeatures" and base.__module__.startswith("approxsvm.features."):
+        package = base.__module__.split(".")[0]
+        if _COMPILED.get(base.__name__) == package:
             return base.__name__
-        if base.__name__ in _NOT_COMPILED and base.__module__.split(".")[0] in ("sklearn", "approxsvm"):
+        if base.__name__ in _NOT_COMPILED and package in ("sklearn", "approxsvm"):
             return base.__name__
     return ""
 
 
-def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> TaylorModel:
+def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> TaylorModel | CosineModel:
     """A feature map and a linear model behind it.
 
     The reference is the features times coef_ plus intercept_ over the real numbers.
@@ -42,15 +45,48 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
     Raises
     ------
     UnsupportedModelError
-        The map is not TaylorFeatures, or of a degree beyond 6.
+        The map is neither TaylorFeatures of a degree up to 6 nor RBFSampler.
     """
     kind = feature_map(step)
-    if kind != "TaylorFeatures":
-        raise UnsupportedModelError(
-            f"step {step_name!r} ({kind}) cannot be compiled; in front of a linear model, of feature maps only "
-            "TaylorFeatures and Nystroem can"
-        )
-    require_fitted(step, kind, "gamma_")
+    if kind == "TaylorFeatures":
+        return _read_taylor(step, step_name, final, final_name)
+    if kind == "RBFSampler":
+        return _read_fourier(step, step_name, final, final_name)
+    raise UnsupportedModelError(
+        f"step {step_name!r} ({kind}) cannot be compiled; in front of a linear model, of feature maps only "
+        "TaylorFeatures, RBFSampler and Nystroem can"
+    )
+
+
+def _read_fourier(step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
+    """Random Fourier features: sqrt(2 / n) cos(x @ random_weights_ + random_offset_), n of them."""
+    require_fitted(step, "RBFSampler", "random_weights_")
+    frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
+    phases = np.asarray(step.random_offset_, dtype=np.float64)
+    n_given, n = int(step.n_components), len(phases)
+    parts = linear_models.linear_parts(final, final_name)
+    if n_given != n:
+        raise ModelFormatError(f"step {step_name!r} has {n} random offsets, but n_components is {n_given}")
+    _check_coefficients(parts, final_name, n, step_name)
+    coef = parts.coef * np.sqrt(2.0 / n)
+    return CosineModel(
+        task=parts.task,
+        frequencies=frequencies,
+        phases=phases,
+        coef=coef,
+        intercept=np.array([parts.intercept]),
+        labels=parts.labels,
+        source=f"RBFSampler + {final_name}",
+        feature_names=feature_names(step),
+        outputs=parts.outputs,
+        # Quotient, root and product: 2.5 roundings. Cosines are at most 1.
+        value_error=np.array([3.0 * 2.0**-53 * float(np.abs(coef).sum()) + 2.0**-1040]),
+    )
+
+
+def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> TaylorModel:
+    """Taylor features of a degree that expansions have."""
+    require_fitted(step, "TaylorFeatures", "gamma_")
     if step.degree_ > MAX_TAYLOR_DEGREE:
         raise UnsupportedModelError(
             f"step {step_name!r} (TaylorFeatures) has degree {step.degree_}; "
@@ -58,10 +94,7 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
         )
     parts = linear_models.linear_parts(final, final_name)
     sizes = [n_monomials(step.n_features_in_, k) for k in range(step.degree_ + 1)]
-    if len(parts.coef) != sum(sizes):
-        raise ModelFormatError(
-            f"this {final_name} has {len(parts.coef)} coefficients for {sum(sizes)} features of step {step_name!r}"
-        )
+    _check_coefficients(parts, final_name, sum(sizes), step_name)
     return TaylorModel(
         task=parts.task,
         weights=tuple(np.split(parts.coef, np.cumsum(sizes)[:-1])),
@@ -72,3 +105,10 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
         feature_names=feature_names(step),
         outputs=parts.outputs,
     )
+
+
+def _check_coefficients(parts: linear_models.LinearParts, final_name: str, n_given: int, step_name: str) -> None:
+    if len(parts.coef) != n_given:
+        raise ModelFormatError(
+            f"this {final_name} has {len(parts.coef)} coefficients for {n_given} features of step {step_name!r}"
+        )

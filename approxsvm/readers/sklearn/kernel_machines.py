@@ -12,9 +12,11 @@ import numpy as np
 from approxsvm import compensated
 from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.support_vector_machines import (
@@ -31,7 +33,7 @@ KERNEL_SLOPE = 0.607
 _ROUNDED = 3 * UNIT_ROUNDOFF
 _UP = 1.0 + 2.0**-30
 
-Regression = TypeVar("Regression", bound=KernelModel | TaylorModel)
+Regression = TypeVar("Regression", bound=SingleModel)
 
 
 def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
@@ -144,10 +146,13 @@ def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression
     """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
     f = _factor(factor)
     intercept = np.array([rounded_float(_fraction(b) * factor + shift) for b in model.intercept])
-    # A Gaussian and a Taylor feature are at most 1; what is rounded of coefficients of polynomials counts by how large
-    # they are at a row.
+    # A Gaussian, a cosine and a Taylor feature are at most 1; what is rounded of coefficients of polynomials counts by
+    # how large they are at a row.
     changed: dict[str, Any]
-    if isinstance(model, TaylorModel):
+    if isinstance(model, CosineModel):
+        changed = {"coef": model.coef * f}
+        reach = float(np.abs(changed["coef"]).sum())
+    elif isinstance(model, TaylorModel):
         changed = {"weights": tuple(part * f for part in model.weights)}
         reach = sum(float(np.abs(part).sum()) for part in changed["weights"])
     else:

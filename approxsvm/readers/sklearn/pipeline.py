@@ -12,13 +12,13 @@ import numpy as np
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap, Projection
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models
 from approxsvm.readers.sklearn.feature_maps import feature_map, read_feature_map
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
 
-Model = KernelModel | TaylorModel | Ensemble
+Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
 
 

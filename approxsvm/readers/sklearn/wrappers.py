@@ -11,7 +11,6 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import (
     IsotonicCalibrator,
     OneVsRestCalibration,
@@ -19,7 +18,7 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.kernel_machines import restored
 from approxsvm.readers.sklearn.pipeline import Read, sklearn_class
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
@@ -32,7 +31,7 @@ _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]]
 }
 
 
-def read_calibrated(estimator: Any, read: Read) -> KernelModel | TaylorModel | Ensemble:
+def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
     It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
@@ -46,7 +45,7 @@ def read_calibrated(estimator: Any, read: Read) -> KernelModel | TaylorModel | E
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
-def read_transformed_target(estimator: Any, read: Read) -> KernelModel | TaylorModel:
+def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
     """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
 
     The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
@@ -76,7 +75,7 @@ def read_transformed_target(estimator: Any, read: Read) -> KernelModel | TaylorM
     )
 
 
-def _calibrated(inner: Any, classes: Any, read: Read) -> KernelModel | TaylorModel:
+def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
     model = read(inner.estimator)
     if isinstance(model, Ensemble) or model.task != "classification":
         raise UnsupportedModelError(f"cannot calibrate a {model.source}")

@@ -11,7 +11,7 @@ namespace approxsvm {
 
 enum class Task : std::uint32_t { classification = 0, regression = 1, one_class = 2 };
 enum class Mode : std::uint32_t { approximate = 0, certified = 1, exact = 2, ensemble = 3 };
-enum class KernelKind : std::uint32_t { gaussian = 0, polynomial = 1 };
+enum class KernelKind : std::uint32_t { gaussian = 0, polynomial = 1, cosine = 2 };
 enum class LabelKind : std::uint32_t { none = 0, int64 = 1, float64 = 2, text = 3 };
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
@@ -137,7 +137,8 @@ struct OutputsView {
 //
 // on the slice of all z whose features, but for those that vary, are the center's: u and s are of these alone.
 //
-// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree.
+// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree, of cosines
+// f(z) = intercept + sum_j cosine_coef_j cos(frequency_j.z + phase_j).
 struct ModelView {
     KernelKind kernel;
     Mode mode;
@@ -154,8 +155,8 @@ struct ModelView {
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
-    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1; null with a polynomial
-                          // kernel
+    const float* center;  // (n_features,): mean or origin; the only center where n_centers is 1; null but with a
+                          // Gaussian kernel
     std::size_t n_decisions;
     const DecisionNumbers* decisions;  // (n_decisions,)
     const unsigned char* labels;
@@ -187,6 +188,11 @@ struct ModelView {
     double coef0;
     double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
     const double* form;  // (n_decisions, form_size): see form.hpp; null in a model of mode exact
+
+    // Sums of cosines only.
+    std::size_t n_cosines;
+    const double *cosine_coef, *phases;  // (n_cosines,)
+    const double* frequencies;           // (n_cosines, n_features)
 
     // Certified and exact models only.
     std::size_t n_sv;

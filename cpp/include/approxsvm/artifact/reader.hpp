@@ -12,6 +12,7 @@
 #include "../expansion/sparse.hpp"
 #include "../model_view.hpp"
 #include "../status.hpp"
+#include "cosines_section.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
 #include "subspaces_section.hpp"
@@ -27,7 +28,7 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::uint32_t format_version = 9;
 constexpr unsigned char magic[8] = {0x89, 'A', 'S', 'V', 'M', '\r', '\n', 0x1A};
 constexpr std::size_t header_bytes = 192, section_entry_bytes = 24, section_alignment = 64, checksum_offset = 24;
-constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 26;
+constexpr std::size_t max_n_features = 1 << 20, check_row_bytes = 24, max_check_rows = 16, max_sections = 27;
 constexpr std::size_t polynomial_header = 2;  // numbers before the forms
 constexpr std::size_t presumption_header_bytes = 8;
 constexpr std::size_t max_n_centers = 1 << 20, max_n_labels = 1 << 10, max_n_members = 1 << 10;
@@ -60,7 +61,8 @@ enum Id : std::uint32_t {
     members = 23,
     presumption = 24,
     subspaces = 25,
-    subspace_expansion = 26
+    subspace_expansion = 26,
+    cosines = 27
 };
 }
 
@@ -231,8 +233,9 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     const std::uint32_t center_kind = read_at<std::uint32_t>(bytes, 116);
     if (task > 2 || mode > 3 || label_kind > 3 || model.first_index > 1 || center_kind > 1) return Status::bad_header;
     const std::uint32_t kernel = read_at<std::uint32_t>(bytes, 184);
-    if (kernel > (mode == 3 ? 0u : 1u)) return Status::bad_header;
-    const bool polynomial = kernel == 1, expanded = mode < 2 && !polynomial;
+    if (kernel > (mode == 3 ? 0u : 2u) || (kernel == 2 && mode != 2)) return Status::bad_header;
+    const bool polynomial = kernel == 1, cosine = kernel == 2, expanded = mode < 2 && !polynomial;
+    if (cosine && (n_decisions != 1 || model.gamma != 0.0 || center_kind != 0)) return Status::bad_header;
     const std::uint32_t max_of_mode = mode == 2 ? max_kernel_degree : max_form_degree;
     if (polynomial ? degree < 1 || degree > max_of_mode || n_centers != 0 || first_remainder != 0 || center_kind != 0
         : expanded ? degree < 1 || degree > max_degree || n_centers < 1 || n_centers > max_n_centers ||
@@ -254,7 +257,8 @@ inline Status read_header(const unsigned char* bytes, ModelView& model) {
     if (model.majority_only && (mode != 1 || polynomial || model.n_labels <= 2 || model.tolerance < infinity))
         return Status::bad_header;
     if (!is_finite(model.gamma) || !is_power_of_two(model.input_scale, max_input_scale)) return Status::bad_header;
-    if (polynomial ? model.input_scale != 1.0 : !(model.gamma >= 0.0)) return Status::bad_header;
+    if ((polynomial || cosine) && model.input_scale != 1.0) return Status::bad_header;
+    if (!polynomial && !(model.gamma >= 0.0)) return Status::bad_header;
     const double theta = 2.0 * model.gamma / model.input_scale / model.input_scale;
     if (!polynomial && model.gamma > 0.0 && !(theta >= 1.0 && theta < 4.0)) return Status::bad_header;
     if (!(model.max_sv_norm >= 0.0) || !(model.max_sv_norm_origin >= 0.0) || !(model.tolerance > 0.0))
@@ -439,9 +443,8 @@ inline Status read_expansions(const unsigned char* bytes, const Section* section
     return read_router(bytes, sections[section::router], model);
 }
 
-// coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function. Nothing that
-// an expansion needs is there.
-inline Status read_polynomial(const unsigned char* bytes, const Section* sections, ModelView& model) {
+// Nothing that an expansion needs is there.
+inline Status read_no_expansions(const Section* sections, ModelView& model) {
     constexpr section::Id of_expansions[] = {section::center,           section::expansions, section::centers,
                                              section::linear,           section::quadratic,  section::higher,
                                              section::direction,        section::router,     section::check_rows,
@@ -455,6 +458,11 @@ inline Status read_polynomial(const unsigned char* bytes, const Section* section
     model.expansions = nullptr;
     model.majority_classes = nullptr;
     model.router = RouterView{};
+    return Status::ok;
+}
+
+// coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function.
+inline Status read_polynomial(const unsigned char* bytes, const Section* sections, ModelView& model) {
     const Section& section = sections[section::polynomial];
     // At most 2^19 forms of less than 2^40 numbers.
     const ClaimedSize size = model.mode == Mode::exact ? 0 : form_size(ClaimedSize{model.n_features}, model.degree),
@@ -479,7 +487,6 @@ inline Status read_polynomial(const unsigned char* bytes, const Section* section
 inline Status read_gaussian(const unsigned char* bytes, const Section* sections, ModelView& model) {
     model.form = nullptr;
     model.coef0 = model.coef_error = 0.0;
-    if (sections[section::polynomial].offset != 0) return Status::bad_section;
     const Status status = read_varying(bytes, sections[section::varying], model);
     return status == Status::ok ? read_expansions(bytes, sections, model) : status;
 }
@@ -488,7 +495,7 @@ inline Status read_gaussian(const unsigned char* bytes, const Section* sections,
 inline Status read_exact_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors];
     const Section& counts = sections[section::class_counts];
-    const bool wanted = model.mode != Mode::approximate, classes = model.n_labels > 2;
+    const bool wanted = model.mode != Mode::approximate && !is_cosine(model), classes = model.n_labels > 2;
     const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : 1;
     model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(bytes + coef.offset);
@@ -571,6 +578,19 @@ inline Status read_labels_and_texts(const unsigned char* bytes, const Section* s
     return Status::ok;
 }
 
+// What each kind of kernel has instead of the others'.
+inline Status read_kernel(const unsigned char* bytes, const Section* sections, ModelView& model) {
+    const bool polynomial = model.kernel == KernelKind::polynomial;
+    const Section& cosines = sections[section::cosines];
+    if (!polynomial && sections[section::polynomial].offset != 0) return Status::bad_section;
+    if (!is_cosine(model) && cosines.offset != 0) return Status::bad_section;
+    if (model.kernel == KernelKind::gaussian) return read_gaussian(bytes, sections, model);
+    const Status status = read_no_expansions(sections, model);
+    if (status != Status::ok) return status;
+    if (polynomial) return read_polynomial(bytes, sections, model);
+    return read_cosines(cosines.offset != 0 ? bytes + cosines.offset : nullptr, cosines.bytes, model);
+}
+
 // All sections of a model that is no ensemble.
 inline Status read_model(const unsigned char* bytes, const Section* sections, ModelView& model) {
     model.has_input_map = sections[section::input_map].offset != 0;
@@ -582,9 +602,9 @@ inline Status read_model(const unsigned char* bytes, const Section* sections, Mo
     status = read_input_map(model.has_input_map ? bytes + map.offset : nullptr, map.bytes, model.n_raw_features,
                             model.n_features, model.input_map);
     if (status != Status::ok) return status;
-    const bool polynomial = model.kernel == KernelKind::polynomial;
-    status = polynomial ? read_polynomial(bytes, sections, model) : read_gaussian(bytes, sections, model);
+    status = read_kernel(bytes, sections, model);
     if (status != Status::ok) return status;
+    const bool polynomial = model.kernel == KernelKind::polynomial;
     status = read_exact_model(bytes, sections, model);
     if (status != Status::ok) return status;
     status = read_presumption(bytes, sections[section::presumption], model);

@@ -4,6 +4,7 @@
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
+#include "cosine_cascade.hpp"
 #include "polynomial_evaluator.hpp"
 
 namespace approxsvm {
@@ -228,6 +229,9 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
         return PolynomialEvaluator<RowSource>(prepared, source, out, counts, request, batch, memory).evaluate();
     }
     const bool in_float64 = wants_exact_values(model, request, out);
+    if (is_cosine(model)) {
+        return CosineCascade<RowSource>(prepared, source, out, counts, request, batch, memory).evaluate(in_float64);
+    }
     if (has_classes(model)) {
         return evaluate_with(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared,
                              source, batch, memory, in_float64);

@@ -40,8 +40,11 @@ inline bool feels_error(const PreparedModel& prepared, double error, const doubl
     const ModelView& model = *prepared.view;
     // Of polynomial kernels, which grow with rows, it is measured by the row's norm.
     if (is_polynomial(model)) return !(error <= 0.1 * exact_share * norm_above(row, model.n_features));
-    const double moved = error * kernel_slope(model.gamma);
-    return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * model.tolerance);
+    const double slope = kernel_slope(model.gamma), a1 = prepared.largest_moduli;
+    // That of a sum of cosines is of all of them together.
+    const double moved =
+        is_cosine(model) ? (a1 > 0.0 ? error * (model.decisions[0].total_norm / a1) : 0.0) : error * slope;
+    return !(moved <= 0.2 * exact_share && moved * a1 <= 0.2 * model.tolerance);
 }
 
 class RowMapping {

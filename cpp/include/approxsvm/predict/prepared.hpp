@@ -9,6 +9,7 @@
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
+#include "../exact/cosine_sums.hpp"
 #include "../exact/polynomial_kernel.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
@@ -63,6 +64,7 @@ struct PreparedModel {
     double typical_float32_bound;             // of the engine in float32, for a row at the center
     double largest_moduli;                    // the largest A1 of a decision function
     PolynomialKernel polynomial;              // of a polynomial kernel, in place of all but zeros and gains
+    CosineSums cosines;                       // of sums of cosines, likewise
     const PreparedModel* const* members;      // of an ensemble, which has nothing else
 };
 
@@ -77,7 +79,7 @@ inline bool engine_at_reference(const ModelView& model) {
 // non-zeros, panels cost less time and not much more memory.
 constexpr std::size_t columns_per_nonzero = 32;
 inline bool by_columns(const ModelView& model) {
-    return !is_polynomial(model) && engine_at_reference(model) &&
+    return !is_polynomial(model) && !is_cosine(model) && engine_at_reference(model) &&
            model.packed.n_values < std::uint64_t{model.n_sv} * (model.n_features / columns_per_nonzero) &&
            model.packed.n_values < 0xffffffffu;
 }
@@ -135,6 +137,7 @@ struct PreparedPieces {
     std::uint32_t* features = nullptr;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
     PolynomialPieces polynomial;
+    CosinePieces cosines;
     WinnerMemory winner;
     PresumptionMemory presumption;
     SubspacesMemory subspaces;
@@ -156,6 +159,10 @@ struct PreparedPieces {
         map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
         if (is_polynomial(view)) {
             polynomial = PolynomialPieces(view, carver);
+            return;
+        }
+        if (is_cosine(view)) {
+            cosines = CosinePieces(view, carver);
             return;
         }
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
@@ -493,6 +500,10 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     model.zeros = pieces.zeros;
     if (is_polynomial(view)) {
         model.polynomial = lay_out_polynomial(view, pieces.polynomial);
+        return model;
+    }
+    if (is_cosine(view)) {
+        model.cosines = lay_out_cosines(view, pieces.cosines);
         return model;
     }
     model.engine_center = fill_engine_center(view, pieces.engine_center);

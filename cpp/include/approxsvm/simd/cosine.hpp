@@ -1,0 +1,56 @@
+// cos(2 pi t), a register of float32 or float64 at a time: angles are counted in turns, so that the range reduction is
+// a subtraction that rounds nothing.
+#pragma once
+
+#include "simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Beyond so many turns adding `shift` would not round to an integer any more.
+constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
+
+// |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
+constexpr double cosine_error_units = 8.0;
+
+// What float32 and float64 have in common, given P. With n the integer next to t, |r| = |t - n| <= 1/2 is exact: both
+// are multiples of the last place of t. Then a = 1/4 - |r|, in [-1/4, 1/4], and cos(2 pi t) = sin(2 pi a) = a P(a^2), P
+// by weighted minimax (Remez) of sin(2 pi a) / a, so that errors count in full only where |sin| is 1. In units u:
+//
+//     a is rounded only where |r| < 1/8, by u / 8 at most, where its factor |2 pi sin(2 pi r)| is below 4.5     0.6
+//     the coefficients as they stand: 0.83 in float32 and 0.5 in float64                                       0.9
+//     a^2: half a unit, and |x cos x - sin x| <= 1, x = 2 pi a                                                 0.5
+//     the last multiplication and addition of P, without fused ones two roundings: 1 + 0.65; those before it   2.0
+//     a times P                                                                                                1.0
+//
+// altogether below 5.1, and 8 with all that is of second order. cpp/tests/test_cosine.cpp compares with cosl.
+template <int N, class Register, class Real, int Degree>
+APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real (&p)[Degree + 1]) {
+    const Register shift = set1(shift_), quarter = set1(Real(0.25)), nought = set1(Real{0});
+    Register square[N], sum[N];
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = sub(t[i], sub(add(t[i], shift), shift));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = sub(quarter, max_or(t[i], sub(nought, t[i])));
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) square[i] = mul(t[i], t[i]);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) sum[i] = set1(p[Degree]);
+    APPROXSVM_UNROLL for (int k = Degree - 1; k >= 0; --k) {
+        APPROXSVM_UNROLL for (int i = 0; i < N; ++i) sum[i] = fmadd(sum[i], square[i], set1(p[k]));
+    }
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = mul(t[i], sum[i]);
+}
+
+// In place. Beyond max_turns and for what is not finite the results are of no use, and may be anything.
+template <int N>
+APPROXSVM_INLINE void cosine_of_turns(f32v (&t)[N]) {
+    constexpr float p[] = {0x1.921fb4p+2f, -0x1.4abbb6p+5f, 0x1.46676ep+6f, -0x1.3232fap+6f, 0x1.3c4b30p+5f};
+    cosine_of_turns<N, f32v, float, 4>(t, 12582912.0f, p);  // 1.5 * 2^23
+}
+template <int N>
+APPROXSVM_INLINE void cosine_of_turns(f64v (&t)[N]) {
+    constexpr double p[] = {0x1.921fb54442d18p+2,  -0x1.4abbce625be51p+5, 0x1.466bc6775a9f7p+6,
+                            -0x1.32d2cce62483dp+6, 0x1.50783483f505bp+5,  -0x1.e3074d564120ep+3,
+                            0x1.e8f33b07dbcbfp+1,  -0x1.6f74785d42eb9p-1, 0x1.9c87667b36b7ep-4};
+    cosine_of_turns<N, f64v, double, 8>(t, 6755399441055744.0, p);  // 1.5 * 2^52
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
