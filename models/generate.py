@@ -18,11 +18,14 @@ from libsvm.svmutil import svm_save_model, svm_train
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_gaussian_quantiles
 from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
+from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.readers import read_any
@@ -68,7 +71,8 @@ def generate_from(name: str, source: Any, X: Any, y: Any, test: slice, **options
     model = read_any(source)
     if not isinstance(model, Ensemble):
         rows = X[test] if model.input_map is None else model.input_map.apply(X[test])
-        np.savetxt(HERE / f"{name}.values", reference.decision_function(model, rows), fmt="%.17g")
+        exact = reference.cosine_decision_function if isinstance(model, CosineModel) else reference.decision_function
+        np.savetxt(HERE / f"{name}.values", exact(model, rows), fmt="%.17g")
     if hasattr(source, "predict_proba"):
         np.savetxt(HERE / f"{name}.probabilities", source.predict_proba(X[test]), fmt="%.17g")
     approxsvm.compile(source, X[train], **options).save(HERE / f"{name}.asvm")
@@ -86,6 +90,10 @@ def generate_all_from_scikit_learn() -> None:
     generate_from("iris_calibrated", calibrated, X, species, test, n_centers=1)
     ensemble = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), method="isotonic", cv=2)
     generate_from("iris_ensemble", ensemble, X, names, test, n_centers=1)
+    fourier = make_pipeline(
+        StandardScaler(), RBFSampler(gamma=0.3, n_components=50, random_state=0), LogisticRegression()
+    )
+    generate_from("iris_fourier", fourier, X, np.where(species == 1, "yes", "no"), test)
     X, y = load_diabetes(return_X_y=True, scaled=False)
     pipeline = make_pipeline(StandardScaler(), PCA(3), SVR(C=10, epsilon=50))
     generate_from("diabetes_pipeline", pipeline, X, y, slice(0, 30), n_centers=1)

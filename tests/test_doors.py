@@ -310,7 +310,9 @@ def test_headers(cases: list[Case], program: Path, tmp_path: Path) -> None:
 # --- golden artifacts of scikit-learn's sources
 
 
-@pytest.mark.parametrize("name", ["iris_pipeline", "iris_calibrated", "iris_ensemble", "diabetes_pipeline"])
+@pytest.mark.parametrize(
+    "name", ["iris_pipeline", "iris_calibrated", "iris_ensemble", "iris_fourier", "diabetes_pipeline"]
+)
 def test_golden_artifacts_give_their_sources_answers(name: str) -> None:
     predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
     evaluator = predictor._evaluator

@@ -322,6 +322,7 @@ REFUSED = {
     "iris_classes": "majority classes",
     "iris_cubic": "Gaussian kernels",
     "iris_ensemble": "ensembles",
+    "iris_fourier": "Gaussian kernels",
     "iris_pipeline": "majority classes",
     "shells_exact": "mode exact",
 }

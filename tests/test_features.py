@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
+from sklearn.kernel_approximation import SkewedChi2Sampler
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.pipeline import make_pipeline
@@ -432,7 +432,7 @@ def test_what_does_not_compile_is_named(rows):
         approxsvm.compile(make_pipeline(TaylorFeatures(degree=7), LinearSVC()).fit(X[:, :2], y))
     with pytest.raises(UnsupportedModelError, match="read_any reads it"):
         approxsvm.read_model(taylor)
-    for sampler in (RBFSampler(), SkewedChi2Sampler(skewedness=100.0), RandomBinningFeatures()):
+    for sampler in (SkewedChi2Sampler(skewedness=100.0), RandomBinningFeatures()):
         for linear in (LinearSVC(), LogisticRegression()):
             pipeline = make_pipeline(sampler, linear).fit(X, y)
             with pytest.raises(

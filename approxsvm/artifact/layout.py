@@ -321,6 +321,11 @@ class Artifact(SealedBytes):
         """How many cosines it is a sum of; 0 where it is none."""
         return len(self.section("cosines")) // (8 * (self.n_features + 2))
 
+    def cosines(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Coefficients and phases, (n_cosines,), and frequencies, (n_cosines, n_features), of a sum of cosines."""
+        numbers, n = np.frombuffer(self.section("cosines"), "<f8"), self.n_cosines
+        return numbers[:n], numbers[n : 2 * n], numbers[2 * n :].reshape(n, -1)
+
     @property
     def has_form(self) -> bool:
         """Whether a polynomial kernel is summed up to a form of its degree."""

@@ -14,6 +14,12 @@ would serve as in bound_table.py, is not in artifacts of mode "exact".)
 support vector, by p (n_features + 8) 2^-52 and the sum as above; coef_error comes in the same way. By its derivative a
 row that is r away has a value that differs by at most A1 p |gamma| R (|gamma| R (||z|| + r) + |coef0|)^(p - 1) r.
 Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
+
+**Cosines.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = frequency_j / (2 pi), and only what is beyond
+whole turns comes to the graph's cosine: its argument is at most pi and a runtime's is taken to be within 2^-40. With
+S = sum |c_j| ||frequency_j|| the angles err, together, by (n_features + 8) 2^-52 (S ||z|| + 8 A1) at most, in any
+order, and the sum as above. A row that is r away has a value that differs by S r. Beyond 2^50 turns nothing is
+known.
 """
 
 from __future__ import annotations
@@ -41,13 +47,15 @@ _FARTHEST: Final = 1e100
 
 
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Decision values by the definition, of an artifact that has support vectors.
+    """Decision values by the definition, of an artifact that has support vectors or cosines.
 
     Raises
     ------
     UnsupportedModelError
         The graph would be larger than it may be.
     """
+    if artifact.is_cosine:
+        return _cosines(g, artifact, rows, with_bounds)
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)
     vectors = artifact.support_vectors()
@@ -112,6 +120,28 @@ def _polynomial(
         slope = g.op("Mul", g.op("Pow", reach, float(degree - 1)), degree * steep * UP)
         bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
     bounds = g.op("Mul", bound, _sums_of_moduli(artifact)[np.newaxis])
+    return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
+
+
+def _cosines(g: GraphBuilder, artifact: Artifact, rows: GraphRows, with_bounds: bool) -> KnownValues:
+    d, n, decisions = artifact.n_features, artifact.n_cosines, artifact.decision_numbers()
+    g.check_room(8 * n * d)
+    coef, phases, frequencies = artifact.cosines()
+    turns = g.op("MatMul", rows.values, g.doubles(np.ascontiguousarray(frequencies.T) / (2.0 * math.pi)))
+    turns = g.op("Add", turns, (phases / (2.0 * math.pi))[np.newaxis])
+    rest = g.op("Sub", turns, g.op("Round", turns))
+    cosines = g.op("Cos", g.op("Mul", rest, 2.0 * math.pi))
+    values = g.op("Add", g.op("MatMul", cosines, g.doubles(coef[:, np.newaxis])), decisions["intercept"][np.newaxis])
+    if not with_bounds:
+        return KnownValues(values)
+    sum_moduli, slope = float(decisions["sum_moduli"][0]), float(decisions["total"][0])
+    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), UP)
+    path = (d + 8) * _ROUNDING
+    bounds = g.op("Add", g.op("Mul", norm, path * slope), (8.0 * path + (n + 16) * _ROUNDING + _EXP) * sum_moduli)
+    is_reducible = g.op("Less", norm, 2.0**50 / max(_longest(frequencies), 2.0**-60))
+    bounds = g.op("Where", is_reducible, bounds, math.inf)
+    if rows.error is not None:
+        bounds = g.op("Add", bounds, g.op("Mul", rows.error, slope * UP))
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 

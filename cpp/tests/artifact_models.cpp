@@ -286,6 +286,31 @@ artifact_writer::Model polynomial_model(std::uint32_t mode, std::uint32_t degree
     return model;
 }
 
+artifact_writer::Model cosine_model(std::size_t d, std::size_t n, std::uint64_t seed, double scale) {
+    artifact_writer::Model model = true_model(artifact_writer::exact, d, n, seed);
+    model.kernel = 2;
+    model.gamma = 0.0;
+    model.input_scale = 1.0;
+    model.center.assign(d, 0.0f);
+    model.center_kind = 0;
+    model.expansions.clear();
+    model.sum_moduli = model.total_norm = 0.0;
+    for (std::size_t j = 0; j < n; ++j) {
+        double norm = 0.0;
+        for (double& omega : model.support_vectors[j]) {
+            omega *= scale;
+            norm = std::hypot(norm, omega);
+        }
+        model.phases.push_back(6.25 * static_cast<double>(j * 37 % 64) / 64);
+        model.sum_moduli += std::fabs(model.dual_coef[j]);
+        model.total_norm += std::fabs(model.dual_coef[j]) * norm;
+    }
+    model.sum_moduli *= 1 + 1e-12;
+    model.total_norm *= 1 + 1e-12;
+    artifact_writer::add_exact_check_rows(model, 2, std::fmin(1.0, 1.0 / scale));
+    return model;
+}
+
 std::size_t entry_of(const Bytes& bytes, std::uint32_t identifier) {
     std::size_t entry = 192;
     while (get<std::uint32_t>(bytes, entry) != identifier) entry += 24;

@@ -69,6 +69,9 @@ std::vector<double> form_of(const artifact_writer::Model& model);
 artifact_writer::Model polynomial_model(std::uint32_t mode, std::uint32_t degree = 2, std::size_t d = 3,
                                         std::size_t n_sv = 5, std::uint64_t seed = 0);
 
+/// A sum of n cosines, of frequencies that are multiples of 1/4 times `scale`.
+artifact_writer::Model cosine_model(std::size_t d = 3, std::size_t n = 5, std::uint64_t seed = 0, double scale = 1.0);
+
 /// One small model of every mode.
 inline artifact_writer::Model small_model(std::uint32_t mode) {
     return mode == artifact_writer::approximate ? approximate_model() : true_model(mode);

@@ -114,7 +114,7 @@ Bytes bytes_of_router(const Router& router) {
 
 std::vector<Section> sections_of(const Model& model) {
     const std::size_t d = model.n_features(), v = model.varying_columns().size();
-    const bool expanded = model.is_expanded(), has_vectors = model.mode != approximate;
+    const bool expanded = model.is_expanded(), has_vectors = model.mode != approximate && model.kernel != 2;
     std::vector<Section> sections;
     if (model.kernel == 0) sections.push_back({center, bytes_of(model.center)});
     sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli,
@@ -141,13 +141,21 @@ std::vector<Section> sections_of(const Model& model) {
         sections.push_back({dual_coef, bytes_of(model.dual_coef)});
         sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
     }
-    if (has_vectors || model.kernel == 1) sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
+    if (has_vectors || model.kernel > 0) sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
     if (model.kernel == 1) {
         std::vector<double> numbers = {model.coef0, model.coef_error};
         numbers.insert(numbers.end(), model.form.begin(), model.form.end());
         sections.push_back({polynomial, bytes_of(numbers)});
     }
     if (!model.varying.empty()) sections.push_back({varying, bytes_of(model.varying)});
+    if (model.kernel == 2) {
+        std::vector<double> numbers = model.dual_coef;
+        numbers.insert(numbers.end(), model.phases.begin(), model.phases.end());
+        for (const std::vector<double>& frequency : model.support_vectors) {
+            numbers.insert(numbers.end(), frequency.begin(), frequency.end());
+        }
+        sections.push_back({cosines, bytes_of(numbers)});
+    }
     return sections;
 }
 
@@ -218,8 +226,8 @@ std::vector<float> synthetic_row(const Model& model, const std::vector<float>& f
     return row;
 }
 
-void add_exact_check_rows(Model& model, std::size_t n_rows) {
-    const double d = static_cast<double>(model.n_features()), amplitude = 1.0 / std::sqrt(d);
+void add_exact_check_rows(Model& model, std::size_t n_rows, double norm) {
+    const double d = static_cast<double>(model.n_features()), amplitude = norm / std::sqrt(d);
     double sum_moduli = 0;
     for (const double a : model.dual_coef) sum_moduli += std::fabs(a);
     model.exact_check_rows.clear();

@@ -59,7 +59,8 @@ enum SectionNumber : std::uint32_t {
     members,
     presumption,
     subspaces,
-    subspace_expansion
+    subspace_expansion,
+    cosines
 };
 
 /// What belongs to one center.
@@ -106,6 +107,9 @@ struct Model {
     std::uint32_t kernel = 0;
     double coef0 = 0.0, coef_error = 0.0;
     std::vector<double> form;  // numbers of the section behind coef_error
+
+    // Of a sum of cosines, kernel 2: its coefficients and frequencies are dual_coef and support_vectors.
+    std::vector<double> phases;
 
     std::size_t n_features() const { return center.size(); }
     std::vector<std::uint32_t> varying_columns() const {
@@ -310,6 +314,10 @@ long double exact_value(const Model& model, const Real* row) {
             sq_distance += (x - z) * (x - z);
             product += x * z;
         }
+        if (model.kernel == 2) {
+            sum += model.dual_coef[i] * std::cos(product + model.phases[i]);
+            continue;
+        }
         if (model.kernel == 1) {
             const long double base = model.gamma * product + model.coef0;
             sum += model.dual_coef[i] * std::pow(base, static_cast<int>(model.degree));
@@ -320,8 +328,9 @@ long double exact_value(const Model& model, const Real* row) {
     return sum;
 }
 
-/// Check rows of the exact model: roundings of float64, with room for cancellation in the distances.
-void add_exact_check_rows(Model& model, std::size_t n_rows);
+/// Check rows of the exact model, of about norm 1 or another: roundings of float64, with room for cancellation in the
+/// distances.
+void add_exact_check_rows(Model& model, std::size_t n_rows, double norm = 1.0);
 
 /// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli, or d more for every degree
 /// beyond 2.

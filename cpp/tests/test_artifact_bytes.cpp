@@ -49,6 +49,7 @@ std::vector<artifact_writer::Model> models() {
     all.push_back(polynomial_model(artifact_writer::certified, 1));
     all.push_back(polynomial_model(artifact_writer::certified, 2));
     all.push_back(polynomial_model(artifact_writer::exact, 3));
+    all.push_back(cosine_model(2, 3));
     return all;
 }
 

@@ -20,7 +20,8 @@ namespace {
 using Bytes = std::vector<unsigned char>;
 const std::vector<std::string> names{"breast_cancer",     "iris_classes",  "breast_cancer_one_class", "diabetes_svr",
                                      "iris_cubic",        "iris_pipeline", "iris_calibrated",         "iris_ensemble",
-                                     "diabetes_pipeline", "shells_exact",  "digits_subspace",         "digits_classes"};
+                                     "diabetes_pipeline", "shells_exact",  "digits_subspace",         "digits_classes",
+                                     "iris_fourier"};
 constexpr std::size_t n_rows = 70;  // more than a block
 
 Bytes golden(const std::string& name) {
