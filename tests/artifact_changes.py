@@ -13,9 +13,10 @@ import pytest
 from conftest import random_model
 
 from approxsvm import Artifact, ArtifactError, KernelModel, _native
-from approxsvm.artifact.writer import build_polynomial
+from approxsvm.artifact.writer import build_cosines, build_polynomial
 from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
+from approxsvm.model.cosine_model import CosineModel
 
 # Offsets of header fields, from the table in models/FORMAT.md.
 KERNEL = 184
@@ -27,7 +28,7 @@ N_RAW_FEATURES = 176
 CENTER, DECISIONS, EXPANSIONS, CENTERS, LINEAR, QUADRATIC, HIGHER, DIRECTION, ROUTER = range(1, 10)
 LABELS, CHECK_ROWS, FEATURE_NAMES, PLAN, CLASS_COUNTS, MAJORITY_CLASSES, DUAL_COEF, SUPPORT_VECTORS = range(10, 18)
 EXACT_CHECK_ROWS, OUTPUTS, INPUT_MAP, VARYING, POLYNOMIAL = range(18, 23)
-PRESUMPTION, SUBSPACES, SUBSPACE_EXPANSION = range(24, 27)
+PRESUMPTION, SUBSPACES, SUBSPACE_EXPANSION, COSINES = range(24, 28)
 NAN, INF = float("nan"), float("inf")
 MODES = ("approximate", "certified", "exact")
 
@@ -67,6 +68,21 @@ def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
     if mode == "approximate":
         return compile_model(model, mode=mode).artifact
     return build_polynomial(model, mode, sum_up(model) if mode == "certified" else None)
+
+
+def cosines() -> Artifact:
+    """Four cosines of three features, two labels."""
+    rng = np.random.default_rng(5)
+    model = CosineModel(
+        "classification",
+        frequencies=rng.normal(size=(4, 3)),
+        phases=rng.uniform(0, 6, 4),
+        coef=rng.normal(size=4),
+        intercept=np.ones(1),
+        labels=np.array([1, -1]),
+        feature_names=("a", "b", "c"),
+    )
+    return build_cosines(model, plan="because")
 
 
 def sealed(data: bytearray) -> bytes:

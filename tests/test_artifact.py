@@ -17,6 +17,7 @@ from artifact_changes import (
     CHECK_ROWS,
     CHECKSUM,
     CLASS_COUNTS,
+    COSINES,
     DECISIONS,
     DEGREE,
     DIRECTION,
@@ -67,6 +68,7 @@ from artifact_changes import (
     changed,
     classifier,
     content,
+    cosines,
     deep,
     entries,
     entry,
@@ -317,6 +319,7 @@ def test_every_must_of_the_format_is_broken_here() -> None:
         "presumption",
         "subspaces",
         "subspace_expansion",
+        "cosines",
     }
     assert elsewhere <= named
     assert named - elsewhere == {name for name, _, _, _ in ALL_BROKEN}
@@ -411,6 +414,59 @@ def test_check_rows_of_polynomial_kernels_are_replayed(mode: str) -> None:
     assert Artifact(data).mode == mode
     with pytest.raises(ArtifactError, match="check row"):
         _native.Predictor(data)
+
+
+def test_must_cosines() -> None:
+    artifact = cosines()
+    stored = section(artifact, COSINES)
+    n_numbers = len(stored) // 8
+    assert n_numbers == 4 * 5
+    for wrong in (b"", stored[:8], stored[:-8], stored + bytes(8), bytes(7), bytes(39)):
+        refused(changed(content({COSINES: wrong}), artifact), "section cosines has")
+    for position in range(n_numbers):
+        for x in (NAN, INF, -INF):
+            refused(changed(number(COSINES, position, "d", x), artifact), "section cosines holds NaN")
+        if 4 <= position < 8:
+            refused(changed(number(COSINES, position, "d", -8.5), artifact), "phase in section cosines is 8.5")
+        else:
+            assert Artifact(changed(number(COSINES, position, "d", -8.5), artifact)).n_cosines == 4
+    for other in (classifier(), classifier("exact"), polynomial("exact")):
+        refused(changed(content({COSINES: stored}), other), "section cosines is found")
+
+
+def test_must_modes_and_header_of_cosines() -> None:
+    artifact = cosines()
+    assert Artifact(artifact.data).kernel_name == "4 cosines"
+    for identifier in set(entries(artifact.data)) - {FEATURE_NAMES, PLAN}:
+        refused(changed(content({identifier: None}), artifact), "section|labels")
+    absent = (
+        CENTER,
+        *range(EXPANSIONS, LABELS),
+        CHECK_ROWS,
+        CLASS_COUNTS,
+        MAJORITY_CLASSES,
+        DUAL_COEF,
+        SUPPORT_VECTORS,
+    )
+    for identifier in (*absent, VARYING, POLYNOMIAL, PRESUMPTION, SUBSPACES):
+        for extra in (b"", bytes(16), bytes(40)):
+            refused(changed(content({identifier: extra}), artifact), f"section {SECTIONS[identifier - 1]} ")
+    for mode in (0, 1):
+        refused(changed(field(MODE, "I", mode), artifact), "mode is|degree is")
+    for name, offset in (("degree", DEGREE), ("n_centers", N_CENTERS), ("center_kind", CENTER_KIND)):
+        refused(changed(field(offset, "I", 1), artifact), f"{name} is 1")
+    for scale in (0.5, 2.0, NAN):
+        refused(changed(field(INPUT_SCALE, "d", scale), artifact), "input_scale is")
+    for gamma in (NAN, INF, -0.5, 0.5):
+        refused(changed(field(GAMMA, "d", gamma), artifact), "gamma is")
+    for kernel in (0, 1):
+        refused(changed(field(KERNEL, "I", kernel), artifact), "is|section")
+    refused(changed(field(KERNEL, "I", 3), artifact), "kernel is 3")
+    for mode in MODES:
+        refused(changed(field(KERNEL, "I", 2), classifier(mode)), "is|section")
+    value = artifact.check_rows("exact_check_rows")[1, 1]
+    with pytest.raises(ArtifactError, match="check row"):
+        _native.Predictor(changed(number(EXACT_CHECK_ROWS, 4, "d", value + 1e-3), artifact))
 
 
 @pytest.mark.parametrize("mode", ["approximate", "certified"])

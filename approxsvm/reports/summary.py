@@ -24,7 +24,7 @@ class Summary:
     tolerance : float
         What decision values are promised to be within of the exact ones; infinite when labels decide alone.
     kernel : str
-        "Gaussian", "linear" or "polynomial of degree ...".
+        "Gaussian", "linear", "polynomial of degree ..." or "... cosines".
     degree, n_centers : int
         Highest power of the expansion, and about how many points; 0 when there is none.
     center : str

@@ -24,6 +24,8 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
         ThunderSVM.
     TaylorModel
         TaylorFeatures with a linear model.
+    CosineModel
+        RBFSampler with a linear model.
     Ensemble
         CalibratedClassifierCV with ensemble=True.
 

@@ -19,6 +19,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingRegressor
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -49,6 +51,7 @@ def sources(X: Any, classes: Any) -> dict[str, Any]:
         "isotonic": CalibratedClassifierCV(SVC(gamma=0.3), method="isotonic", cv=2).fit(X, classes),
         "bagged": BaggingRegressor(SVR(gamma=0.3), n_estimators=2, random_state=0).fit(X, target),
         "sparse": SVC(gamma=0.3).fit(sparse, two),
+        "fourier": make_pipeline(RBFSampler(n_components=5, random_state=0), LogisticRegression()).fit(X, two),
     }
 
 
