@@ -28,6 +28,8 @@ from approxsvm.errors import MissingPackageError
 from approxsvm.export import graph_builder
 from approxsvm.export.bound_table import bound_table
 from approxsvm.export.onnx_graph import _Export
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.predictor import BOUNDS, VALUES
 from approxsvm.reference import decision_values as reference
 
 RNG = np.random.default_rng(0)
@@ -383,6 +385,29 @@ def test_no_certain_label_is_wrong_about_the_boundary(degree: int, gamma: float)
             assert (np.abs(found["values"][:, 0] - exact) <= found["bounds"][:, 0] + rounded).all()
             assert ((found["values"][:, 0] > 0) == (exact > 0))[found["sure"]].all()
             assert not found["sure"][len(X) : len(X) + len(near)].any()
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
+def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    model = CosineModel(
+        "classification",
+        frequencies=scale * rng.normal(size=(30, 5)),
+        phases=rng.uniform(0, 2 * np.pi, 30),
+        coef=rng.normal(size=30),
+        intercept=np.array([0.3]),
+        labels=np.array([1, 0]),
+    )
+    artifact = approxsvm.compile(model).artifact
+    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/test_cosines.py judges it
+    for dtype in (np.float64, np.float32):
+        rows = np.concatenate([X / scale, X, 1e9 * X, 1e25 * X[:5]]).astype(dtype)
+        found = run(with_bounds(artifact, dtype), rows)
+        values, bounds = engine.evaluate(rows, VALUES | BOUNDS, "exact")
+        assert (np.abs(found["values"][:, 0] - values) <= found["bounds"][:, 0] + bounds).all()
+        assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
+        assert found["sure"][: len(X)].mean() > 0.99
+        assert not found["sure"][-5:].any()
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:

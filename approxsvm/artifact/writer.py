@@ -724,7 +724,7 @@ def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: s
 def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
     """As `_exact_check_rows`, about the origin, where angles are about 1."""
     largest = float(norms_above(model.frequencies).max())
-    amplitude = min(max(_power_of_two_above(1.0 / max(largest, 2.0**-60)), 2.0**-60), 2.0**60)
+    amplitude = min(_power_of_two_above(1.0 / max(largest, 2.0**-60)), 2.0**60)
     origin = np.zeros(model.n_features, np.float32)
     result = []
     for k in range(N_CHECK_ROWS):
