@@ -102,11 +102,11 @@ void expect_small_everywhere(std::size_t n, double max_turns) {
 }  // namespace
 
 TEST(float32_cosines_are_within_their_bound) {
-    expect_small_everywhere<float>(3000000, max_turns32);
+    expect_small_everywhere<float>(1000000, max_turns32);
 }
 
 TEST(float64_cosines_are_within_their_bound) {
-    expect_small_everywhere<double>(1000000, max_turns64);
+    expect_small_everywhere<double>(400000, max_turns64);
 }
 
 TEST(cosines_of_whole_turns_are_exact_where_they_are_simple) {
