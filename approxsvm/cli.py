@@ -312,7 +312,7 @@ def convert_model(
     ratio = summary.n_bytes / max(source.stat().st_size, 1)
     size = f"{1 / ratio:.1f} times smaller" if ratio < 1.0 else f"{ratio:.1f} times as large"
     console.print(
-        f"{summary.source}, {summary.n_support_vectors:,} support vectors, {summary.n_features:,} features "
+        f"{summary.source}, {summary.made_of}, {summary.n_features:,} features "
         f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({size}), {seconds:.2f} s",
         soft_wrap=True,
     )

@@ -226,7 +226,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
         rows = [(html.escape(name), html.escape(value)) for name, value in self.summary.rows()]
         lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
-        title = f"What was compiled: {self.summary.n_support_vectors:,} support vectors, {self.summary.n_bytes:,} bytes"
+        title = f"What was compiled: {self.summary.made_of}, {self.summary.n_bytes:,} bytes"
         return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
 
     def report(

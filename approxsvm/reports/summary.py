@@ -63,6 +63,11 @@ class Summary:
     certified_fraction: float | None
     rows_per_stage: dict[str, int]
 
+    @property
+    def made_of(self) -> str:
+        """How many support vectors the source has, or else its kernel, "123 cosines"."""
+        return f"{self.n_support_vectors:,} support vectors" if self.n_support_vectors else self.kernel
+
     def rows(self) -> list[tuple[str, str]]:
         """Names and values as shown to people; those that this model has no use for are left out."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
@@ -78,6 +83,8 @@ class Summary:
             unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
         if self.gamma == 0.0:
             unused = (*unused, "gamma", "gamma_max_support_vectors")
+        if self.kernel.endswith("cosines"):
+            unused = (*unused, "n_support_vectors")
         return [(name.replace("_", " "), text) for name, text in texts.items() if text and name not in unused]
 
     def __str__(self) -> str:
