@@ -8,6 +8,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import math
 import os
 import pkgutil
 import re
@@ -171,6 +172,18 @@ def test_kappa_as_the_derivation_sets_it() -> None:
         g = max(1.0, min(750.0, radius_sq))
         value = eval(text, {}, {"P": path, "k": degree, "g": g, "d": d, "u64": certificate.U64})
         assert value == pytest.approx(certificate._kappa(degree, path, d, radius_sq), rel=1e-14)
+
+
+def test_constants_of_cosines_are_those_of_the_headers() -> None:
+    page, headers = PAGES["docs/derivation.md"], DOCS.parent / "cpp" / "include" / "approxsvm"
+    sums, kernel = ((headers / name).read_text() for name in ("exact/cosine_sums.hpp", "simd/cosine.hpp"))
+    (units,) = re.findall(r"cosine_error_units = ([\d.]+);", kernel)
+    (more_path, of_moduli) = re.findall(r"\(path \+ ([\d.]+)\) \* norm \* .* \+ ([\d.]+) \* a1\)", sums)[0]
+    (defined,) = re.findall(r"([\d.]+) \* unit64 \* a1 \+ unit64 \* std::fabs", sums)
+    assert 8 * math.pi + float(units) < float(of_moduli)
+    assert f"errs by ${float(units):g} u$ at most" in page
+    assert rf"(P + {float(more_path):g}) S \lVert z \rVert + {float(of_moduli):g} A_1" in page
+    assert rf"it errs by ${float(defined):g}\, u_{{64}} A_1$" in page
 
 
 # --- the site
