@@ -114,7 +114,7 @@ template <class Visit>
 inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     const unsigned char* p = model.subspaces.groups;
     for (std::size_t g = 0; model.subspaces.n_stages > 0 && g < n_subspace_groups(model); ++g) {
-        SubspaceGroup group;
+        SubspaceGroup group{};
         p += read_subspace_group(model, p, ~std::size_t{0}, group);
         visit(g, group);
     }
@@ -145,7 +145,7 @@ inline Status read_subspaces(const unsigned char* bytes, std::size_t n_bytes, co
     subspaces.groups = bytes + head;
     std::size_t at = head;
     for (std::size_t g = 0; g < n_subspace_groups(model); ++g) {
-        SubspaceGroup group;
+        SubspaceGroup group{};
         const std::size_t taken = read_subspace_group(model, bytes + at, n_bytes - at, group);
         if (taken == 0) return Status::bad_section;
         if (!subspace_group_is_valid(model, group)) return Status::bad_coefficient;
