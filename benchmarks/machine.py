@@ -12,7 +12,20 @@ from pathlib import Path
 from approxsvm import _native
 from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, find_tool
 
-_PACKAGES = ("approxsvm", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official", "threadpoolctl")
+_PACKAGES = (
+    "approxsvm",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "libsvm-official",
+    "onnxruntime",
+    "skl2onnx",
+    "thundersvm",
+    "threadpoolctl",
+)
+# What a run of the suite itself writes: a change there leaves what is measured as it was.
+_WRITTEN = ("benchmarks/results", "docs", "README.md")
 
 
 @dataclass(frozen=True)
@@ -79,8 +92,16 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    """Short name of the commit; ``-dirty`` where files differ from it that could change a figure."""
+    git = ["git", "-C", str(Path(__file__).parent.parent)]
+    others = [f":(exclude){name}" for name in _WRITTEN]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        name = _printed([*git, "rev-parse", "--short", "HEAD"])
+        changed = _printed([*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *others])
     except (FileNotFoundError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{name}-dirty" if changed else name
+
+
+def _printed(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

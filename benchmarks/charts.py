@@ -1,0 +1,205 @@
+"""The charts of the suite: bars of ratios, lines, points. Drawn by matplotlib, readable on white and on black.
+
+A chart is data; `svg` draws it and writes its numbers into the file as its description, for those who cannot see it
+and for the test that compares pictures with figures:
+
+    chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
+    (IMAGES / "growth.svg").write_text(svg(chart))
+    assert words(chart) in (IMAGES / "growth.svg").read_text()
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, import_matplotlib
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+INK = NEUTRAL
+# Colours of the series in order, the same as in reports; all can be read on white and on black.
+COLORS = (EXPANDED, EXACT, "#4c9a52", "#8e6bbf", NEUTRAL, BROKEN, "#a3812c", "#3f9d97")
+_MARKERS = "os^Dvph*"
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "approxsvm",
+    "font.family": "sans-serif",
+    "font.size": 10.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": INK,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "lines.markersize": 4.5,
+    "lines.linewidth": 1.6,
+}
+_WIDTH = 7.4  # inches
+_LABEL_GAP = 13.0  # points between the labels of two lines
+
+Series: TypeAlias = Mapping[str, Sequence[tuple[float, float | None]]]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars on a logarithmic scale from 1, one for each series of each name; None leaves one out."""
+
+    title: str
+    label: str
+    names: Sequence[str]
+    series: Mapping[str, Sequence[float | None]]
+
+    def numbers(self) -> Series:
+        """Values by series, numbered by name."""
+        return {name: list(enumerate(values)) for name, values in self.series.items()}
+
+    @property
+    def inches(self) -> float:
+        """Height: with the number of bars."""
+        return 0.9 + len(self.names) * (0.16 + 0.2 * len(self.series))
+
+    def draw(self, axes: Any) -> None:
+        """Draw on an axis."""
+        height = 0.82 / len(self.series)
+        for k, (name, values) in enumerate(self.series.items()):
+            shown = [(i, value) for i, value in enumerate(values) if value is not None]
+            at = [i + (k - (len(self.series) - 1) / 2) * height for i, _ in shown]
+            bars = axes.barh(at, [v - 1 for _, v in shown], height * 0.9, left=1, color=COLORS[k], label=name)
+            axes.bar_label(bars, [_digits(v) for _, v in shown], padding=4, fontsize=9.5 if height < 0.5 else 10.5)
+        most = max(v for values in self.series.values() for v in values if v is not None)
+        least = min(v for values in self.series.values() for v in values if v is not None)
+        axes.set(xscale="log", xlim=(min(1.0, 0.5 * least), 2.2 * most), xlabel=self.label)
+        axes.set_yticks(range(len(self.names)), self.names)
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False, axis="y")
+        _plain_numbers(axes.xaxis)
+        if len(self.series) > 1:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderaxespad=0.2)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A line for each series, its name at its end; both scales logarithmic unless said otherwise."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Series
+    x_scale: str = "log"
+    y_scale: str = "log"
+
+    inches = 4.4
+
+    def numbers(self) -> Series:
+        """Points by series."""
+        return self.series
+
+    def draw(self, axes: Any) -> None:
+        """Draw on an axis."""
+        axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
+        ends = []
+        for k, (name, points) in enumerate(self.series.items()):
+            shown = [(x, y) for x, y in points if y is not None]
+            if not shown:
+                continue
+            axes.plot(*zip(*shown, strict=True), color=COLORS[k], marker=_MARKERS[k])
+            ends.append((name, COLORS[k], *shown[-1]))
+        for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
+            if scale == "log":
+                _plain_numbers(axis)
+        _label_ends(axes, ends)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of several series, with a legend; both scales logarithmic unless said otherwise."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Series
+    x_scale: str = "log"
+    y_scale: str = "log"
+
+    inches = 4.6
+
+    def numbers(self) -> Series:
+        """Points by series."""
+        return self.series
+
+    def draw(self, axes: Any) -> None:
+        """Draw on an axis."""
+        axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
+        for k, (name, points) in enumerate(self.series.items()):
+            xs, ys = zip(*[(x, y) for x, y in points if y is not None], strict=True)
+            axes.plot(xs, ys, _MARKERS[k], color=COLORS[k], label=name, alpha=0.8)
+        axes.legend(frameon=False)
+
+
+Chart: TypeAlias = Bars | Lines | Points
+
+
+def words(chart: Chart) -> str:
+    """The numbers of a chart to three digits: what its file must contain."""
+    shown = (
+        f"{name}: " + " ".join(f"{x:.3g},{'-' if y is None else format(y, '.3g')}" for x, y in points)
+        for name, points in chart.numbers().items()
+    )
+    return "; ".join(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def svg(chart: Chart) -> str:
+    """A file of its own, transparent.
+
+    Raises
+    ------
+    MissingPackageError
+        matplotlib is not installed.
+    """
+    matplotlib = import_matplotlib("matplotlib")
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE, "backend": matplotlib.rcParams["backend"]}):
+        figure = import_matplotlib("matplotlib.figure").Figure(figsize=(_WIDTH, chart.inches), layout="constrained")
+        chart.draw(figure.add_subplot())
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", metadata={"Title": chart.title, "Description": "@", "Date": None})
+    lines = stream.getvalue().replace("<dc:description>@<", f"<dc:description>{words(chart)}<")
+    return "\n".join(line.rstrip() for line in lines.splitlines()) + "\n"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _plain_numbers(axis: Any) -> None:
+    """0.01, 1, 10,000 instead of powers of ten."""
+    formatter = import_matplotlib("matplotlib.ticker").FuncFormatter(
+        lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:.12g}"
+    )
+    axis.set_major_formatter(formatter)
+    axis.set_minor_formatter(import_matplotlib("matplotlib.ticker").NullFormatter())
+
+
+def _label_ends(axes: Any, ends: Sequence[tuple[str, str, float, float]]) -> None:
+    """Names to the right of where the lines end, pushed apart where they would overlap."""
+    axes.figure.draw_without_rendering()  # so that data have their place on the page
+    points = 72.0 / axes.figure.dpi
+    last = -float("inf")
+    placed = sorted((axes.transData.transform((x, y))[1] * points, name, color, x, y) for name, color, x, y in ends)
+    for place, name, color, x, y in placed:
+        last = max(place, last + _LABEL_GAP)
+        axes.annotate(
+            name, (x, y), (9, last - place), textcoords="offset points", color=color, va="center", annotation_clip=False
+        )

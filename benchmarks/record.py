@@ -1,0 +1,125 @@
+"""What a part of the suite has measured, as one JSON file: machine, versions, commit, load, date, command and figures.
+
+    record = Record.begin("latency")                     # before the first measurement: notes load and time
+    record.add("calls", {"model": "a9a", "nanoseconds": 310.0})   # or a dataclass; tables are lists of flat figures
+    record.save(results)                                 # RESULTS / "latency.json", from the option --results
+    Record.load(RESULTS / "latency.json").tables["calls"]
+
+Files in `benchmarks/results` are committed: README and docs/benchmarks.md show them (`python -m benchmarks.publish`).
+A run that is only a try writes into build/, which is the default.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.machine import Machine, describe
+
+RESULTS = Path(__file__).with_name("results")
+_TRIES = Path("build") / "benchmarks"
+_WIDTH = 180  # columns where the output is not a terminal
+
+results_option = click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=_TRIES,
+    show_default=True,
+    help="The folder that the JSON file goes to.",
+)
+
+
+@dataclass
+class Record:
+    """One run of one part.
+
+    Attributes
+    ----------
+    part : str
+        Name of the part, and of its file.
+    command : str
+        How to measure it again.
+    date : str
+        When it began, ISO 8601 in UTC.
+    machine : Machine
+        Processor, versions, commit, and the load when it began.
+    seconds : float
+        How long all of it took.
+    tables : dict of str to list of dict
+        Figures, flat, by the name of their table.
+    """
+
+    part: str
+    command: str
+    date: str
+    machine: Machine
+    seconds: float = 0.0
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, part: str, all_threads: int = 1) -> Record:
+        """Note what the run begins with; `all_threads` is what the part calls all threads."""
+        return cls(part, _command(), _now().isoformat(timespec="seconds"), describe(all_threads))
+
+    @classmethod
+    def load(cls, path: Path) -> Record:
+        """Read what `save` has written."""
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return cls(**content | {"machine": Machine(**content["machine"])})
+
+    def add(self, table: str, figure: Any) -> None:
+        """Append a figure, a mapping or a dataclass, to a table."""
+        fields = figure if isinstance(figure, Mapping) else asdict(figure)
+        self.tables.setdefault(table, []).append({name: _plain(value) for name, value in fields.items()})
+
+    def save(self, folder: Path) -> Path:
+        """Write ``<folder>/<part>.json``; a figure that is not a number is an error, one that is missing is None."""
+        self.seconds = round((_now() - datetime.fromisoformat(self.date)).total_seconds(), 1)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.part}.json"
+        path.write_text(json.dumps(asdict(self), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        click.echo(f"wrote {path}", err=True)
+        return path
+
+    def show(self) -> None:
+        """Print every table."""
+        console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
+        for name, figures in self.tables.items():
+            table = Table(*figures[0], title=f"{self.part}: {name}")
+            for figure in figures:
+                table.add_row(*map(_shown, figure.values()))
+            console.print(table)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _command() -> str:
+    """As it was typed, but for the interpreter: ``python -m benchmarks.latency --rows 10``."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    name = sys.argv[0] if spec is None else f"-m {spec.name.removesuffix('.__main__')}"
+    return " ".join(["python", name, *sys.argv[1:]])
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
