@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+
+import click
 
 from benchmarks.answers import Answers, Labels
 from benchmarks.cases import Case
@@ -52,16 +53,18 @@ def contenders_for(
     Libraries must be limited to one thread around all of this, which peers on more threads raise for themselves.
     """
     samples: dict[Rows, Sample] = {
-        "few": Sample(case, spread(case.n_rows, effort.slow_rows)),
-        "many": Sample(case, spread(case.n_rows, effort.engine_rows)),
-        "all": Sample(case, spread(case.n_rows, None)),
+        "few": Sample(case.data.X_test, spread(case.n_rows, effort.slow_rows)),
+        "many": Sample(case.data.X_test, spread(case.n_rows, effort.engine_rows)),
+        "all": Sample(case.data.X_test, spread(case.n_rows, None)),
     }
     parallel = [(kind, all_threads) for kind in kinds if kind.is_parallel and all_threads > 1]
     contenders = []
     for kind, n_threads in [(kind, 1) for kind in kinds] + parallel:
         peer = None
-        with suppress(ImportError):
+        try:
             peer = kind(case, models, samples[kind.rows], n_threads)
+        except ImportError as error:
+            click.echo(f"{kind.name} left out: {error}", err=True)
         contenders.append(Contender(kind, n_threads, samples[kind.rows], peer))
     return contenders
 

@@ -24,7 +24,8 @@ import approxsvm
 from approxsvm import _native
 from approxsvm.errors import ApproxSVMError
 from approxsvm.planning.cost import Constants, CostModel, Size
-from benchmarks.ordinary import Problem, data_folder, microseconds, problems
+from benchmarks.problems import Problem, Selection, data_folder
+from benchmarks.timing import microseconds
 
 _NAMES = ("pendigits, 0", "phishing", "ijcnn1", "svmguide1", "australian", "german", "ionosphere", "covtype")
 _PLANS = [(2, 1), (3, 1), (4, 1), (2, 4), (2, 16), (3, 16), (2, 64)]
@@ -89,12 +90,12 @@ def main(only: str) -> None:
     for name in _NAMES:
         if only not in name:
             continue
-        for scaler, problem in problems(folder, name, ("standard", "minmax"), _CALL_ROWS):
+        for problem in Selection(name, n_test=_CALL_ROWS).of(folder):
             if problem.name != name:  # but has it in its name
                 continue
-            click.echo(f"{problem.name}, {scaler} ...", err=True)
+            click.echo(f"{problem.name}, {problem.scaler} ...", err=True)
             for plan, time, of_plan, predicted in measure(problem):
-                rows.append((problem.name, scaler, plan))
+                rows.append((problem.name, problem.scaler, plan))
                 times.append(time)
                 terms.append(of_plan)
                 today.append(predicted)

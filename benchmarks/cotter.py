@@ -41,7 +41,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC, LinearSVC
 
 from approxsvm.features import TaylorFeatures
-from benchmarks.ordinary import Source, data_folder, split_rows
+from benchmarks.problems import Source, data_folder, split_rows
 
 _PAIRED_ROWS = 300  # all pairs of them
 _MAX_ITERATIONS = 3000

@@ -13,7 +13,8 @@ from benchmarks.answers import Answers
 from benchmarks.cases import Case
 from benchmarks.compiled import Models
 from benchmarks.contenders import Contender, contenders_for, libsvm_baselines
-from benchmarks.peers import EXACT, CertifiedCsr, CertifiedDense, CompiledPeer, SklearnSVC
+from benchmarks.exact_peers import EXACT
+from benchmarks.peers import CertifiedCsr, CertifiedDense, CompiledPeer, SklearnSVC
 from benchmarks.timing import Effort, cores_used, medians, seconds, warm_seconds
 
 

@@ -26,9 +26,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.ordinary import Source, data_folder, libsvm_model, microseconds, split_rows
 from benchmarks.peak import find_peak
-from benchmarks.timing import spread
+from benchmarks.problems import Source, data_folder, libsvm_model, split_rows
+from benchmarks.timing import microseconds, spread
 
 _SOURCE = Path(__file__).parent / "latency.cpp"
 

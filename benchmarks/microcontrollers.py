@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.ordinary import data_folder
+from benchmarks.problems import data_folder
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from boards import BOARDS, Board

@@ -30,8 +30,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.ordinary import SOURCES, Source, data_folder, libsvm_model, microseconds, split_rows
-from benchmarks.timing import spread
+from benchmarks.exact_peers import onnx_session, svm_classifier
+from benchmarks.problems import SOURCES, Source, data_folder, libsvm_model, split_rows
+from benchmarks.timing import microseconds, spread
 
 Array = npt.NDArray[Any]
 
@@ -63,39 +64,10 @@ def _of_sklearn(model: Any) -> Any:
         return to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
 
 
-def _of_libsvm(model: approxsvm.KernelModel) -> Any:
-    """The node that skl2onnx writes for an SVC of two classes, from a model that scikit-learn has not trained."""
-    from onnx import TensorProto, helper
-
-    coef = model.coefficients(0)
-    counts = np.asarray(model.n_support).tolist()
-    node = helper.make_node(
-        "SVMClassifier",
-        ["X"],
-        ["label", "probabilities"],
-        domain="ai.onnx.ml",
-        kernel_type="RBF",
-        kernel_params=[model.gamma, 0.0, 3.0],
-        classlabels_ints=[int(label) for label in model.labels],
-        coefficients=coef.tolist(),
-        support_vectors=model.dense_support_vectors(0, model.n_sv).ravel().tolist(),
-        rho=[float(model.intercept[0])],
-        vectors_per_class=counts,
-        post_transform="NONE",
-    )
-    rows = helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, model.n_features])
-    outputs = [
-        helper.make_tensor_value_info("label", TensorProto.INT64, [None]),
-        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2]),
-    ]
-    graph = helper.make_graph([node], "svm", [rows], outputs)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
-
-
 def _cases(folder: Path) -> list[Case]:
     X, _, X_test, _ = split_rows(folder, Source("a9a", "a9a", "a9a.t"))
     a9a = libsvm_model(folder, "a9a_g0.01", 123)
-    found = [Case("a9a, gamma 0.01", a9a, X, X_test, _of_libsvm(a9a))]
+    found = [Case("a9a, gamma 0.01", a9a, X, X_test, svm_classifier(a9a))]
     X, y, X_test = _rows("pendigits, 10 classes")
     scaler = StandardScaler().fit(X)
     digits = SVC().fit(scaler.transform(X), y.astype(int))
@@ -108,19 +80,11 @@ def _cases(folder: Path) -> list[Case]:
     return found
 
 
-def _session(graph: Any) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
 def measure(case: Case, mode: Any, fallback: bool, rounds: int, slow_rows: int) -> tuple[str, ...]:
     """One row of the table."""
     fast = approxsvm.compile(case.model, case.X, mode=mode)
     graph = fast.to_onnx(certain=True, fallback=fallback)
-    ours, peer = _session(graph), _session(case.peer)
+    ours, peer = onnx_session(graph), onnx_session(case.peer)
     X = np.ascontiguousarray(case.X_test, np.float32)
     label, certain = ours.run(["label", "certain"], {"X": X})
     exact = approxsvm.compile(case.model, mode="exact").predict(X)

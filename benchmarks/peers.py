@@ -1,12 +1,13 @@
 """Everything that predicts in memory: one small class per contender, ours among them.
 
-To add one, write a class with the attributes of `Peer` and put it into `IN_MEMORY` or `EXACT`.
+To add one, write a class with the attributes of `Peer` and put it into `IN_MEMORY`, or `EXACT` of exact_peers.py.
 """
 
 from __future__ import annotations
 
 import os
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -19,7 +20,6 @@ import approxsvm
 from approxsvm.artifact.layout import Mode
 from approxsvm.reference import decision_values as reference
 from benchmarks.answers import Labels
-from benchmarks.cases import Case
 from benchmarks.compiled import Models
 
 Answer = Literal["exact", "nearly exact", "expansion"]
@@ -31,14 +31,14 @@ class Sample:
 
     Parameters
     ----------
-    case : Case
+    X : csr_array of shape (n_test_rows, n_features)
     numbers : ndarray of int
         Which test rows.
     """
 
-    def __init__(self, case: Case, numbers: npt.NDArray[np.intp]) -> None:
+    def __init__(self, X: csr_array, numbers: npt.NDArray[np.intp]) -> None:
         self.numbers = numbers
-        self.csr: csr_array = case.data.X_test[numbers]
+        self.csr: csr_array = X[numbers]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -52,6 +52,18 @@ class Sample:
     def float64(self) -> npt.NDArray[np.float64]:
         """Dense rows, C-contiguous."""
         return self.csr.toarray()
+
+
+class Trained(Protocol):
+    """A model, and LIBSVM's file of it."""
+
+    @property
+    def model(self) -> approxsvm.KernelModel:
+        """As it was read."""
+
+    @property
+    def model_path(self) -> Path:
+        """Where LIBSVM finds it."""
 
 
 class Peer(Protocol):
@@ -80,7 +92,7 @@ class Peer(Protocol):
     is_parallel: bool
     counts_multiply_adds: bool
 
-    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None: ...
+    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None: ...
 
     def predict(self) -> Labels:
         """Labels of the sample."""
@@ -96,10 +108,10 @@ class Libsvm:
     is_parallel = True
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
+    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
         from libsvm import svm, svmutil
 
-        self._model = svmutil.svm_load_model(os.fspath(case.model_path))
+        self._model = svmutil.svm_load_model(os.fspath(trained.model_path))
         self._problem = svm.svm_problem(np.zeros(len(sample)), csr_matrix(sample.csr))
         self._nodes = [self._problem.x[i] for i in range(len(sample))]
         self._svm_predict = svm.libsvm.svm_predict
@@ -122,8 +134,8 @@ class SklearnSVC:
     is_parallel = False
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
-        self._svc = svc_from(case.model)
+    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
+        self._svc = svc_from(trained.model)
         self._rows = sample.float64
 
     def predict(self) -> Labels:
@@ -145,10 +157,10 @@ class SklearnIntelex:
     is_parallel = True
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
+    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
         from sklearnex import svm
 
-        model = case.model
+        model = trained.model
         svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=n_threads)  # n_jobs limits oneDAL's threads
         support_vectors = model.dense_support_vectors(0, model.n_sv)
         svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
@@ -195,7 +207,7 @@ class NumpyBlas:
     ``(A * Z).sum(1)``): about twice as fast as whole arrays at d = 123.
     """
 
-    name = "NumPy float32 BLAS"
+    name = "NumPy float32 BLAS, expansion"
     answer: Answer = "expansion"
     rows: Rows = "all"
     is_rounded = True
@@ -204,14 +216,14 @@ class NumpyBlas:
 
     _BLOCK_ROWS = 512
 
-    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
-        expansion = reference.second_order(case.model)
+    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
+        expansion = reference.second_order(trained.model)
         self._center = expansion.center.astype(np.float32)
         self._quadratic = np.ascontiguousarray(expansion.quadratic, dtype=np.float32)
         self._linear = expansion.linear.astype(np.float32)
         self._constant, self._intercept = np.float32(expansion.constant), np.float32(expansion.intercept)
         self._gamma = np.float32(expansion.gamma)
-        self._labels = case.model.labels
+        self._labels = trained.model.labels
         self._rows = sample.float32
 
     def predict(self) -> Labels:
@@ -237,7 +249,7 @@ class CompiledPeer:
     is_parallel = True
     counts_multiply_adds = False
 
-    def __init__(self, case: Case, models: Models, sample: Sample, n_threads: int) -> None:
+    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
         self._fast = approxsvm.CompiledSVC(models[self.mode].artifact, n_jobs=n_threads)
         self._rows = self._rows_of(sample)
 
@@ -318,12 +330,3 @@ class CertifiedCsr(ExactCsr):
 
 
 IN_MEMORY: tuple[type[Peer], ...] = (Libsvm, SklearnSVC, NumpyBlas, DenseFloat32, DenseFloat64, Csr)
-EXACT: tuple[type[Peer], ...] = (
-    Libsvm,
-    SklearnSVC,
-    SklearnIntelex,
-    ExactDense,
-    ExactCsr,
-    CertifiedDense,
-    CertifiedCsr,
-)

@@ -23,7 +23,9 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError
-from benchmarks.ordinary import Problem, data_folder, microseconds, plan_of, problem_options, problems
+from benchmarks.ordinary import plan_of
+from benchmarks.problems import Problem, Selection, data_folder, problem_options
+from benchmarks.timing import microseconds
 
 _GRID = [(2, k) for k in (1, 4, 16, 64, 256)] + [(3, k) for k in (1, 16, 64)]
 _ROUNDS = 11
@@ -53,9 +55,9 @@ def _building(svc: SVC, problem: Problem, chosen: Any) -> float:
     return perf_counter() - start
 
 
-def measure(problem: Problem, C: float) -> tuple[tuple[str, ...], float]:
+def measure(problem: Problem) -> tuple[tuple[str, ...], float]:
     """One row of the table, and the regret."""
-    svc = SVC(C=C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
+    svc = SVC(C=problem.C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
     start = perf_counter()
     chosen = approxsvm.compile(svc, problem.X)
     compiled_in = perf_counter() - start
@@ -74,7 +76,7 @@ def measure(problem: Problem, C: float) -> tuple[tuple[str, ...], float]:
 
 @click.command()
 @problem_options
-def main(only: str, scalers: tuple[str, ...], C: float, rows: int) -> None:
+def main(selection: Selection) -> None:
     """Measure the planner's choices for SVC models, default but for C."""
     folder = data_folder()
     if folder is None:
@@ -82,10 +84,10 @@ def main(only: str, scalers: tuple[str, ...], C: float, rows: int) -> None:
     names = ("model", "scaler", "d, SV", "chosen", "us/row", "best forced", "us/row", "regret", "compile s", "build s")
     table = Table(*names)
     regrets = []
-    for name, problem in problems(folder, only, scalers, rows):
-        click.echo(f"{problem.name}, {name} ...", err=True)
-        row, regret = measure(problem, C)
-        table.add_row(problem.name, name, *row)
+    for problem in selection.of(folder):
+        click.echo(f"{problem.name}, {problem.scaler} ...", err=True)
+        row, regret = measure(problem)
+        table.add_row(problem.name, problem.scaler, *row)
         regrets.append(regret)
     console = Console(width=170)
     console.print(table)

@@ -22,7 +22,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from approxsvm.features import TaylorFeatures
 from benchmarks.answers import WrongAnswerError
-from benchmarks.ordinary import Source, data_folder, split_rows
+from benchmarks.problems import Source, data_folder, split_rows
 from benchmarks.timing import medians, seconds
 
 _GAMMA = 1.0 / 80.0  # sigma^2 = 40

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import statistics
 import timeit
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter, process_time
 from typing import TypeVar
 
@@ -118,6 +119,12 @@ def medians(contenders: Mapping[Name, Callable[[], float]], rounds: int) -> dict
         for name, measure in contenders.items():
             figures[name].append(measure())
     return {name: statistics.median(values) for name, values in figures.items()}
+
+
+def microseconds(runs: Sequence[Callable[[], object]], n_rows: int, rounds: int) -> list[float]:
+    """Median time per row of each, taking turns; the second of two calls counts."""
+    found = medians({k: partial(warm_seconds, run) for k, run in enumerate(runs)}, rounds)
+    return [seconds / n_rows * 1e6 for seconds in found.values()]
 
 
 def latency(run: Callable[[], object], rounds: int) -> float:
