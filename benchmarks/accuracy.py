@@ -25,7 +25,6 @@ class Accuracy:
     mean: float
     differ_origin: float
     differ_mean: float
-    differ_2014: float | None
 
 
 def measure(case: Case, answers: Answers, fast: approxsvm.CompiledSVC) -> Accuracy:
@@ -47,5 +46,4 @@ def measure(case: Case, answers: Answers, fast: approxsvm.CompiledSVC) -> Accura
         mean=float(np.mean(mean == data.y_test)),
         differ_origin=float(np.mean(origin != exact)),
         differ_mean=float(np.mean(mean != exact)),
-        differ_2014=case.spec.prior.differ,
     )

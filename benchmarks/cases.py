@@ -20,32 +20,12 @@ MNIST_FEATURES = 780  # the last four pixels are always zero, and LIBSVM's own c
 
 
 @dataclass(frozen=True)
-class Prior:
-    """What the C++ tools of 2014 did with this model, by models/README.md beside the data; None if unknown.
-
-    Attributes
-    ----------
-    differ : float
-        Share of labels that differ from the exact model's.
-    speedup : float
-        Whole-process time of svm-predict over that of approx-predict, on one machine.
-    model_bytes : int
-        Size of the approximated model's file; not in that README, and known to three digits only.
-    """
-
-    differ: float | None = None
-    speedup: float | None = None
-    model_bytes: int | None = None
-
-
-@dataclass(frozen=True)
 class Spec:
     """One model to measure, before anything is read."""
 
     data: str
     gamma: str
     model_file: str
-    prior: Prior = Prior()
 
     @property
     def name(self) -> str:
@@ -54,12 +34,12 @@ class Spec:
 
 
 SPECS = (
-    Spec("a9a", "0.01", "a9a_g0.01.model.xz", Prior(differ=0.0021, speedup=10.4 / 0.06, model_bytes=111_000)),
+    Spec("a9a", "0.01", "a9a_g0.01.model.xz"),
     Spec("a9a", "0.02", "a9a_g0.02.model.xz"),
     Spec("a9a", "0.1", "a9a_g0.1.model.xz"),
-    Spec("ijcnn1", "0.05", "ijcnn1_g0.05.model.xz", Prior(differ=0.0051, speedup=8.25 / 0.34)),
+    Spec("ijcnn1", "0.05", "ijcnn1_g0.05.model.xz"),
     Spec("ijcnn1", "2", "ijcnn1_g2.model.xz"),
-    Spec("mnist", "1e-4", "mnist1_g1e-4.model.xz", Prior(differ=0.0, speedup=25.6 / 0.5)),
+    Spec("mnist", "1e-4", "mnist1_g1e-4.model.xz"),
 )
 
 

@@ -32,8 +32,6 @@ class ExactTime:
         scikit-learn's time per row, always on one thread, over this one's.
     first_stage : float
         Share of the rows that expansions certified, in mode "certified".
-    rows_per_stage : dict
-        How many rows each of our stages answered.
     differ : int
         Labels other than the exact model's, of the ``n_rows`` that were predicted.
     """
@@ -47,7 +45,6 @@ class ExactTime:
     libsvm_ratio: float | None
     sklearn_ratio: float | None
     first_stage: float | None
-    rows_per_stage: dict[str, int] | None
     differ: int | None
 
 
@@ -100,6 +97,5 @@ def _exact_time(
         libsvm_ratio=libsvm / own if libsvm and own else None,
         sklearn_ratio=sklearn / own if own else None,
         first_stage=certified / len(x.sample) if issubclass(x.kind, CertifiedDense | CertifiedCsr) else None,
-        rows_per_stage=stages,
         differ=checked.differ if checked else None,
     )

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from approxsvm import _native
-from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, find_tool
+from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, TOOLS_OF_2014, find_tool
 
 _PACKAGES = (
     "approxsvm",
@@ -66,7 +66,7 @@ def describe(all_threads: int) -> Machine:
         load_average=os.getloadavg()[0],
         python=platform.python_version(),
         packages={name: _version(name) for name in _PACKAGES},
-        tools={tool: find_tool(tool) for tool in (LIBSVM_TOOL, OUR_TOOL)},
+        tools={tool: find_tool(tool) for tool in (LIBSVM_TOOL, OUR_TOOL, *TOOLS_OF_2014)},
     )
 
 

@@ -80,6 +80,7 @@ class Figures:
     model: str
     scaler: str
     C: float
+    gamma: float
     n_classes: int
     n_features: int
     n_sv: int
@@ -138,7 +139,9 @@ def _wrong_labels(fast: Any, engine: Any, svc: SVC, model: approxsvm.KernelModel
     return wrong + int(((fast.predict(rows) != expected) & clear).sum())
 
 
-def measure(problem: Problem, table: str, scratch: Path) -> tuple[Figures, list[PeerFigures]]:
+def measure(
+    problem: Problem, table: str, scratch: Path, peers: tuple[type[Peer], ...] = _PEERS
+) -> tuple[Figures, list[PeerFigures]]:
     """Train, compile, check, and take times."""
     svc = SVC(C=problem.C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
     model = approxsvm.read_model(svc)
@@ -164,12 +167,13 @@ def measure(problem: Problem, table: str, scratch: Path) -> tuple[Figures, list[
         (of_sklearn,) = microseconds([lambda: svc.predict(slow)], slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((Libsvm,), fitted, engine, X, problem))
         is_fair = model.n_decisions == 1 and not issparse(X)  # rows that those peers are made for
-        peers = list(_of_peers(_PEERS, fitted, engine, X, problem)) if is_fair else []
+        others = list(_of_peers(peers, fitted, engine, X, problem)) if is_fair else []
     figures = Figures(
         table=table,
         model=problem.name,
         scaler=problem.scaler,
         C=problem.C,
+        gamma=model.gamma,
         n_classes=len(model.labels),
         n_features=X.shape[1],
         n_sv=model.n_sv,
@@ -183,7 +187,7 @@ def measure(problem: Problem, table: str, scratch: Path) -> tuple[Figures, list[
         sklearn_microseconds=of_sklearn,
         libsvm_microseconds=libsvm[0].microseconds if libsvm else None,
     )
-    return figures, peers
+    return figures, others
 
 
 def _of_peers(

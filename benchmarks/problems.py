@@ -173,15 +173,30 @@ class Selection:
 
     def problem(self, folder: Path, source: Source, scaler: str, C: float | None = None) -> Problem:
         """One of them."""
-        X, y, X_test, _ = split_rows(folder, source)
-        X, y = X[: self.n_train], y[: self.n_train]
-        if source.positive is not None:
-            y = np.where(y == source.positive, 1, -1)
-        X_test = X_test[spread(X_test.shape[0], self.n_test)]
-        if scaler != "none":
-            fitted = _SCALERS[scaler]().fit(X)
-            X, X_test = fitted.transform(X), fitted.transform(X_test)
-        return Problem(source.name, scaler, X, y, X_test, source.gamma, self.C if C is None else C)
+        return scaled(folder, source, scaler, self.C if C is None else C, self.n_train, self.n_test)
+
+
+def scaled(
+    folder: Path,
+    source: Source,
+    scaler: str,
+    C: float = 1.0,
+    n_train: int | None = None,
+    n_test: int | None = None,
+) -> Problem:
+    """Rows as an SVC gets them, evenly spread where there are to be fewer; labels -1 and 1 where one class counts."""
+    X, y, X_test, _ = split_rows(folder, source)
+    if n_train is not None:
+        kept = spread(X.shape[0], n_train)
+        X, y = X[kept], y[kept]
+    if source.positive is not None:
+        y = np.where(y == source.positive, 1, -1)
+    if n_test is not None:
+        X_test = X_test[spread(X_test.shape[0], n_test)]
+    if scaler != "none":
+        fitted = _SCALERS[scaler]().fit(X)
+        X, X_test = fitted.transform(X), fitted.transform(X_test)
+    return Problem(source.name, scaler, X, y, X_test, source.gamma, C)
 
 
 def data_folder() -> Path | None:

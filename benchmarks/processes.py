@@ -21,6 +21,8 @@ from benchmarks.timing import Effort, seconds, spread
 
 LIBSVM_TOOL = "svm-predict"
 OUR_TOOL = "approxsvm-predict"
+# The tool of Claesen et al., where APPROXSVM_2014 names the folder of its programs.
+TOOLS_OF_2014 = ("approx-svm", "approx-predict")
 
 NOT_INSTALLED = "not installed"
 NOT_SUPPORTED = "not supported"
@@ -28,22 +30,24 @@ NOT_SUPPORTED = "not supported"
 
 @dataclass(frozen=True)
 class ProcessTime:
-    """Our tool with one kind of model against svm-predict, whole processes on the same file.
+    """A tool with one kind of model against svm-predict, whole processes on the same file.
 
     Attributes
     ----------
     given : str
-        What our tool predicts with: LIBSVM's own model file, or an artifact of the mode named.
+        What our tool predicts with: LIBSVM's own model file, or an artifact of the mode named; or "2014 tool".
     n_threads : int
-        Of ours; svm-predict has one.
+        Of ours; the others have one.
+    model_bytes : int or None
+        Of what it is given.
     libsvm_seconds : float or None
         None if svm-predict is not installed.
-    our_seconds : float or None
+    seconds : float or None
         None for the reason in ``problem``.
     same_bytes : bool or None
         Whether both wrote the same output file.
     differ : float or None
-        Share of the labels that differ.
+        Share of the labels that differ from svm-predict's.
     """
 
     model: str
@@ -51,10 +55,10 @@ class ProcessTime:
     n_threads: int
     n_rows: int
     libsvm_seconds: float | None
-    our_seconds: float | None
+    seconds: float | None
+    model_bytes: int | None
     problem: str
     speedup: float | None
-    speedup_2014: float | None
     same_bytes: bool | None
     differ: float | None
 
@@ -69,11 +73,14 @@ class _Run:
 
     @property
     def labels(self) -> npt.NDArray[np.float64]:
-        return np.array(self.output.split(), np.float64)
+        """The first word of each line: the tool of 2014 writes decision values behind it."""
+        return np.array([line.split()[0] for line in self.output.splitlines()], np.float64)
 
 
 def find_tool(name: str) -> str | None:
     """Look beside the running interpreter, which need not be on the path, then on the path."""
+    if name in TOOLS_OF_2014:
+        return shutil.which(name, path=os.environ.get("APPROXSVM_2014", os.devnull))
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
@@ -95,7 +102,12 @@ def measure(
             ours = _run(OUR_TOOL, arguments, effort.process_rounds, may_refuse=path == case.model_path)
             if ours.seconds is not None:
                 check(f"{case.name}: {OUR_TOOL}, {given}", ours.labels, rows)
-            times.append(_process_time(case, given, n_threads, libsvm, ours, len(rows)))
+            times.append(_process_time(case, given, n_threads, libsvm, ours, path, len(rows)))
+    old = scratch / "of_2014.approx"
+    approximated = _run(TOOLS_OF_2014[0], ("-model", case.model_path, "-o", old), 1)
+    if approximated.seconds is not None:
+        theirs = _run(TOOLS_OF_2014[1], ("-q", "-data", test, "-model", old, "-o", output), effort.process_rounds)
+        times.append(_process_time(case, "2014 tool", 1, libsvm, theirs, old, len(rows)))
     return times
 
 
@@ -136,18 +148,20 @@ def _run(tool: str, arguments: Sequence[str | Path], rounds: int, *, may_refuse:
         return _Run(problem=NOT_SUPPORTED)
 
 
-def _process_time(case: Case, given: str, n_threads: int, libsvm: _Run, ours: _Run, n_rows: int) -> ProcessTime:
-    both = libsvm.seconds is not None and ours.seconds is not None
+def _process_time(
+    case: Case, given: str, n_threads: int, libsvm: _Run, run: _Run, model_path: Path, n_rows: int
+) -> ProcessTime:
+    both = libsvm.seconds is not None and run.seconds is not None
     return ProcessTime(
         model=case.name,
         given=given,
         n_threads=n_threads,
         n_rows=n_rows,
         libsvm_seconds=libsvm.seconds,
-        our_seconds=ours.seconds,
-        problem=ours.problem,
-        speedup=libsvm.seconds / ours.seconds if libsvm.seconds and ours.seconds else None,
-        speedup_2014=case.spec.prior.speedup if given == "approximate" else None,
-        same_bytes=libsvm.output == ours.output if both else None,
-        differ=float(np.mean(libsvm.labels != ours.labels)) if both else None,
+        seconds=run.seconds,
+        model_bytes=model_path.stat().st_size,
+        problem=run.problem,
+        speedup=libsvm.seconds / run.seconds if libsvm.seconds and run.seconds else None,
+        same_bytes=libsvm.output == run.output if both else None,
+        differ=float(np.mean(libsvm.labels != run.labels)) if both else None,
     )

@@ -26,8 +26,8 @@ class Size:
 
     Attributes
     ----------
-    ratio, ratio_2014 : float
-        LIBSVM's bytes over the compiled model's, ours and that of the tool of 2014.
+    ratio : float
+        LIBSVM's bytes over those of the artifact in mode "approximate".
     compile_seconds, certified_compile_seconds : float
         From the model file to a predictor, the certificate included, on every processor.
     compile_rows : float or None
@@ -43,8 +43,6 @@ class Size:
     model_bytes: int
     artifact_bytes: int
     ratio: float
-    bytes_2014: int | None
-    ratio_2014: float | None
     certified_bytes: int
     compile_seconds: float
     certified_compile_seconds: float
@@ -81,7 +79,6 @@ def measure(case: Case, compiled: Compiled, libsvm_seconds: float | None) -> Siz
     """Compare the artifacts with the model file, and compile once more in a process of its own for its memory."""
     model_bytes = case.model_path.stat().st_size
     artifact_bytes = len(compiled.models["approximate"].artifact.data)
-    before = case.spec.prior.model_bytes
     certified_seconds = compiled.seconds["certified"]
     import_bytes, peak_bytes = _peak_memory(case)
     return Size(
@@ -89,8 +86,6 @@ def measure(case: Case, compiled: Compiled, libsvm_seconds: float | None) -> Siz
         model_bytes=model_bytes,
         artifact_bytes=artifact_bytes,
         ratio=model_bytes / artifact_bytes,
-        bytes_2014=before,
-        ratio_2014=None if before is None else model_bytes / before,
         certified_bytes=len(compiled.models["certified"].artifact.data),
         compile_seconds=compiled.seconds["approximate"],
         certified_compile_seconds=certified_seconds,

@@ -69,7 +69,7 @@ NORMAL = Effort(
     slow_rounds=5,
     slow_rows=512,
     engine_rows=None,
-    compile_rounds=3,
+    compile_rounds=1,
     process_rounds=5,
     process_rows=None,
 )
