@@ -4,8 +4,8 @@ A chart is data; `svg` draws it and writes its numbers into the file as its desc
 and for the test that compares pictures with figures:
 
     chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
-    (IMAGES / "growth.svg").write_text(svg(chart))
-    assert words(chart) in (IMAGES / "growth.svg").read_text()
+    path.write_text(svg(chart))
+    assert words(chart) in path.read_text()
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, import_matplotlib
 
-IMAGES = Path(__file__).parent.parent / "docs" / "images"
 INK = NEUTRAL
 # Colours of the series in order, the same as in reports; all can be read on white and on black.
 COLORS = (EXPANDED, EXACT, "#4c9a52", "#8e6bbf", NEUTRAL, BROKEN, "#a3812c", "#3f9d97")

@@ -303,7 +303,6 @@ class ExactDense(CompiledPeer):
     name = "approxsvm exact, dense float32"
     mode: Mode = "exact"
     answer: Answer = "exact"
-    rows: Rows = "many"
 
 
 class ExactCsr(Csr):
@@ -312,7 +311,6 @@ class ExactCsr(Csr):
     name = "approxsvm exact, CSR float64"
     mode: Mode = "exact"
     answer: Answer = "exact"
-    rows: Rows = "many"
 
 
 class CertifiedDense(ExactDense):

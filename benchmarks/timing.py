@@ -34,7 +34,7 @@ class Effort:
     slow_rows : int or None
         Test rows, evenly spread, that LIBSVM and scikit-learn get in memory; None means all.
     engine_rows : int or None
-        Test rows, evenly spread, that faster exact predictors get in memory; None means all.
+        Test rows, evenly spread, that other exact predictors get in memory which are faster; None means all.
     compile_rounds : int
         Repetitions of compiling, in every mode.
     process_rounds : int
@@ -68,12 +68,12 @@ NORMAL = Effort(
     import_rounds=7,
     slow_rounds=5,
     slow_rows=512,
-    engine_rows=None,
+    engine_rows=4096,
     compile_rounds=1,
     process_rounds=5,
     process_rows=None,
 )
-FULL = replace(NORMAL, slow_rounds=1, slow_rows=None)
+FULL = replace(NORMAL, slow_rounds=1, slow_rows=None, engine_rows=None)
 
 
 def spread(n_rows: int, wanted: int | None) -> npt.NDArray[np.intp]:

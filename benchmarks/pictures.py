@@ -1,0 +1,116 @@
+"""The pictures of docs/images that show figures of the suite, as charts, from the records and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from benchmarks.charts import Bars, Chart, Lines, Points
+from benchmarks.pages import PEERS, Figure, Records, exact_labels, files, models_of, name_of, peers_of
+
+
+def _speed_up(records: Records) -> Chart:
+    models = models_of(records["ordinary"], "two classes")
+    series = {
+        peer: [x[key] and x[key] / x["microseconds"] for x in models]
+        for peer, key in (("than scikit-learn", "sklearn_microseconds"), ("than LIBSVM", "libsvm_microseconds"))
+    }
+    return Bars("Times faster, the same labels", "times faster, the same labels", [name_of(x) for x in models], series)
+
+
+def _peers(records: Records) -> Chart:
+    found = exact_labels(records)
+    series = {
+        name: [times[name]["libsvm_ratio"] if name in times else None for times in found.values()]
+        for name in PEERS.values()
+        if any(name in times for times in found.values())
+    }
+    label = "times faster than LIBSVM, exact labels, one thread"
+    return Bars("Times faster than LIBSVM", label, list(found), series)
+
+
+def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
+    def chart(records: Records) -> Chart:
+        record = records["growth"]
+        models = models_of(record, table)
+
+        def line(of: Callable[[Figure], float | None]) -> Sequence[tuple[float, float | None]]:
+            return [(x[key], of(x)) for x in models]
+
+        series = {
+            "planned": line(lambda x: x["microseconds"]),
+            "our exact engine": line(lambda x: x["engine_microseconds"]),
+            "KARL": line(lambda x: peers_of(record, x).get("KARL", {}).get("microseconds")),
+            "LIBSVM": line(lambda x: x["libsvm_microseconds"]),
+            "scikit-learn": line(lambda x: x["sklearn_microseconds"]),
+        }
+        return Lines(f"Time per row against {x_label}", x_label, "µs per row", series)
+
+    return chart
+
+
+def _centers(records: Records) -> Chart:
+    series: dict[str, list[tuple[float, float | None]]] = {}
+    for x in records["growth"].tables["centers"]:
+        series.setdefault(x["model"], []).append((x["n_centers"], 100 * x["certified"]))
+    words = ("Rows certified against the number of centers", "centers, degree 2", "rows certified by expansions, %")
+    return Lines(*words, series, y_scale="linear")
+
+
+def _fma_peak(records: Records) -> Chart:
+    shares = records["growth"].tables["peak"]
+    series = {
+        name: [(x["n_features"], 100 * x[key]) for x in shares]
+        for name, key in (("quadratic form", "quadratic_form"), ("exact engine", "exact_engine"))
+    }
+    words = ("Share of the peak of float32 multiply-adds", "features", "share of the FMA peak of one core, %")
+    return Lines(*words, series, y_scale="linear")
+
+
+def _latency(records: Records) -> Chart:
+    calls = records["latency"].tables["calls"]
+    keys = {"C++": "cpp", "C": "c", "Python, predict_one": "predict_one", "Python, predict": "predict"}
+    series = {name: [x[f"{key}_nanoseconds"] for x in calls] for name, key in keys.items()}
+    names = [f"{x['model']}, {x['mode']}" for x in calls]
+    return Bars("Nanoseconds of one row alone", "nanoseconds of a call with one row", names, series)
+
+
+def _files(records: Records) -> Chart:
+    found = files(records)
+    givens = {
+        "LIBSVM's own model file": "LIBSVM model",
+        "certified artifact": "certified",
+        "expansion alone": "approximate",
+        "the tool of 2014": "2014 tool",
+    }
+    series = {
+        name: [of_model[given]["speedup"] if given in of_model else None for of_model in found.values()]
+        for name, given in givens.items()
+        if any(given in of_model for of_model in found.values())
+    }
+    return Bars(
+        "Times faster than svm-predict", "times faster than svm-predict, files in, files out", list(found), series
+    )
+
+
+def _compiling(records: Records) -> Chart:
+    generated = [(x["n_sv"], x["compile_seconds"]) for x in models_of(records["growth"], "support vectors")]
+    ordinary = [(x["n_sv"], x["compile_seconds"]) for x in records["ordinary"].tables["models"]]
+    n_sv = {x["model"]: x["n_sv"] for x in records["libsvm"].tables["accuracy"]}
+    of_libsvm = [(n_sv[x["model"]], x["certified_compile_seconds"]) for x in records["libsvm"].tables["sizes"]]
+    series = {"SVC on real data": ordinary, "LIBSVM's models": of_libsvm, "generated": generated}
+    return Points("Compile time against the number of support vectors", "support vectors", "seconds to compile", series)
+
+
+PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
+    "speed_up": _speed_up,
+    "peers": _peers,
+    "growth_support_vectors": _growth("support vectors", "n_sv", "support vectors"),
+    "growth_features": _growth("features", "n_features", "features"),
+    "growth_gamma": _growth("gamma", "gamma", "gamma"),
+    "centers_certified": _centers,
+    "fma_peak": _fma_peak,
+    "latency": _latency,
+    "files": _files,
+    "compiling": _compiling,
+}
