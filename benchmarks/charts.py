@@ -123,7 +123,10 @@ class Lines:
 
 @dataclass(frozen=True)
 class Points:
-    """Points of several series, with a legend; both scales logarithmic unless said otherwise."""
+    """Points of several series, with a legend; both scales logarithmic unless said otherwise.
+
+    `diagonal` names the line where both are equal, where there is to be one.
+    """
 
     title: str
     x_label: str
@@ -131,6 +134,7 @@ class Points:
     series: Series
     x_scale: str = "log"
     y_scale: str = "log"
+    diagonal: str = ""
 
     inches = 4.6
 
@@ -144,6 +148,9 @@ class Points:
         for k, (name, points) in enumerate(self.series.items()):
             xs, ys = zip(*[(x, y) for x, y in points if y is not None], strict=True)
             axes.plot(xs, ys, _MARKERS[k], color=COLORS[k], label=name, alpha=0.8)
+        if self.diagonal:
+            least, most = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
+            axes.plot((least, most), (least, most), color=COLORS[len(self.series)], label=self.diagonal)
         axes.legend(frameon=False)
 
 

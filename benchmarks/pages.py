@@ -76,8 +76,8 @@ def _readme(records: Records) -> str:
     seconds = [x["compile_seconds"] for x in models]
     n_rows = sum(x["n_test_rows"] for x in models)
     words = (
-        "scikit-learn's `SVC` with default options where no gamma is named, planned from the training rows; covtype "
-        "is class 2 against the rest, and the test rows of ijcnn1 are unlike its training rows. No label differs on any "
+        "scikit-learn's `SVC` with default options where no gamma is named, planned from the training rows. covtype is "
+        "class 2 against the rest; the test rows of ijcnn1 are unlike its training rows. No label differs on any "
         f"of the {n_rows:,} test rows. One thread each, through Python, on {_machine(record)}, so trust the ratios. "
         f"Compiling took from {_three(min(seconds))} to {_three(max(seconds))} seconds."
     )

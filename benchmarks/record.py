@@ -28,7 +28,7 @@ from benchmarks.machine import Machine, describe
 
 RESULTS = Path(__file__).with_name("results")
 _TRIES = Path("build") / "benchmarks"
-_WIDTH = 180  # columns where the output is not a terminal
+_WIDTH = 260  # columns where the output is not a terminal
 
 results_option = click.option(
     "--results",

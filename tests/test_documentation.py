@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import importlib.util
 import math
 import os
 import pkgutil
@@ -187,16 +186,6 @@ def test_constants_of_cosines_are_those_of_the_headers() -> None:
 
 
 # --- the site
-
-
-def test_the_picture_shows_the_table_of_the_readme() -> None:
-    found = importlib.util.spec_from_file_location("figures", DOCS / "figures.py")
-    assert found is not None
-    assert found.loader is not None
-    figures = importlib.util.module_from_spec(found)
-    found.loader.exec_module(figures)
-    assert len(figures.speed_ups()) == 7
-    assert (DOCS / "images" / "speed_up.svg").read_text() == figures.speed_up_svg()
 
 
 @pytest.mark.slow

@@ -1,0 +1,97 @@
+"""What README and docs/benchmarks.md show is what the last full run has measured; and the suite's own arithmetic.
+
+No timing: whatever is compared here was measured before (benchmarks/results).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from conftest import REPOSITORY
+
+sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
+
+import approxsvm
+from benchmarks import publish
+from benchmarks.charts import Bars, Chart, Lines, Points, svg, words
+from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
+from benchmarks.pages import TABLES
+from benchmarks.pictures import PICTURES
+from benchmarks.record import RESULTS, Record
+
+RECORDS = publish.records_in(RESULTS)
+IMAGES = REPOSITORY / "docs" / "images"
+CHARTS: list[Chart] = [
+    Bars("bars", "times", ["a", "b & c"], {"one": [3.0, None], "two": [0.5, 2000.0]}),
+    Lines("lines", "x", "y", {"one": [(1, 0.1), (1000, 20)], "two <": [(1, 0.11), (1000, None)]}),
+    Points("points", "x", "y", {"one": [(1, 2), (30, 5)]}, diagonal="y = x"),
+]
+
+
+@pytest.mark.parametrize("page", publish.PAGES)
+def test_pages_equal_the_records(page: str) -> None:
+    text = (REPOSITORY / page).read_text()
+    assert "<!-- figures:" in text
+    assert publish.filled(text, RECORDS) == text, "python -m benchmarks.publish writes the pages again"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_equal_the_records(name: str) -> None:
+    assert f">{words(PICTURES[name](RECORDS))}<" in (IMAGES / f"{name}.svg").read_text()
+
+
+def test_every_table_and_every_picture_is_shown() -> None:
+    text = "".join((REPOSITORY / page).read_text() for page in publish.PAGES)
+    assert set(re.findall(r"<!-- figures: (.+?) -->", text)) == set(TABLES)
+    assert set(PICTURES) <= set(re.findall(r"images/(\w+)\.svg", text))
+
+
+def test_labels_of_the_records_are_the_exact_ones() -> None:
+    """Of our engines; the peers that are not bounded may miss a few."""
+    ours = [x for x in RECORDS["libsvm"].tables["exact labels"] if x["peer"].startswith("approxsvm")]
+    assert len(ours) >= 24
+    assert all(x["differ"] == 0 for x in ours)
+    certified = [x for x in RECORDS["libsvm"].tables["files"] if x["given"] in ("certified", "LIBSVM model")]
+    assert all(x["same_bytes"] for x in certified if x["libsvm_seconds"] is not None and x["seconds"] is not None)
+
+
+def test_records_come_back(tmp_path: Path) -> None:
+    record = Record.begin("try")
+    record.add("a", {"x": np.float64(0.1), "n": np.int64(3), "none": None})
+    assert Record.load(record.save(tmp_path)) == record
+    record.add("a", {"x": float("nan")})
+    with pytest.raises(ValueError, match="JSON"):
+        record.save(tmp_path)
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.title)
+def test_charts_hold_their_numbers(chart: Chart) -> None:
+    pytest.importorskip("matplotlib", reason="charts are drawn by matplotlib")
+    drawn = svg(chart)
+    ElementTree.fromstring(drawn)  # well-formed
+    assert f">{words(chart)}<" in drawn
+    assert drawn == svg(chart)
+
+
+@pytest.mark.native
+def test_karl_gives_the_labels_of_the_definition() -> None:
+    """With every tree and leaf size, on rows with and without zeros, near the boundary too."""
+    model = approxsvm.read_model(REPOSITORY / "models" / "breast_cancer.model")
+    rng = np.random.default_rng(0)
+    points = model.dense_support_vectors(0, model.n_sv)
+    rows = points[rng.integers(0, len(points), (2, 400))].mean(axis=0)  # between two support vectors
+    rows[:, :2] *= rng.random((400, 1)) < 0.5
+    rows = np.ascontiguousarray(rows, np.float32)
+    values = approxsvm.reference.decision_function(model, rows.astype(float))[:, 0]
+    clear = np.abs(values) > 1e-4 * np.abs(model.coefficients(0)).sum() / model.n_sv
+    assert 100 < (values > 0).sum() < 300
+    for tree in TREES:
+        for leaf_rows in LEAF_ROWS:
+            found, visited = KarlTree(model, Shape(tree, leaf_rows)).positive(rows)
+            np.testing.assert_array_equal(found[clear], (values > 0)[clear])
+            assert 0 < visited <= 1
