@@ -10,6 +10,7 @@ stands beside it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -61,7 +62,7 @@ def measure(problem: Problem) -> list[tuple[str, float, npt.NDArray[np.float64],
         size = Size(plan.artifact.n_centers, plan.artifact.n_varying)
         plans[f"{size.n_centers} x {degree}"] = (plan, (degree, size))
     shares = {name: _shares(plan, X) for name, (plan, _) in plans.items()}
-    times = microseconds([lambda plan=plan: plan.predict(X) for plan, _ in plans.values()], X.shape[0], _ROUNDS)
+    times = microseconds([partial(plan.predict, X) for plan, _ in plans.values()], X.shape[0], _ROUNDS)
     found = []
     for (name, (_, forced)), time in zip(plans.items(), times, strict=True):
         if forced is None:
@@ -110,8 +111,8 @@ def main(only: str) -> None:
     console.print(f"target {_native.runnable_targets()[0]}, unless APPROXSVM_TARGET says another")
     for name, value in zip(_TERMS, solution / solution[0], strict=True):
         console.print(f"{name}: {value:,.0f}")
-    for name, predicted in (("today", units), ("fitted", fitted)):
-        console.print(f"{name}: error by a factor of {np.exp(np.sqrt(np.mean(np.log(predicted / y) ** 2))):.2f}")
+    for name, values in (("today", units), ("fitted", fitted)):
+        console.print(f"{name}: error by a factor of {np.exp(np.sqrt(np.mean(np.log(values / y) ** 2))):.2f}")
 
 
 if __name__ == "__main__":

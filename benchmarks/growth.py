@@ -12,9 +12,10 @@ each support vector in the exact engine, whose exponentials come on top.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import click
@@ -91,7 +92,9 @@ def centers(folder: Path, quick: bool) -> Iterator[dict[str, Any]]:
     for name, model, X, X_test in _of_real_data(folder, quick):
         rows = X_test[spread(len(X_test), 1_000 if quick else _CENTER_ROWS)]
         for n_centers in _CENTERS[: 3 if quick else None]:
+            start = perf_counter()
             fast = approxsvm.compile(model, X, degree=2, n_centers=n_centers, max_bytes=1 << 30)
+            seconds = perf_counter() - start
             (time,) = microseconds([partial(fast.predict, rows)], len(rows), _ROUNDS)
             yield {
                 "model": name,
@@ -99,7 +102,7 @@ def centers(folder: Path, quick: bool) -> Iterator[dict[str, Any]]:
                 "certified": fast.certified(rows).mean(),
                 "microseconds": time,
                 "artifact_bytes": fast.summary.n_bytes,
-                "compile_seconds": fast.compilation.seconds,
+                "compile_seconds": seconds,
             }
 
 
@@ -115,7 +118,7 @@ def peak_shares(scratch: Path, quick: bool) -> Iterator[dict[str, Any]]:
         svc = SVC().fit(X, y)
         form = approxsvm.compile(svc, mode="approximate", degree=2, n_centers=1)
         engine = approxsvm.compile(svc, mode="exact")
-        turns = {
+        turns: dict[str, Callable[[], float]] = {
             "peak": peak,
             "form": partial(warm_seconds, partial(form.predict, rows)),
             "engine": partial(warm_seconds, partial(engine.predict, rows)),

@@ -208,8 +208,8 @@ def data_folder() -> Path | None:
     return root / "data"
 
 
-def problem_options(command: Callable[[Selection], None]) -> Callable[..., None]:
-    """The options that make a `Selection`."""
+def problem_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that make a `Selection`, which the command gets first."""
 
     def selected(only: str, scaler: str, C: float, rows: int, train_rows: int | None, **others: Any) -> None:
         scalers = _BOTH if scaler == "both" else (scaler,)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -63,7 +64,7 @@ def measure(problem: Problem) -> tuple[tuple[str, ...], float]:
     compiled_in = perf_counter() - start
     X = problem.X_test
     plans = {"chosen": chosen, **_forced(svc, problem)}
-    runs: dict[str, Callable[[], Any]] = {name: lambda plan=plan: plan.predict(X) for name, plan in plans.items()}
+    runs: dict[str, Callable[[], Any]] = {name: partial(plan.predict, X) for name, plan in plans.items()}
     first = dict(zip(runs, microseconds(list(runs.values()), X.shape[0], 1), strict=True))
     names = ["chosen"] + [n for n in runs if n != "chosen" and first[n] < _HOPELESS * first["chosen"]]
     times = dict(zip(names, microseconds([runs[n] for n in names], X.shape[0], _ROUNDS), strict=True))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -59,8 +60,8 @@ def main(degrees: tuple[int, ...], n_rows: int, rounds: int) -> None:
     table = Table("degree", "columns", "non-zeros", "s", "peak MB", "PolynomialFeatures s", "times", "peak MB", "times")
     for degree in degrees:
         runs: dict[str, Callable[[], Any]] = {
-            "ours": lambda degree=degree: TaylorFeatures(_GAMMA, degree).fit_transform(X),
-            "theirs": lambda degree=degree: by_polynomial_features(X, degree),
+            "ours": partial(TaylorFeatures(_GAMMA, degree).fit_transform, X),
+            "theirs": partial(by_polynomial_features, X, degree),
         }
         ours, theirs = (run() for run in runs.values())
         difference = abs(ours - theirs).max()
@@ -68,7 +69,7 @@ def main(degrees: tuple[int, ...], n_rows: int, rounds: int) -> None:
             raise click.ClickException(str(WrongAnswerError(f"features differ by {difference:.3g}")))
         shape, n_non_zeros = ours.shape, ours.nnz
         del ours, theirs
-        times = medians({name: lambda run=run: seconds(run) for name, run in runs.items()}, rounds)
+        times = medians({name: partial(seconds, run) for name, run in runs.items()}, rounds)
         peaks = {name: _peak(run) / 1e6 for name, run in runs.items()}
         table.add_row(
             str(degree),
