@@ -19,7 +19,7 @@ from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, import_matplotlib
 
 INK = NEUTRAL
 # Colours of the series in order, the same as in reports; all can be read on white and on black.
-COLORS = (EXPANDED, EXACT, "#4c9a52", "#8e6bbf", NEUTRAL, BROKEN, "#a3812c", "#3f9d97")
+COLORS = (EXPANDED, EXACT, "#4c9a52", "#8e6bbf", NEUTRAL, "#a3812c", "#3f9d97", BROKEN)
 _MARKERS = "os^Dvph*"
 _STYLE = {
     "svg.fonttype": "none",
@@ -45,6 +45,7 @@ _STYLE = {
     "lines.linewidth": 1.6,
 }
 _WIDTH = 7.4  # inches
+_MOST_TICKS = 9
 _LABEL_GAP = 13.0  # points between the labels of two lines
 
 Series: TypeAlias = Mapping[str, Sequence[tuple[float, float | None]]]
@@ -66,7 +67,7 @@ class Bars:
     @property
     def inches(self) -> float:
         """Height: with the number of bars."""
-        return 0.9 + len(self.names) * (0.16 + 0.2 * len(self.series))
+        return 0.9 + 0.25 * ((len(self.series) + 2) // 3) + len(self.names) * (0.16 + 0.2 * len(self.series))
 
     def draw(self, axes: Any) -> None:
         """Draw on an axis."""
@@ -83,9 +84,10 @@ class Bars:
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
+        axes.xaxis.set_major_locator(import_matplotlib("matplotlib.ticker").LogLocator(numticks=6))
         _plain_numbers(axes.xaxis)
         if len(self.series) > 1:
-            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderaxespad=0.2)
+            axes.figure.legend(loc="outside upper center", ncols=2 if len(self.series) == 4 else 3, frameon=False)
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,10 @@ class Lines:
                 continue
             axes.plot(*zip(*shown, strict=True), color=COLORS[k], marker=_MARKERS[k])
             ends.append((name, COLORS[k], *shown[-1]))
-        for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
-            if scale == "log":
-                _plain_numbers(axis)
+        places = sorted({x for points in self.series.values() for x, _ in points})
+        if len(places) <= _MOST_TICKS:
+            axes.set_xticks(places)
+        _plain_numbers_of(axes, self.x_scale, self.y_scale)
         _label_ends(axes, ends)
 
 
@@ -151,6 +154,7 @@ class Points:
         if self.diagonal:
             least, most = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
             axes.plot((least, most), (least, most), color=COLORS[len(self.series)], label=self.diagonal)
+        _plain_numbers_of(axes, self.x_scale, self.y_scale)
         axes.legend(frameon=False)
 
 
@@ -195,6 +199,12 @@ def _plain_numbers(axis: Any) -> None:
     )
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(import_matplotlib("matplotlib.ticker").NullFormatter())
+
+
+def _plain_numbers_of(axes: Any, x_scale: str, y_scale: str) -> None:
+    for axis, scale in ((axes.xaxis, x_scale), (axes.yaxis, y_scale)):
+        if scale == "log":
+            _plain_numbers(axis)
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[str, str, float, float]]) -> None:

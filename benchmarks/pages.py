@@ -12,6 +12,7 @@ Records: TypeAlias = Mapping[str, Record]
 Figure: TypeAlias = Mapping[str, Any]
 _SCALERS: Final = {"standard": ", StandardScaler", "minmax": ", MinMaxScaler", "none": ""}
 _UNKNOWN: Final = "-"
+_MOST_DIGITS: Final = 4
 # Peers as they are in the records, and as headings.
 PEERS: Final = {
     "scikit-learn-intelex, dense float32": "scikit-learn-intelex",
@@ -267,7 +268,12 @@ def _optional(value: float | None, shown: Callable[[float], str] = _three) -> st
 
 
 def _percent(share: float | None, digits: int = 1) -> str:
-    return _UNKNOWN if share is None else f"{100 * share:.{digits}f} %"
+    """A share; what is not quite all does not look like all."""
+    if share is None:
+        return _UNKNOWN
+    while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
+        digits += 1
+    return f"{100 * share:.{digits}f} %"
 
 
 def _microseconds(figure: Figure) -> str:

@@ -22,7 +22,7 @@ def _peers(records: Records) -> Chart:
     found = exact_labels(records)
     series = {
         name: [times[name]["libsvm_ratio"] if name in times else None for times in found.values()]
-        for name in PEERS.values()
+        for name in reversed(PEERS.values())
         if any(name in times for times in found.values())
     }
     label = "times faster than LIBSVM, exact labels, one thread"
