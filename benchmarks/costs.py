@@ -11,21 +11,20 @@ stands beside it.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.table import Table
 from scipy.optimize import nnls
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm import _native
 from approxsvm.errors import ApproxSVMError
 from approxsvm.planning.cost import Constants, CostModel, Size
 from benchmarks.problems import Problem, Selection, data_folder
+from benchmarks.record import Record, results_option
 from benchmarks.timing import microseconds
 
 _NAMES = ("pendigits, 0", "phishing", "ijcnn1", "svmguide1", "australian", "german", "ionosphere", "covtype")
@@ -80,12 +79,13 @@ def measure(problem: Problem) -> list[tuple[str, float, npt.NDArray[np.float64],
 
 @click.command()
 @click.option("--only", default="", help="Problems whose name contains this.")
-def main(only: str) -> None:
+@results_option
+def main(only: str, results: Path) -> None:
     """Time forced plans and fit the constants of the cost model."""
     folder = data_folder()
     if folder is None:
         return
-    table = Table("model", "scaler", "plan", "us/row", "today's constants: predicted", "fitted")
+    record = Record.begin("costs")
     rows: list[tuple[str, ...]] = []
     times, terms, today = [], [], []
     for name in _NAMES:
@@ -105,14 +105,16 @@ def main(only: str) -> None:
     fitted = A @ solution
     units *= np.exp(np.median(np.log(y / units)))
     for row, time, old, new in zip(rows, y, units, fitted, strict=True):
-        table.add_row(*row, f"{time:.3f}", f"{old:.3f} {old / time:5.2f}", f"{new:.3f} {new / time:5.2f}")
-    console = Console(width=150)
-    console.print(table)
-    console.print(f"target {_native.runnable_targets()[0]}, unless APPROXSVM_TARGET says another")
-    for name, value in zip(_TERMS, solution / solution[0], strict=True):
-        console.print(f"{name}: {value:,.0f}")
+        names = dict(zip(("model", "scaler", "plan"), row, strict=True))
+        record.add("plans", {**names, "microseconds": time, "today": old, "fitted": new})
+    for name, value in zip(_TERMS, solution, strict=True):
+        units_of_it = value / solution[0] if solution[0] > 0 else None
+        record.add("constants", {"term": name, "microseconds": value, "multiply_adds": units_of_it})
     for name, values in (("today", units), ("fitted", fitted)):
-        console.print(f"{name}: error by a factor of {np.exp(np.sqrt(np.mean(np.log(values / y) ** 2))):.2f}")
+        factor = np.exp(np.sqrt(np.mean(np.log(values / y) ** 2)))
+        record.add("errors", {"constants": name, "factor": factor})
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -42,6 +43,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from approxsvm.features import TaylorFeatures
 from benchmarks.problems import Source, data_folder, split_rows
+from benchmarks.record import Record, results_option
 
 _PAIRED_ROWS = 300  # all pairs of them
 _MAX_ITERATIONS = 3000
@@ -130,7 +132,7 @@ def _predicted(feature_map: Any, machine: Any, X: Any) -> npt.NDArray[Any]:
     return np.concatenate([machine.predict(feature_map.transform(X[i : i + 500])) for i in range(0, X.shape[0], 500)])
 
 
-def results(
+def found_by(
     rows: Rows, gamma: float, C: float, degrees: tuple[int, ...], components: tuple[int, ...], max_bytes: float
 ) -> Iterator[Result]:
     """Taylor features of all degrees, then Fourier features, as far as they fit into memory."""
@@ -199,6 +201,7 @@ def table_of(found: list[Result], title: str) -> Table:
 @click.option("--sigma2", type=click.FloatRange(min=0, min_open=True), help="In place of the data set's own.")
 @click.option("-c", "C", type=click.FloatRange(min=0, min_open=True), help="In place of the data set's own.")
 @click.option("--max-bytes", type=click.FloatRange(min=0), default=1e9, show_default=True, help="Features at most.")
+@results_option
 def main(
     only: str,
     train_rows: int,
@@ -208,11 +211,13 @@ def main(
     sigma2: float | None,
     C: float | None,
     max_bytes: float,
+    results: Path,
 ) -> None:
     """Compare Taylor with Fourier features under a linear support vector machine."""
     folder = data_folder()
     if folder is None:
         return
+    record = Record.begin("cotter")
     for experiment in EXPERIMENTS:
         if only not in experiment.name:
             continue
@@ -221,12 +226,15 @@ def main(
         gamma, rows = 0.5 / width, _rows(experiment, folder, train_rows, test_rows)
         svc = SVC(C=penalty, gamma=gamma, cache_size=1000).fit(rows.X, rows.y)
         exact = float(np.mean(svc.predict(rows.X_test) != rows.y_test))
-        found = list(results(rows, gamma, penalty, degrees, components, max_bytes))
+        found = list(found_by(rows, gamma, penalty, degrees, components, max_bytes))
         title = (
             f"{experiment.name}: {len(rows.y):,} training and {len(rows.y_test):,} test rows, d = {rows.X.shape[1]}, "
             f"sigma^2 = {width:g}, C = {penalty:g}; SVC with this kernel: {100 * exact:.2f} %"
         )
         Console(width=170).print(table_of(found, title))
+        for result in found:
+            record.add("features", {"data": experiment.name, "svc_test_error": exact, **asdict(result)})
+    record.save(results)
 
 
 if __name__ == "__main__":

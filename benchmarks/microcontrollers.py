@@ -25,8 +25,6 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_svmlight_file
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -34,6 +32,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from benchmarks.problems import data_folder
+from benchmarks.record import Record, results_option
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from boards import BOARDS, Board
@@ -151,24 +150,14 @@ def more_rows(X: Any, n_rows: int) -> Any:
 
 @click.command()
 @click.option("--rows", "n_rows", default=10_000, show_default=True)
-def main(n_rows: int) -> None:
+@results_option
+def main(n_rows: int, results: Path) -> None:
     """Measure both models, with every type of coefficients."""
     folder = data_folder()
     if folder is None:
         return
     boards = [board for board in BOARDS.values() if all(map(shutil.which, board.tools))]
-    columns = (
-        "model",
-        "coefficients",
-        "rows",
-        "constants",
-        "certified",
-        "processor",
-        "flags",
-        "code + constants",
-        "stack",
-    )
-    table = Table(*columns, "instructions per row", "rows that agree")
+    record = Record.begin("microcontrollers")
     for name, source, compiled, data in models(folder):
         rows, labels = more_rows(data, n_rows), compiled.artifact.labels
         exact = source.predict(rows.astype(np.float64))
@@ -196,12 +185,24 @@ def main(n_rows: int) -> None:
                             same &= (found[field] == host[field]).reshape(len(found), -1).all(axis=1)
                         assert len(found) == len(rows), f"{board.name} has stopped early"
                         assert same.all(), f"{board.name} disagrees with the host"
-                        share = f"{100 * certain.mean():.2f} %"
-                        cells = (name, kind, inputs, f"{cost.flash_bytes:,}", share, board.name, optimize, f"{size:,}")
-                        spent = f"{found['spent'].mean():,.0f}"
-                        stack = f"{stack_bytes(folder, board, flags):,}"
-                        table.add_row(*cells, stack, spent, f"{same.sum():,} of {len(rows):,}")
-    Console(width=180).print(table)
+                        record.add(
+                            "headers",
+                            {
+                                "model": name,
+                                "coefficients": kind,
+                                "rows": inputs,
+                                "constant_bytes": cost.flash_bytes,
+                                "certified": certain.mean(),
+                                "processor": board.name,
+                                "flags": optimize,
+                                "code_and_constant_bytes": size,
+                                "stack_bytes": stack_bytes(folder, board, flags),
+                                "instructions_per_row": found["spent"].mean(),
+                                "rows_that_agree": int(same.sum()),
+                            },
+                        )
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":

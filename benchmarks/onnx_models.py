@@ -22,8 +22,6 @@ from typing import Any
 import click
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.table import Table
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,6 +30,7 @@ from sklearn.svm import SVC
 import approxsvm
 from benchmarks.exact_peers import onnx_session, svm_classifier
 from benchmarks.problems import SOURCES, Source, data_folder, libsvm_model, split_rows
+from benchmarks.record import Record, results_option
 from benchmarks.timing import microseconds, spread
 
 Array = npt.NDArray[Any]
@@ -80,7 +79,7 @@ def _cases(folder: Path) -> list[Case]:
     return found
 
 
-def measure(case: Case, mode: Any, fallback: bool, rounds: int, slow_rows: int) -> tuple[str, ...]:
+def measure(case: Case, mode: Any, fallback: bool, rounds: int, slow_rows: int) -> dict[str, Any]:
     """One row of the table."""
     fast = approxsvm.compile(case.model, case.X, mode=mode)
     graph = fast.to_onnx(certain=True, fallback=fallback)
@@ -100,48 +99,40 @@ def measure(case: Case, mode: Any, fallback: bool, rounds: int, slow_rows: int) 
     (of_peer,) = microseconds([lambda: peer.run(None, {"X": few})], len(few), max(3, rounds // 3))
     if wrong:
         raise click.ClickException(f"{case.name}, {mode}: {wrong} labels that are said to be certain are wrong")
-    return (
-        f"{case.name}",
-        f"{mode} -> {fast.artifact.mode}" + (", fallback" if fallback else ""),
-        f"{int((label != fast.predict(X)).sum())} of {len(X):,}",
-        f"{100 * certain.mean():.1f} %, {wrong}",
-        f"{len(graph.SerializeToString()) / 1e3:,.0f}",
-        f"{of_graph:.2f}",
-        f"{with_certain:.2f}",
-        f"{of_engine:.3f}",
-        f"{of_peer:.1f}",
-        f"{of_peer / of_graph:.1f}",
-        f"{peers_differ} of {len(few):,}",
-    )
+    return {
+        "model": case.name,
+        "mode": f"{mode} -> {fast.artifact.mode}" + (", fallback" if fallback else ""),
+        "n_rows": len(X),
+        "differ": int((label != fast.predict(X)).sum()),
+        "certain": certain.mean(),
+        "wrong": wrong,
+        "bytes": len(graph.SerializeToString()),
+        "microseconds": of_graph,
+        "with_certain": with_certain,
+        "engine": of_engine,
+        "svm_classifier": of_peer,
+        "ratio": of_peer / of_graph,
+        "its_rows": len(few),
+        "its_labels_differ": peers_differ,
+    }
 
 
 @click.command()
 @click.option("--rounds", type=click.IntRange(min=1), default=11, show_default=True)
 @click.option("--slow-rows", type=click.IntRange(min=1), default=512, show_default=True, help="For SVMClassifier.")
-def main(rounds: int, slow_rows: int) -> None:
+@results_option
+def main(rounds: int, slow_rows: int, results: Path) -> None:
     """Measure compiled models in onnxruntime."""
     folder = data_folder()
     if folder is None:
         return
-    names = (
-        "model",
-        "mode",
-        "differ",
-        "certain, wrong",
-        "kB",
-        "us/row",
-        "with certain",
-        "engine",
-        "SVMClassifier",
-        "ratio",
-        "its labels differ",
-    )
-    table = Table(*names)
+    record = Record.begin("onnx_models")
     for case in _cases(folder):
         for mode, fallback in (("approximate", False), ("certified", False), ("certified", True)):
             click.echo(f"{case.name}, {mode} ...", err=True)
-            table.add_row(*measure(case, mode, fallback, rounds, slow_rows))
-    Console(width=180).print(table)
+            record.add("models", measure(case, mode, fallback, rounds, slow_rows))
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":

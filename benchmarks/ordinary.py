@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 import approxsvm
 from approxsvm.artifact.layout import NEAR_TIE
+from approxsvm.planning.planner import Effort
 from approxsvm.reports.verification import exact_decision_values
 from benchmarks.exact_peers import BlasScan, Karl, OnnxRuntime, ThunderSvm
 from benchmarks.peers import Libsvm, Peer, Sample, SklearnIntelex
@@ -141,13 +142,13 @@ def _wrong_labels(fast: Any, engine: Any, svc: SVC, model: approxsvm.KernelModel
 
 
 def measure(
-    problem: Problem, table: str, scratch: Path, peers: tuple[type[Peer], ...] = _PEERS
+    problem: Problem, table: str, scratch: Path, peers: tuple[type[Peer], ...] = _PEERS, effort: Effort = "normal"
 ) -> tuple[Figures, list[PeerFigures]]:
     """Train, compile, check, and take times."""
     svc = SVC(C=problem.C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
     model = approxsvm.read_model(svc)
     start = perf_counter()
-    fast = approxsvm.compile(svc, problem.X)
+    fast = approxsvm.compile(svc, problem.X, effort=effort)
     seconds = perf_counter() - start
     engine = approxsvm.compile(svc, mode="exact")
     X = problem.X_test

@@ -32,7 +32,7 @@ PARTS: Final[dict[str, tuple[str, str, str]]] = {
     "growth": ("benchmarks.growth", "", "--quick"),
     "latency": ("benchmarks.latency", "", "--rows 20 --rounds 3"),
 }
-_MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->\n).*?(\n<!-- end of figures -->)", re.DOTALL)
+_MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->\n\n).*?(\n\n<!-- end of figures -->)", re.DOTALL)
 
 
 def records_in(folder: Path) -> Records:

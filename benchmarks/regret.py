@@ -14,18 +14,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError
 from benchmarks.ordinary import plan_of
 from benchmarks.problems import Problem, Selection, data_folder, problem_options
+from benchmarks.record import Record, results_option
 from benchmarks.timing import microseconds
 
 _GRID = [(2, k) for k in (1, 4, 16, 64, 256)] + [(3, k) for k in (1, 16, 64)]
@@ -56,8 +56,8 @@ def _building(svc: SVC, problem: Problem, chosen: Any) -> float:
     return perf_counter() - start
 
 
-def measure(problem: Problem) -> tuple[tuple[str, ...], float]:
-    """One row of the table, and the regret."""
+def measure(problem: Problem) -> dict[str, Any]:
+    """One row of the table."""
     svc = SVC(C=problem.C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
     start = perf_counter()
     chosen = approxsvm.compile(svc, problem.X)
@@ -69,33 +69,38 @@ def measure(problem: Problem) -> tuple[tuple[str, ...], float]:
     names = ["chosen"] + [n for n in runs if n != "chosen" and first[n] < _HOPELESS * first["chosen"]]
     times = dict(zip(names, microseconds([runs[n] for n in names], X.shape[0], _ROUNDS), strict=True))
     best = min((n for n in names if n != "chosen"), key=times.__getitem__, default="chosen")
-    regret = times["chosen"] / times[best]
-    built_in = _building(svc, problem, chosen)
-    shown = (plan_of(chosen), f"{times['chosen']:.3f}", best, f"{times[best]:.3f}", f"{regret:.2f}")
-    return (f"{X.shape[1]}, {len(svc.support_):,}", *shown, f"{compiled_in:.1f}", f"{built_in:.1f}"), regret
+    return {
+        "model": problem.name,
+        "scaler": problem.scaler,
+        "n_features": X.shape[1],
+        "n_sv": len(svc.support_),
+        "chosen": plan_of(chosen),
+        "microseconds": times["chosen"],
+        "best_forced": best,
+        "best_microseconds": times[best],
+        "regret": times["chosen"] / times[best],
+        "compile_seconds": compiled_in,
+        "build_seconds": _building(svc, problem, chosen),
+    }
 
 
 @click.command()
+@results_option
 @problem_options
-def main(selection: Selection) -> None:
+def main(selection: Selection, results: Path) -> None:
     """Measure the planner's choices for SVC models, default but for C."""
     folder = data_folder()
     if folder is None:
         return
-    names = ("model", "scaler", "d, SV", "chosen", "us/row", "best forced", "us/row", "regret", "compile s", "build s")
-    table = Table(*names)
-    regrets = []
+    record = Record.begin("regret")
     for problem in selection.of(folder):
         click.echo(f"{problem.name}, {problem.scaler} ...", err=True)
-        row, regret = measure(problem)
-        table.add_row(problem.name, problem.scaler, *row)
-        regrets.append(regret)
-    console = Console(width=170)
-    console.print(table)
+        record.add("models", measure(problem))
+    regrets = [figure["regret"] for figure in record.tables.get("models", [])]
     if regrets:
-        console.print(
-            f"{len(regrets)} models: regret {statistics.median(regrets):.2f} (median), {max(regrets):.2f} (worst)"
-        )
+        record.add("all", {"models": len(regrets), "median": statistics.median(regrets), "worst": max(regrets)})
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":

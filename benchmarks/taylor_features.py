@@ -12,18 +12,18 @@ import math
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from scipy.sparse import csr_matrix, diags
 from sklearn.preprocessing import PolynomialFeatures
 
 from approxsvm.features import TaylorFeatures
 from benchmarks.answers import WrongAnswerError
 from benchmarks.problems import Source, data_folder, split_rows
+from benchmarks.record import Record, results_option
 from benchmarks.timing import medians, seconds
 
 _GAMMA = 1.0 / 80.0  # sigma^2 = 40
@@ -51,13 +51,14 @@ def _peak(run: Callable[[], object]) -> int:
 @click.option("--degrees", multiple=True, type=click.IntRange(2, 3), default=(2, 3), show_default=True)
 @click.option("--rows", "n_rows", type=click.IntRange(min=1), default=32_561, show_default="all")
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
-def main(degrees: tuple[int, ...], n_rows: int, rounds: int) -> None:
+@results_option
+def main(degrees: tuple[int, ...], n_rows: int, rounds: int, results: Path) -> None:
     """Compare on the training rows of a9a."""
     folder = data_folder()
     if folder is None:
         return
     X = csr_matrix(split_rows(folder, Source("Adult", "a9a", "a9a.t"))[0][:n_rows])
-    table = Table("degree", "columns", "non-zeros", "s", "peak MB", "PolynomialFeatures s", "times", "peak MB", "times")
+    record = Record.begin("taylor_features")
     for degree in degrees:
         runs: dict[str, Callable[[], Any]] = {
             "ours": partial(TaylorFeatures(_GAMMA, degree).fit_transform, X),
@@ -71,18 +72,22 @@ def main(degrees: tuple[int, ...], n_rows: int, rounds: int) -> None:
         del ours, theirs
         times = medians({name: partial(seconds, run) for name, run in runs.items()}, rounds)
         peaks = {name: _peak(run) / 1e6 for name, run in runs.items()}
-        table.add_row(
-            str(degree),
-            f"{shape[1]:,}",
-            f"{n_non_zeros:,}",
-            f"{times['ours']:.2f}",
-            f"{peaks['ours']:.0f}",
-            f"{times['theirs']:.2f}",
-            f"{times['theirs'] / times['ours']:.1f}",
-            f"{peaks['theirs']:.0f}",
-            f"{peaks['theirs'] / peaks['ours']:.1f}",
+        record.add(
+            "degrees",
+            {
+                "degree": degree,
+                "columns": shape[1],
+                "non_zeros": n_non_zeros,
+                "seconds": times["ours"],
+                "peak_megabytes": peaks["ours"],
+                "polynomial_features_seconds": times["theirs"],
+                "times_faster": times["theirs"] / times["ours"],
+                "polynomial_features_peak_megabytes": peaks["theirs"],
+                "times_smaller": peaks["theirs"] / peaks["ours"],
+            },
         )
-    Console(width=140).print(table)
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":
