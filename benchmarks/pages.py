@@ -78,9 +78,9 @@ def _readme(records: Records) -> str:
     n_rows = sum(x["n_test_rows"] for x in models)
     words = (
         "scikit-learn's `SVC` with default options where no gamma is named, planned from the training rows. covtype is "
-        "class 2 against the rest; the test rows of ijcnn1 are unlike its training rows. No label differs on any "
-        f"of the {n_rows:,} test rows. One thread each, through Python, on {_machine(record)}, so trust the ratios. "
-        f"Compiling took from {_three(min(seconds))} to {_three(max(seconds))} seconds."
+        "class 2 against the rest; the test rows of ijcnn1 are unlike its training rows. No label differs on any test "
+        f"row ({n_rows:,} for all models). One thread each, through Python, on {_machine(record)}, so trust the "
+        f"ratios. Compiling took from {_three(min(seconds))} to {_three(max(seconds))} seconds."
     )
     return _table((*headings, "than scikit-learn", "than LIBSVM"), rows) + f"\n\n{fill(words, 125)}"
 

@@ -106,7 +106,9 @@ def measure(
     old = scratch / "of_2014.approx"
     approximated = _run(TOOLS_OF_2014[0], ("-model", case.model_path, "-o", old), 1)
     if approximated.seconds is not None:
-        theirs = _run(TOOLS_OF_2014[1], ("-q", "-data", test, "-model", old, "-o", output), effort.process_rounds)
+        theirs = _run(
+            TOOLS_OF_2014[1], ("-q", "-truth", "-data", test, "-model", old, "-o", output), effort.process_rounds
+        )
         times.append(_process_time(case, "2014 tool", 1, libsvm, theirs, old, len(rows)))
     return times
 
