@@ -1,7 +1,7 @@
 """Taylor against Fourier features: test error against cost, as in Cotter, Keshet and Srebro 2011.
 
     python -m benchmarks.cotter [--only NAME] [--train-rows N] [--test-rows N] [--degrees R ...] [--components D ...]
-                                [--sigma2 S] [-c C] [--max-bytes B]
+                                [--sigma2 S] [-c C] [--max-bytes B] [--results FOLDER]
 
 For each of the paper's data sets that can be had (Adult, MNIST 8 against the rest, Covertype 1 against the rest; TIMIT
 is not free) a linear support vector machine is trained on Taylor features of some degrees, and on random Fourier
@@ -42,6 +42,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC, LinearSVC
 
 from approxsvm.features import TaylorFeatures
+from benchmarks.charts import Lines
 from benchmarks.problems import Source, data_folder, split_rows
 from benchmarks.record import Record, results_option
 
@@ -186,6 +187,19 @@ def table_of(found: list[Result], title: str) -> Table:
     return table
 
 
+def chart(record: Record, data: str) -> Lines:
+    """Test error against multiply-adds, as in the paper's figures; the exact machine is a level."""
+    found = [r for r in record.tables["features"] if r["data"] == data]
+    series = {
+        kind: [(r["multiply_adds"], 100 * r["test_error"]) for r in found if r["name"].startswith(kind)]
+        for kind in ("Taylor", "Fourier")
+    }
+    costs = [cost for points in series.values() for cost, _ in points]
+    exact = next(100 * r["test_error"] for r in record.tables["exact"] if r["data"] == data)
+    series["SVC"] = [(min(costs), exact), (max(costs), exact)]
+    return Lines(f"{data}: test error against cost", "multiply-adds per row", "test error, %", series, y_scale="linear")
+
+
 @click.command()
 @click.option("--only", default="", help="Data sets whose name contains this.")
 @click.option("--train-rows", type=click.IntRange(min=100), default=5_000, show_default=True)
@@ -226,14 +240,17 @@ def main(
         gamma, rows = 0.5 / width, _rows(experiment, folder, train_rows, test_rows)
         svc = SVC(C=penalty, gamma=gamma, cache_size=1000).fit(rows.X, rows.y)
         exact = float(np.mean(svc.predict(rows.X_test) != rows.y_test))
+        about = {"data": experiment.name, "training_rows": len(rows.y), "test_rows": len(rows.y_test)}
+        about |= {"sigma2": width, "C": penalty}
+        record.add("exact", about | {"support_vectors": len(svc.support_), "test_error": exact})
         found = list(found_by(rows, gamma, penalty, degrees, components, max_bytes))
+        for result in found:
+            record.add("features", about | asdict(result))
         title = (
             f"{experiment.name}: {len(rows.y):,} training and {len(rows.y_test):,} test rows, d = {rows.X.shape[1]}, "
             f"sigma^2 = {width:g}, C = {penalty:g}; SVC with this kernel: {100 * exact:.2f} %"
         )
         Console(width=170).print(table_of(found, title))
-        for result in found:
-            record.add("features", {"data": experiment.name, "svc_test_error": exact, **asdict(result)})
     record.save(results)
 
 
