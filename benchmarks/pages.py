@@ -80,9 +80,9 @@ def _readme(records: Records) -> str:
         "scikit-learn's `SVC` with default options where no gamma is named, planned from the training rows. covtype is "
         "class 2 against the rest; the test rows of ijcnn1 are unlike its training rows. No label differs on any test "
         f"row ({n_rows:,} for all models). One thread each, through Python, on {_machine(record)}, so trust the "
-        f"ratios. Compiling took from {_three(min(seconds))} to {_three(max(seconds))} seconds."
+        f"ratios. Compiling took from {three(min(seconds))} to {three(max(seconds))} seconds."
     )
-    return _table((*headings, "than scikit-learn", "than LIBSVM"), rows) + f"\n\n{fill(words, 125)}"
+    return table((*headings, "than scikit-learn", "than LIBSVM"), rows) + f"\n\n{fill(words, 125)}"
 
 
 def _peers(records: Records) -> str:
@@ -97,11 +97,11 @@ def _peers(records: Records) -> str:
             (
                 name_of(x),
                 *map(_optional, (x["sklearn_microseconds"], x["libsvm_microseconds"], *times)),
-                _three(x["engine_microseconds"]),
-                f"**{_three(x['microseconds'])}**",
+                three(x["engine_microseconds"]),
+                f"**{three(x['microseconds'])}**",
             )
         )
-    return _table(("µs per row", "scikit-learn", "LIBSVM", *headings, "our exact engine", "planned"), rows)
+    return table(("µs per row", "scikit-learn", "LIBSVM", *headings, "our exact engine", "planned"), rows)
 
 
 def _libsvm(records: Records) -> str:
@@ -121,17 +121,17 @@ def _libsvm(records: Records) -> str:
             (
                 f"{model}, {accuracy[model]['n_sv']:,} support vectors",
                 _microseconds(times["LIBSVM"]),
-                f"{_microseconds(certified)}, **{_three(certified['libsvm_ratio'])}**",
+                f"{_microseconds(certified)}, **{three(certified['libsvm_ratio'])}**",
                 _percent(certified["first_stage"]),
-                f"{_microseconds(engine)}, {_three(engine['libsvm_ratio'])}",
-                f"{_microseconds(alone[model])}, {_three(alone[model]['speedup'])}",
+                f"{_microseconds(engine)}, {three(engine['libsvm_ratio'])}",
+                f"{_microseconds(alone[model])}, {three(alone[model]['speedup'])}",
                 _percent(accuracy[model]["differ_mean"], 3),
                 *(_bytes(size[key]) for key in ("model_bytes", "certified_bytes", "artifact_bytes")),
             )
         )
     headings = ("model", "LIBSVM, µs per row", "certified, times faster", "rows certified by expansions")
     of_others = ("exact engine, times", "expansion of degree 2 alone, times", "its labels that differ")
-    return _table((*headings, *of_others, "model file", "certified artifact", "expansion alone"), rows)
+    return table((*headings, *of_others, "model file", "certified artifact", "expansion alone"), rows)
 
 
 def _libsvm_peers(records: Records) -> str:
@@ -143,7 +143,7 @@ def _libsvm_peers(records: Records) -> str:
         (model, *(_microseconds(times[h]) if h in times else _UNKNOWN for h in headings))
         for model, times in found.items()
     ]
-    return _table(("µs per row", *headings), rows)
+    return table(("µs per row", *headings), rows)
 
 
 def _files(records: Records) -> str:
@@ -161,7 +161,7 @@ def _files(records: Records) -> str:
         libsvm = next(iter(found.values()))
         rows.append((model, f"{libsvm['n_rows']:,}", _optional(libsvm["libsvm_seconds"], _seconds), *cells))
     headings = ("model", "rows", "`svm-predict`", "`approxsvm-predict`, LIBSVM's model file", "certified artifact")
-    return _table((*headings, "expansion alone, labels that differ", "the tool of 2014, labels that differ"), rows)
+    return table((*headings, "expansion alone, labels that differ", "the tool of 2014, labels that differ"), rows)
 
 
 def _of_process(figure: Figure | None) -> str:
@@ -181,7 +181,7 @@ def _compiling(records: Records) -> str:
         )
         for x in records["libsvm"].tables["sizes"]
     ]
-    return _table(("model", "compiling", "memory at its peak", "of which imports"), rows)
+    return table(("model", "compiling", "memory at its peak", "of which imports"), rows)
 
 
 def _of_several(table: str) -> Callable[[Records], str]:
@@ -191,7 +191,7 @@ def _of_several(table: str) -> Callable[[Records], str]:
                 f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
                 x["plan"],
                 _optional(x["certified"], _percent),
-                f"{_three(x['microseconds'])} µs",
+                f"{three(x['microseconds'])} µs",
                 f"{x['engine_microseconds'] / x['microseconds']:.1f}",
                 *_speed_ups(x),
                 _seconds(x["compile_seconds"]),
@@ -200,7 +200,7 @@ def _of_several(table: str) -> Callable[[Records], str]:
             for x in models_of(records["ordinary"], table)
         ]
         headings = ("model", "plan", "settled before the exact engine", "per row", "times faster than our exact engine")
-        return _table((*headings, "than scikit-learn", "than LIBSVM", "compiling", "artifact"), rows)
+        return table((*headings, "than scikit-learn", "than LIBSVM", "compiling", "artifact"), rows)
 
     return shown
 
@@ -208,10 +208,10 @@ def _of_several(table: str) -> Callable[[Records], str]:
 def _latency(records: Records) -> str:
     keys = ("cpp_nanoseconds", "c_nanoseconds", "predict_one_nanoseconds", "predict_nanoseconds")
     rows = [
-        (x["model"], x["mode"], _percent(x["certified"]), *(_three(x[key]) for key in keys))
+        (x["model"], x["mode"], _percent(x["certified"]), *(three(x[key]) for key in keys))
         for x in records["latency"].tables["calls"]
     ]
-    return _table(("ns per row", "mode", "certified", "C++", "C", "Python, `predict_one`", "Python, `predict`"), rows)
+    return table(("ns per row", "mode", "certified", "C++", "C", "Python, `predict_one`", "Python, `predict`"), rows)
 
 
 def _measured(records: Records) -> str:
@@ -222,7 +222,7 @@ def _measured(records: Records) -> str:
     machine = next(iter(records.values())).machine
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items() if number != "not installed")
     words = f"{machine.cpu}, {machine.n_cpus} cores, {machine.target}. Python {machine.python}, {packages}."
-    return _table(("command", "date", "commit", "load when it began", "took"), rows) + f"\n\n{fill(words, 125)}"
+    return table(("command", "date", "commit", "load when it began", "took"), rows) + f"\n\n{fill(words, 125)}"
 
 
 TABLES: Final[dict[str, Callable[[Records], str]]] = {
@@ -246,7 +246,7 @@ def _machine(record: Record) -> str:
     return f"{machine.cpu.split(',')[0]} ({machine.n_cpus} virtual cores, {machine.target}; {load})"
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = (f"| {' | '.join(cells)} |" for cells in (headings, *rows))
     first, *rest = lines
     return "\n".join([first, "|" + "---|" * len(headings), *rest])
@@ -255,15 +255,15 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _speed_ups(figure: Figure) -> tuple[str, str]:
     ours = figure["microseconds"]
     libsvm = figure["libsvm_microseconds"]
-    return _three(figure["sklearn_microseconds"] / ours), _UNKNOWN if libsvm is None else _three(libsvm / ours)
+    return three(figure["sklearn_microseconds"] / ours), _UNKNOWN if libsvm is None else three(libsvm / ours)
 
 
-def _three(value: float) -> str:
+def three(value: float) -> str:
     """Three digits, no exponent."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
-def _optional(value: float | None, shown: Callable[[float], str] = _three) -> str:
+def _optional(value: float | None, shown: Callable[[float], str] = three) -> str:
     return _UNKNOWN if value is None else shown(value)
 
 
@@ -277,11 +277,11 @@ def _percent(share: float | None, digits: int = 1) -> str:
 
 
 def _microseconds(figure: Figure) -> str:
-    return _three(1e6 * figure["seconds_per_row"])
+    return three(1e6 * figure["seconds_per_row"])
 
 
 def _seconds(seconds: float) -> str:
-    return f"{_three(seconds)} s" if seconds >= 1 else f"{_three(1e3 * seconds)} ms"
+    return f"{three(seconds)} s" if seconds >= 1 else f"{three(1e3 * seconds)} ms"
 
 
 def _bytes(size: float) -> str:

@@ -1,7 +1,8 @@
-"""README's first table and picture, and all of docs/benchmarks.md, from the records in benchmarks/results.
+"""README's first table and picture, docs/benchmarks.md and docs/experiments.md, from the records in benchmarks/results.
 
     python -m benchmarks.publish             # write the pages and pictures
     python -m benchmarks.publish --measure   # measure every part first; some 25 minutes on two quiet cores
+    python -m benchmarks.publish --experiments  # measure the papers' experiments first, which takes longer
     python -m benchmarks.publish --quick     # try all of it with few rows and small models, into build/benchmarks
 
 Tables stand between ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``; tests compare them with the records.
@@ -17,13 +18,13 @@ from typing import Final
 
 import click
 
+from benchmarks import experiment_pages, pages, pictures
 from benchmarks.charts import svg
-from benchmarks.pages import TABLES, Records
-from benchmarks.pictures import PICTURES
+from benchmarks.pages import Records
 from benchmarks.record import RESULTS, Record
 
 REPOSITORY: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/benchmarks.md")
+PAGES: Final = ("README.md", "docs/benchmarks.md", "docs/experiments.md")
 _QUICK: Final = Path("build") / "benchmarks"
 # Name of the part and of its record: module, arguments, and those of a try.
 PARTS: Final[dict[str, tuple[str, str, str]]] = {
@@ -32,12 +33,24 @@ PARTS: Final[dict[str, tuple[str, str, str]]] = {
     "growth": ("benchmarks.growth", "", "--quick"),
     "latency": ("benchmarks.latency", "", "--rows 20 --rounds 3"),
 }
+# Those of the papers, which take long and hardly change: only measured when asked for.
+EXPERIMENTS: Final[dict[str, tuple[str, str, str]]] = {
+    "cotter": ("benchmarks.cotter", "", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
+    "rahimi_recht": (
+        "benchmarks.rahimi_recht",
+        "--train-rows 100000",
+        "--train-rows 500 --svm-rows 500 --seeds 1",
+    ),
+    "overview": ("benchmarks.overview", "", "--rows 1000 --components 50"),
+}
+TABLES: Final = pages.TABLES | experiment_pages.TABLES
+PICTURES: Final = pictures.PICTURES | experiment_pages.PICTURES
 _MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->\n\n).*?(\n\n<!-- end of figures -->)", re.DOTALL)
 
 
 def records_in(folder: Path) -> Records:
     """Records of all parts."""
-    return {part: Record.load(folder / f"{part}.json") for part in PARTS}
+    return {part: Record.load(folder / f"{part}.json") for part in (*PARTS, *EXPERIMENTS)}
 
 
 def filled(page: str, records: Records) -> str:
@@ -45,8 +58,8 @@ def filled(page: str, records: Records) -> str:
     return _MARKED.sub(lambda match: f"{match[1]}{TABLES[match[2]](records)}{match[3]}", page)
 
 
-def _measure(part: str, results: Path, *, quick: bool) -> None:
-    module, arguments, quick_arguments = PARTS[part]
+def _measure(part: tuple[str, str, str], results: Path, *, quick: bool) -> None:
+    module, arguments, quick_arguments = part
     command = ["-m", module, *(quick_arguments if quick else arguments).split(), "--results", str(results)]
     click.echo(" ".join(["python", *command]), err=True)
     subprocess.run([sys.executable, *command], check=True, cwd=REPOSITORY)
@@ -54,12 +67,14 @@ def _measure(part: str, results: Path, *, quick: bool) -> None:
 
 @click.command()
 @click.option("--measure", is_flag=True, help="Measure every part first.")
+@click.option("--experiments", is_flag=True, help="Measure the papers' experiments first.")
 @click.option("--quick", is_flag=True, help="Measure little, and write into build/benchmarks.")
-def main(measure: bool, quick: bool) -> None:
+def main(measure: bool, experiments: bool, quick: bool) -> None:
     """Write pages and pictures."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
-    for part in PARTS if measure or quick else ():
+    asked = [*(PARTS.values() if measure or quick else ()), *(EXPERIMENTS.values() if experiments or quick else ())]
+    for part in asked:
         _measure(part, results, quick=quick)
     records = records_in(REPOSITORY / results)
     for page in PAGES:

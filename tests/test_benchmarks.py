@@ -22,8 +22,7 @@ from approxsvm.reference.decision_values import decision_function
 from benchmarks import publish
 from benchmarks.charts import Bars, Chart, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
-from benchmarks.pages import TABLES
-from benchmarks.pictures import PICTURES
+from benchmarks.publish import PICTURES, TABLES
 from benchmarks.record import RESULTS, Record
 
 RECORDS = publish.records_in(RESULTS)
