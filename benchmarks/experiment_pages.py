@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from benchmarks import cotter, overview
 from benchmarks.charts import Chart
-from benchmarks.pages import Records, table, three
+from benchmarks.pages import Records, as_table, three
 
 DATA_OF_COTTER: Final = {"cotter_adult": "Adult", "cotter_mnist": "MNIST, 8", "cotter_covertype": "Covertype, 1"}
 
@@ -26,7 +26,7 @@ def _rahimi_recht(records: Records) -> str:
         for x in records["rahimi_recht"].tables["errors"]
     ]
     headings = ("data", "method", "training rows", "columns, or support vectors", "training", "error", "paper's error")
-    return table(headings, rows)
+    return as_table(headings, rows)
 
 
 def _overview(records: Records) -> str:
@@ -43,7 +43,7 @@ def _overview(records: Records) -> str:
         )
         for name, found in models.items()
     ]
-    return table(("model", "accuracy", "training", "per row", "compiled, per row", "times", "compiling"), rows)
+    return as_table(("model", "accuracy", "training", "per row", "compiled, per row", "times", "compiling"), rows)
 
 
 def _compiled(found: dict[bool, Any]) -> tuple[str, str, str]:
@@ -71,7 +71,7 @@ def _cotter(records: Records) -> str:
         for x in record.tables["features"]
     ]
     headings = ("data", "features", "columns", "non-zeros", "multiply-adds per row", "test error", "SVC's")
-    return table(headings, rows)
+    return as_table(headings, rows)
 
 
 TABLES: Final[dict[str, Callable[[Records], str]]] = {

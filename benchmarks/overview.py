@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -100,6 +101,10 @@ def check(name: str, source: Any, fast: Any, X: npt.NDArray[np.float64]) -> None
         raise WrongAnswerError(f"{name}, compiled: row {int(np.argmax(differs))} of {len(X)} has another label")
 
 
+def _seconds_per_row(model: Any, X: npt.NDArray[np.float64]) -> float:
+    return seconds(partial(model.predict, X)) / len(X)
+
+
 def measured(
     n_rows: int, n_features: int, n_components: int, say: Callable[[str], None] = lambda text: None
 ) -> list[Result]:
@@ -118,7 +123,7 @@ def measured(
     fit: dict[tuple[str, bool], float] = {}
     for name, source in sources(n_features, n_components).items():
         say(name)
-        fit[name, False] = seconds(lambda source=source: source.fit(X, y))
+        fit[name, False] = seconds(partial(source.fit, X, y))
         models[name, False] = source
         start = perf_counter()
         fast = compiled(source, X)
@@ -129,11 +134,11 @@ def measured(
     few = X_test[spread(len(X_test), _FEW_ROWS)]
     rows = {}
     for key, model in models.items():
-        is_slow = seconds(lambda model=model: model.predict(few)) / len(few) > _SLOW
+        is_slow = _seconds_per_row(model, few) > _SLOW
         rows[key] = few if is_slow else X_test
     with threadpool_limits(1):
         times = medians(
-            {key: lambda m=model, r=rows[key]: seconds(lambda: m.predict(r)) / len(r) for key, model in models.items()},
+            {key: partial(_seconds_per_row, model, rows[key]) for key, model in models.items()},
             _ROUNDS,
         )
     return [

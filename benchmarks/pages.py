@@ -82,7 +82,7 @@ def _readme(records: Records) -> str:
         f"row ({n_rows:,} for all models). One thread each, through Python, on {_machine(record)}, so trust the "
         f"ratios. Compiling took from {three(min(seconds))} to {three(max(seconds))} seconds."
     )
-    return table((*headings, "than scikit-learn", "than LIBSVM"), rows) + f"\n\n{fill(words, 125)}"
+    return as_table((*headings, "than scikit-learn", "than LIBSVM"), rows) + f"\n\n{fill(words, 125)}"
 
 
 def _peers(records: Records) -> str:
@@ -101,7 +101,7 @@ def _peers(records: Records) -> str:
                 f"**{three(x['microseconds'])}**",
             )
         )
-    return table(("µs per row", "scikit-learn", "LIBSVM", *headings, "our exact engine", "planned"), rows)
+    return as_table(("µs per row", "scikit-learn", "LIBSVM", *headings, "our exact engine", "planned"), rows)
 
 
 def _libsvm(records: Records) -> str:
@@ -131,7 +131,7 @@ def _libsvm(records: Records) -> str:
         )
     headings = ("model", "LIBSVM, µs per row", "certified, times faster", "rows certified by expansions")
     of_others = ("exact engine, times", "expansion of degree 2 alone, times", "its labels that differ")
-    return table((*headings, *of_others, "model file", "certified artifact", "expansion alone"), rows)
+    return as_table((*headings, *of_others, "model file", "certified artifact", "expansion alone"), rows)
 
 
 def _libsvm_peers(records: Records) -> str:
@@ -143,7 +143,7 @@ def _libsvm_peers(records: Records) -> str:
         (model, *(_microseconds(times[h]) if h in times else _UNKNOWN for h in headings))
         for model, times in found.items()
     ]
-    return table(("µs per row", *headings), rows)
+    return as_table(("µs per row", *headings), rows)
 
 
 def _files(records: Records) -> str:
@@ -161,7 +161,7 @@ def _files(records: Records) -> str:
         libsvm = next(iter(found.values()))
         rows.append((model, f"{libsvm['n_rows']:,}", _optional(libsvm["libsvm_seconds"], _seconds), *cells))
     headings = ("model", "rows", "`svm-predict`", "`approxsvm-predict`, LIBSVM's model file", "certified artifact")
-    return table((*headings, "expansion alone, labels that differ", "the tool of 2014, labels that differ"), rows)
+    return as_table((*headings, "expansion alone, labels that differ", "the tool of 2014, labels that differ"), rows)
 
 
 def _of_process(figure: Figure | None) -> str:
@@ -181,7 +181,7 @@ def _compiling(records: Records) -> str:
         )
         for x in records["libsvm"].tables["sizes"]
     ]
-    return table(("model", "compiling", "memory at its peak", "of which imports"), rows)
+    return as_table(("model", "compiling", "memory at its peak", "of which imports"), rows)
 
 
 def _of_several(table: str) -> Callable[[Records], str]:
@@ -200,7 +200,7 @@ def _of_several(table: str) -> Callable[[Records], str]:
             for x in models_of(records["ordinary"], table)
         ]
         headings = ("model", "plan", "settled before the exact engine", "per row", "times faster than our exact engine")
-        return table((*headings, "than scikit-learn", "than LIBSVM", "compiling", "artifact"), rows)
+        return as_table((*headings, "than scikit-learn", "than LIBSVM", "compiling", "artifact"), rows)
 
     return shown
 
@@ -211,7 +211,7 @@ def _latency(records: Records) -> str:
         (x["model"], x["mode"], _percent(x["certified"]), *(three(x[key]) for key in keys))
         for x in records["latency"].tables["calls"]
     ]
-    return table(("ns per row", "mode", "certified", "C++", "C", "Python, `predict_one`", "Python, `predict`"), rows)
+    return as_table(("ns per row", "mode", "certified", "C++", "C", "Python, `predict_one`", "Python, `predict`"), rows)
 
 
 def _measured(records: Records) -> str:
@@ -222,7 +222,7 @@ def _measured(records: Records) -> str:
     machine = next(iter(records.values())).machine
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items() if number != "not installed")
     words = f"{machine.cpu}, {machine.n_cpus} cores, {machine.target}. Python {machine.python}, {packages}."
-    return table(("command", "date", "commit", "load when it began", "took"), rows) + f"\n\n{fill(words, 125)}"
+    return as_table(("command", "date", "commit", "load when it began", "took"), rows) + f"\n\n{fill(words, 125)}"
 
 
 TABLES: Final[dict[str, Callable[[Records], str]]] = {
@@ -246,7 +246,7 @@ def _machine(record: Record) -> str:
     return f"{machine.cpu.split(',')[0]} ({machine.n_cpus} virtual cores, {machine.target}; {load})"
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def as_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = (f"| {' | '.join(cells)} |" for cells in (headings, *rows))
     first, *rest = lines
     return "\n".join([first, "|" + "---|" * len(headings), *rest])
