@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
     from approxsvm.readers.svm_scale import with_range_file
     from approxsvm.reports.verification import Verification, verify
+    from approxsvm.scoring.dataset import Scoring, score_dataset
 
 _HOMES = {
     "Artifact": "approxsvm.artifact.layout",
@@ -48,6 +49,7 @@ _HOMES = {
     "CrossValidation": "approxsvm.cross_validation",
     "KernelModel": "approxsvm.model.kernel_model",
     "Predictor": "approxsvm.predictor",
+    "Scoring": "approxsvm.scoring.dataset",
     "Training": "approxsvm.cross_validation",
     "Verification": "approxsvm.reports.verification",
     "compile": "approxsvm.compiler",
@@ -63,6 +65,7 @@ _HOMES = {
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
     "read_rows": "approxsvm.readers.data",
+    "score_dataset": "approxsvm.scoring.dataset",
     "verify": "approxsvm.reports.verification",
     "with_range_file": "approxsvm.readers.svm_scale",
 }
@@ -82,6 +85,7 @@ __all__ = [
     "MissingPackageError",
     "ModelFormatError",
     "Predictor",
+    "Scoring",
     "TargetError",
     "Training",
     "UnsupportedModelError",
@@ -99,6 +103,7 @@ __all__ = [
     "read_libsvm_model",
     "read_model",
     "read_rows",
+    "score_dataset",
     "verify",
     "with_range_file",
 ]

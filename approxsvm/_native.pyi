@@ -108,3 +108,10 @@ def read_libsvm_data(
 ) -> tuple[
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
 ]: ...
+
+# Labels, indptr, indices, values, least and largest index of lines in memory.
+def parse_libsvm_data(
+    text: bytes,
+) -> tuple[
+    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
+]: ...

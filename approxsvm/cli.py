@@ -20,6 +20,7 @@ from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
 
 _TYPED = "approxsvm.typed"  # where a context keeps the arguments as they were
+_BAD_ROWS_SHOWN = 10
 _INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 
 
@@ -173,8 +174,7 @@ def _read_rows(
     target: str | None = None,
 ) -> Any:
     if not dense:
-        names = None if columns is None else next(csv.reader([columns], skipinitialspace=True))
-        return approxsvm.read_rows(path, n_features=n_features, columns=names, target=target)
+        return approxsvm.read_rows(path, n_features=n_features, columns=_names(columns), target=target)
     if columns is not None or target is not None:
         raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
     return approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
@@ -503,6 +503,131 @@ def export(
         graph = fast.to_onnx(fallback=fallback).SerializeToString()
         write_whole(graph, onnx_file)
         click.echo(f"{onnx_file}: ONNX, {len(graph):,} bytes")
+
+
+@main.command()
+@click.argument("files", nargs=-1, metavar="MODEL.asvm... INPUT...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="A .csv, .parquet or .arrow file, or - for standard output; any other name is a folder, which gets a file for "
+    "each that is read.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="One of several models, which answer in one pass; its columns begin with NAME_. May be repeated.",
+)
+@click.option(
+    "--outputs",
+    metavar="NAME,NAME,...",
+    help="Of label, value, probability, error_bound and certified; label when left out, of a regression value.",
+)
+@click.option("--keep", multiple=True, metavar="NAME,NAME,...", help="Columns to hand on, in front. May be repeated.")
+@click.option(
+    "--columns", metavar="NAME,NAME,...", help="The columns that are features, in the model's order; by name otherwise."
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "null", "skip"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of a row with a null, NaN, infinity or a text that is no number.",
+)
+@click.option(
+    "--input-format",
+    type=click.Choice(["csv", "parquet", "arrow", "libsvm"]),
+    help="What the inputs are, whatever their names; standard input is CSV otherwise.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["csv", "parquet", "arrow"]),
+    help="What to write; by the name otherwise, Parquet in a folder and CSV on standard output.",
+)
+@click.option("--batch-rows", type=click.IntRange(min=1), help="Rows that are predicted at a time.")
+@click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Threads that predict; -1 for all.")
+def score(
+    files: tuple[str, ...],
+    output: str,
+    models: tuple[str, ...],
+    outputs: str | None,
+    keep: tuple[str, ...],
+    columns: str | None,
+    on_error: Any,
+    input_format: str | None,
+    output_format: str | None,
+    batch_rows: int | None,
+    jobs: int,
+) -> None:
+    """Score files of any size with one or more models, in constant memory (needs approxsvm[arrow]).
+
+    INPUT is a CSV, Parquet or Arrow file or LIBSVM text, a folder or a quoted pattern of these, or - for standard
+    input. Columns are found by the names that the model was fitted with. Files are whole once they have their names; a
+    folder is taken up where a run ended that was killed.
+
+    \b
+    Example:
+        approxsvm score churn.asvm customers.parquet -o churn.parquet --keep id --outputs label,error_bound
+        approxsvm score churn.asvm "customers/day=*/*.parquet" -o churn/
+        approxsvm score eu=eu.asvm --model us=us.asvm customers.csv -o - --keep id
+    """
+    named = [_model_name(text) for text in (*(name for name in files if name.endswith(".asvm")), *models)]
+    inputs = [name for name in files if not name.endswith(".asvm")]
+    if not inputs:
+        raise InputError("there is no input; - is standard input")
+    if len(dict(named)) < len(named):
+        raise InputError(f"two models have the same name: {', '.join(name for name, _ in named)}; --model NAME=FILE")
+    with _progress(TimeRemainingColumn()) as bar:
+        task = bar.add_task("Scoring", total=None)
+        start = time.perf_counter()
+
+        def show(n_rows: int, share: float | None) -> None:
+            rate = n_rows / (time.perf_counter() - start)
+            bar.update(
+                task,
+                description=f"Scoring {n_rows:,} rows, {rate:,.0f} a second",
+                total=None if share is None else 1.0,
+                completed=share or 0.0,
+            )
+
+        found = approxsvm.score_dataset(
+            dict(named),
+            inputs,
+            output,
+            outputs=_names(outputs),
+            keep=[name for some in keep for name in _names(some) or ()],
+            columns=_names(columns),
+            on_error=on_error,
+            input_format=input_format,
+            output_format=output_format,
+            batch_rows=batch_rows,
+            n_jobs=jobs,
+            progress=show,
+        )
+    for reason in found.bad_rows[:_BAD_ROWS_SHOWN]:
+        click.echo(f"approxsvm: {reason}", err=True)
+    there = f", {found.n_kept:,} files were there already" if found.n_kept else ""
+    bad = f", {found.n_bad:,} without an answer" if found.n_bad else ""
+    where = output if len(found.written) == 1 or not found.written else f"{output}, {len(found.written):,} files"
+    click.echo(
+        f"{where}: {found.n_rows:,} rows{bad}{there}, {found.seconds:.2f} s, "
+        f"{found.n_rows / max(found.seconds, 1e-9):,.0f} rows a second",
+        err=True,
+    )
+
+
+def _model_name(text: str) -> tuple[str, str]:
+    """A model's name and file; the name is the file's where none is given."""
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and "/" not in name else (Path(text).stem, text)
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Names between commas, quoted where they hold some."""
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [])
 
 
 @main.command("gamma-max")

@@ -8,6 +8,7 @@ scikit-learn.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +29,8 @@ from approxsvm.threads import n_threads
 Values = Literal["promised", "settled", "exact"]
 # What is wanted of rows (cpp/python/register_predictor.cpp), added up; several come as a tuple, in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
+# Of an output as it is named to users.
+_BITS = {"label": LABELS, "value": VALUES, "error_bound": BOUNDS, "probability": PROBABILITIES}
 # What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
 # Those of them that need no exact model.
@@ -164,7 +167,10 @@ class Evaluator:
 
     def decision_function(self, rows: Any) -> FloatArray:
         """Decision values as the source gives them: scikit-learn's orientation, shape and order of classes."""
-        values, labels = self.evaluate(rows), self.artifact.labels
+        return self._as_the_source(self.evaluate(rows))
+
+    def _as_the_source(self, values: FloatArray) -> FloatArray:
+        labels = self.artifact.labels
         if self.artifact.task != "classification":
             return np.asarray(values)
         if values.ndim == 1:
@@ -191,6 +197,41 @@ class Evaluator:
     def probability_bound(self, rows: Any) -> FloatArray:
         """What `|probability - that of the exact decision values|` never exceeds."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
+
+    def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+        """What the methods of these names say, from as few evaluations as possible.
+
+        Parameters
+        ----------
+        rows : ndarray or csr_array of shape (n_rows, n_features)
+        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}
+            What the artifact has of these (approxsvm/arrow/answers.py).
+
+        Returns
+        -------
+        dict
+            By output; labels are positions in ``artifact.labels``, of a one-class model in (1, -1).
+        """
+        bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
+        together = sorted(bits[output] for output in outputs if output != "certified")
+        found: dict[str, npt.NDArray[Any]] = {}
+        if together:
+            answers = self.evaluate(rows, sum(together))
+            by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
+            for output in outputs:
+                if output != "certified":
+                    found[output] = self._finished(output, by_bit[bits[output]])
+        if "certified" in outputs:
+            found["certified"] = self.certified(rows)
+        return found
+
+    def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
+        """What the core gives for an output -> classes in the order that users see."""
+        if output == "value":
+            return self._as_the_source(answer)
+        if output == "probability" or (output == "error_bound" and self.artifact.averages):
+            return np.asarray(answer[:, self.order])
+        return np.asarray(answer)
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
@@ -299,6 +340,52 @@ class Predictor:
     def certified(self, X: Any) -> BoolArray:
         """Whether each row is proven without falling back on the exact model, shape (n_rows,)."""
         return self._evaluator.certified(self._rows(X))
+
+    def predict_arrow(
+        self,
+        data: Any,
+        *,
+        outputs: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        on_error: Literal["fail", "null", "skip"] = "fail",
+    ) -> Any:
+        """Answers for Arrow columns: tables in, a table out, nothing by way of Python objects.
+
+        Columns are found by the names that the model was fitted with, in any order, among others. A model without names
+        takes the columns f0, f1, ... where all are there, else those that are not kept, which must be as many as it has
+        features; or one column of lists of that fixed size. Columns that lie side by side at equal distances in memory,
+        as in Arrow files and lists of a fixed size, are not copied; others are once, into a buffer that is used again.
+
+        Parameters
+        ----------
+        data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or whatever exports an Arrow stream
+            Polars and DuckDB do, and so does pandas. Numbers of any type, booleans and dictionaries of them.
+        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+            What is wanted; "label" when left out, of a regression "value". Answers of several columns have the class,
+            or the pair of classes, behind the name: "probability_setosa".
+        keep : sequence of str
+            Columns that are handed on, in front.
+        columns : sequence of str, optional
+            The columns that are features, in the model's order.
+        on_error : {"fail", "null", "skip"}
+            What becomes of rows with a null, NaN, infinity, or a number beyond the model's range.
+
+        Returns
+        -------
+        pyarrow.Table
+            As many rows as went in, unless some are skipped; the same numbers as `predict` and its kin give.
+
+        Raises
+        ------
+        InputError
+            A column is missing or is no number, an output does not exist; a row is bad, which the message names.
+        MissingPackageError
+            pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
+        """
+        from approxsvm.arrow.batches import predict_stream  # here, as it brings pyarrow along
+
+        return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
 
     @property
     def rows_per_stage(self) -> dict[str, int]:

@@ -17,12 +17,13 @@ PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
     ["errors", "compensated", "threads", "source_tree", "_native"],
-    ["model", "development_files"],
+    ["packages", "model", "development_files"],
     ["reference", "rows"],
     ["expansion"],
-    ["artifact"],
+    ["artifact", "arrow"],
     ["readers", "predictor", "features"],
-    ["reports.summary", "reports.compilation", "export"],
+    ["reports.summary", "reports.compilation", "export", "scoring"],
+    ["spark", "dask", "duckdb"],
     ["reports.verification"],
     ["reports.evidence"],
     ["plots"],

@@ -9,9 +9,11 @@ import stat
 import struct
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import IO, Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -160,16 +162,24 @@ def aligned(n: int) -> int:
 
 
 def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before.
+    """Write a file so that `path` holds either all of it or what it held before."""
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for writing, so that `path` holds all of it once the block has ended well, or what it held before.
 
     Only a regular file is replaced, by one of its own mode, and where `path` is a link, the file that it leads to. What
     is no regular file (a device, a pipe, standard output as /dev/fd/1) is written to as it is.
     """
+    temporary = None
     try:
         target = _replaceable(path)
         if target is None:
             with open(path, "wb") as stream:
-                stream.write(data)
+                yield stream
             return
         import secrets  # here, as who only predicts writes nothing
 
@@ -178,14 +188,24 @@ def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
             with open(temporary, "xb") as file:  # and not tempfile, whose files are private
                 if target.exists() and hasattr(os, "fchmod"):  # which Windows has not
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)  # gone already when all went well
     except OSError as error:
+        if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
+            raise  # of a file that the block has read
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
+
+
+def remove_unfinished(path: str | os.PathLike[str]) -> None:
+    """Remove what a process that was killed while it wrote `path` by `whole_file` has left beside it."""
+    target = Path(os.path.realpath(path))
+    for name in os.listdir(target.parent):
+        if re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}", name):
+            (target.parent / name).unlink(missing_ok=True)
 
 
 def _replaceable(path: str | os.PathLike[str]) -> Path | None:

@@ -72,13 +72,34 @@ py::dict read_libsvm_model(const std::string& path) {
     return result;
 }
 
+py::tuple to_python(text::LibsvmData&& data) {
+    return py::make_tuple(to_numpy(std::move(data.labels)), to_numpy(std::move(data.indptr)),
+                          to_numpy(std::move(data.indices)), to_numpy(std::move(data.values)), data.min_index,
+                          data.max_index);
+}
+
 py::tuple read_libsvm_data(const std::string& path, int n_threads) {
     text::LibsvmData data = parse_file(path, "DataFormatError", [n_threads](std::string_view bytes) {
         return text::parse_libsvm_data(bytes, n_threads);
     });
-    return py::make_tuple(to_numpy(std::move(data.labels)), to_numpy(std::move(data.indptr)),
-                          to_numpy(std::move(data.indices)), to_numpy(std::move(data.values)), data.min_index,
-                          data.max_index);
+    return to_python(std::move(data));
+}
+
+// Lines that are in memory; a bad one is named by its number among them.
+py::tuple parse_libsvm_data(const py::bytes& bytes) {
+    const std::string_view all(bytes);
+    text::LibsvmData data;
+    std::string problem;
+    {
+        py::gil_scoped_release release;
+        try {
+            data = text::parse_libsvm_data(all);
+        } catch (const text::TextError& error) {
+            problem = "line " + std::to_string(error.line) + ": " + error.what();
+        }
+    }
+    if (!problem.empty()) raise("DataFormatError", problem);
+    return to_python(std::move(data));
 }
 
 }  // namespace
@@ -86,6 +107,7 @@ py::tuple read_libsvm_data(const std::string& path, int n_threads) {
 void register_text(py::module_& module) {
     module.def("read_libsvm_model", read_libsvm_model, py::arg("path"));
     module.def("read_libsvm_data", read_libsvm_data, py::arg("path"), py::arg("n_threads"));
+    module.def("parse_libsvm_data", parse_libsvm_data, py::arg("text"));
 }
 
 }  // namespace approxsvm::python

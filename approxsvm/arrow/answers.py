@@ -1,0 +1,125 @@
+"""What an artifact can be asked for as columns, their names and types; answers of the core -> Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.model.outputs import class_pairs
+from approxsvm.packages import import_package
+
+pa = import_package("pyarrow", "arrow", "scoring tables")
+
+OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
+
+
+class AnswerColumns:
+    """Columns of one model's answers.
+
+    Parameters
+    ----------
+    artifact : Artifact
+    outputs : sequence of str, optional
+        Some of `OUTPUTS`; when left out "label", of a regression "value".
+    prefix : str
+        In front of every name.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+    fields : list of pyarrow.Field
+
+    Raises
+    ------
+    InputError
+        An output is unknown, or the model has none.
+    """
+
+    def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:
+        self.outputs = available_outputs(artifact)[:1] if outputs is None else tuple(dict.fromkeys(outputs))
+        for output in self.outputs:
+            _check_output(artifact, output)
+        self._labels = _label_array(artifact)
+        self._names = {output: [prefix + name for name in _column_names(artifact, output)] for output in self.outputs}
+        self.fields = [pa.field(name, self._type(output)) for output in self.outputs for name in self._names[output]]
+
+    def _type(self, output: str) -> Any:
+        return {"label": self._labels.type, "certified": pa.bool_()}.get(output, pa.float64())
+
+    def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
+        """Columns of what `Evaluator.answers` gives, one for each field."""
+        found = []
+        for output in self.outputs:
+            answer = answers[output]
+            if output == "label":
+                found.append(self._labels.take(pa.array(answer)))
+            elif answer.ndim == 1:
+                found.append(pa.array(answer))
+            else:
+                found.extend(pa.array(np.ascontiguousarray(column)) for column in answer.T)
+        return found
+
+
+def available_outputs(artifact: Any) -> tuple[str, ...]:
+    """What a model has, in the order of `OUTPUTS`."""
+    has = {
+        "label": artifact.task != "regression",
+        "value": not artifact.averages,
+        "probability": artifact.has_class_probabilities,
+        "error_bound": True,
+        "certified": True,
+    }
+    return tuple(output for output in OUTPUTS if has[output])
+
+
+def _check_output(artifact: Any, output: str) -> None:
+    if output not in OUTPUTS:
+        raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
+    why = {
+        "label": "a regression has values and no labels",
+        "value": "an ensemble averages probabilities, it has no decision values",
+        "probability": "the source model was trained without probabilities",
+    }
+    if output not in available_outputs(artifact):
+        raise InputError(f"the model has no output {output!r}: {why[output]}")
+
+
+def _label_array(artifact: Any) -> Any:
+    """The labels by position, with the source's type."""
+    if artifact.task == "regression":
+        return pa.array([], pa.float64())
+    if artifact.task == "one_class":
+        return pa.array([1, -1], pa.int64())
+    labels = artifact.labels
+    if labels.dtype.kind in "biuf":
+        return pa.array(labels.astype(labels.dtype.newbyteorder("=")))
+    return pa.array(labels.tolist(), pa.string())
+
+
+def _column_names(artifact: Any, output: str) -> list[str]:
+    """One name for each column: a class or a pair of classes stands behind the output's where there are several."""
+    if output in ("label", "certified"):
+        return [output]
+    classes, labels = np.sort(artifact.labels).tolist(), artifact.labels.tolist()
+    if output == "probability" or (output == "error_bound" and artifact.averages):
+        return _distinct(output, [(label,) for label in classes])
+    if artifact.task == "classification" and len(labels) > 2:
+        if output == "value" and artifact.outputs.decision_shape == "ovr":
+            return _distinct(output, [(label,) for label in classes])
+        # Values of pairs of the sorted labels, bounds of pairs in the model's own order, as the methods give them.
+        order = classes if output == "value" else labels
+        return _distinct(output, [(order[i], order[j]) for i, j in class_pairs(len(order))])
+    n_targets = len(artifact.members)
+    if artifact.task == "regression" and n_targets > 1:
+        return [f"{output}_{k}" for k in range(n_targets)]
+    return [output]
+
+
+def _distinct(output: str, kinds: Sequence[tuple[Any, ...]]) -> list[str]:
+    """By labels; by position where labels with underscores make two names the same."""
+    names = ["_".join([output, *map(str, kind)]) for kind in kinds]
+    return names if len(set(names)) == len(names) else [f"{output}_{k}" for k in range(len(names))]

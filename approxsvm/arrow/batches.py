@@ -1,0 +1,354 @@
+"""Record batch in, record batch out: what every table engine calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.arrow.answers import AnswerColumns
+from approxsvm.arrow.columns import FeatureColumns, check_names, choose_columns
+from approxsvm.errors import InputError
+from approxsvm.packages import import_package
+
+pa = import_package("pyarrow", "arrow", "scoring tables")
+
+OnError = Literal["fail", "null", "skip"]
+ON_ERROR = ("fail", "null", "skip")
+# Fewer rows are computed by other means, for the sake of latency, with other last digits: they are made as many, so
+# that a row's numbers do not depend on where a table is cut into batches.
+_LEAST_ROWS = 5
+_MAX_REASONS = 20  # that are given of one batch
+# Of tables that come as a whole: a matrix of this many rows stays in a cache while the core reads it.
+_BATCH_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows as a reader gives them.
+
+    Attributes
+    ----------
+    batch : pyarrow.RecordBatch
+        Their columns; of LIBSVM text only those that can be kept.
+    place : callable
+        The name of a row, by its position: "rows.parquet, row 17".
+    sparse : csr_array or None
+        The features, where they are no columns.
+    unreadable : dict of int to str
+        Rows that could not be read, which are empty here, and why.
+    share : float or None
+        How much of the source has been read when this is, from 0 to 1.
+    """
+
+    batch: Any
+    place: Callable[[int], str]
+    sparse: Any = None
+    unreadable: Mapping[int, str] = field(default_factory=dict)
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Answers for a block.
+
+    Attributes
+    ----------
+    batch : pyarrow.RecordBatch
+    n_rows : int
+        Rows that went in.
+    n_bad : int
+        Those that have no answer.
+    reasons : tuple of str
+        Place and fault of the first of these.
+    """
+
+    batch: Any
+    n_rows: int
+    n_bad: int
+    reasons: tuple[str, ...]
+
+
+class Scorer:
+    """Models and what is wanted of them, before any table has been seen.
+
+    Parameters
+    ----------
+    evaluators : mapping of str to Evaluator
+        By the name that columns of answers begin with, where there are several models.
+    outputs : sequence of str, optional
+        As `AnswerColumns` takes them.
+    keep : sequence of str
+        Columns that are handed on, in front.
+    columns : sequence of str, optional
+        The columns that are features, in the models' order.
+    on_error : {"fail", "null", "skip"}
+        What becomes of a row that has no answer: an error, an answer that is null, or nothing at all.
+
+    Raises
+    ------
+    InputError
+        There is no model, an output does not exist, `on_error` is something else, or two columns have the same name.
+    """
+
+    def __init__(
+        self,
+        evaluators: Mapping[str, Any],
+        *,
+        outputs: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        on_error: OnError = "fail",
+    ) -> None:
+        if not evaluators:
+            raise InputError("there is no model to score with")
+        if on_error not in ON_ERROR:
+            raise InputError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}, not {on_error!r}")
+        self.evaluators = dict(evaluators)
+        self.keep = tuple(keep)
+        self.columns = None if columns is None else tuple(columns)
+        self.on_error = on_error
+        several = len(self.evaluators) > 1
+        self.answers = {
+            name: AnswerColumns(evaluator.artifact, outputs, f"{name}_" if several else "")
+            for name, evaluator in self.evaluators.items()
+        }
+        names = [*self.keep, *(field.name for answer in self.answers.values() for field in answer.fields)]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise InputError(f"two columns of the output would be named {twice[0]!r}")
+
+    def features(self, names: Sequence[str], *, by_position: bool = False) -> dict[str, tuple[str, ...]]:
+        """By model, the columns among these names that are its features (`choose_columns`)."""
+        return {
+            name: choose_columns(
+                names,
+                evaluator.artifact.feature_names,
+                evaluator.artifact.n_raw_features,
+                columns=self.columns,
+                keep=self.keep,
+                by_position=by_position,
+            )
+            for name, evaluator in self.evaluators.items()
+        }
+
+    def needed(self, features: Mapping[str, tuple[str, ...]]) -> list[str]:
+        """All columns that have to be read, each once."""
+        return list(dict.fromkeys([*self.keep, *(name for names in features.values() for name in names)]))
+
+    def bind(self, schema: Any, features: Mapping[str, tuple[str, ...]], *, text: bool = False) -> BoundScorer:
+        """Fix the columns; those of text are numbers to be read where `text` says so."""
+        matrices: dict[tuple[str, ...], FeatureColumns] = {}
+        for name, names in features.items():
+            n_features = self.evaluators[name].artifact.n_raw_features
+            if names not in matrices:
+                matrices[names] = FeatureColumns(schema, names, n_features, text=text)
+        return BoundScorer(self, schema, {name: matrices[names] for name, names in features.items()})
+
+    def bind_schema(self, schema: Any) -> BoundScorer:
+        """Fix the columns of a table that is at hand."""
+        return self.bind(schema, self.features(schema.names))
+
+    def bind_sparse(self, schema: Any) -> BoundScorer:
+        """For blocks whose features are CSR matrices."""
+        check_names(self.keep, schema.names)
+        return BoundScorer(self, schema, {})
+
+
+class BoundScorer:
+    """Scores batches of one schema, from any number of threads.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Of what comes out.
+    """
+
+    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, FeatureColumns]) -> None:
+        self._scorer = scorer
+        self._features = dict(features)
+        self._of_rows = schema
+        kept = [pa.field(name, _plain_type(schema.field(name).type)) for name in scorer.keep]
+        self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
+
+    def empty(self) -> Block:
+        """A block without rows."""
+        sparse = None
+        if not self._features:
+            from scipy.sparse import csr_array
+
+            sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
+        return Block(pa.RecordBatch.from_pylist([], self._of_rows), str, sparse)
+
+    def score(self, block: Block) -> Scored:
+        """Answers for a block of rows.
+
+        Raises
+        ------
+        InputError
+            A row is bad, and that is an error; the message says which and why.
+        """
+        n_rows = block.batch.num_rows
+        faults = dict(block.unreadable)
+        columns = [_plain(block.batch.column(name)) for name in self._scorer.keep]
+        rows: dict[int, Any] = {}
+        for name, evaluator in self._scorer.evaluators.items():
+            features = self._features.get(name)
+            if id(features) not in rows:
+                rows[id(features)] = block.sparse if features is None else features.matrix(block.batch)
+            answers = self._scorer.answers[name]
+            columns += self._answers(evaluator, answers, rows[id(features)], block, features, faults)
+        reasons = tuple(f"{block.place(row)}: {faults[row]}" for row in sorted(faults)[:_MAX_REASONS])
+        if faults and self._scorer.on_error == "fail":
+            raise InputError(reasons[0])
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        if faults and self._scorer.on_error == "skip":
+            batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), list(faults))))
+        return Scored(batch, n_rows, len(faults), reasons)
+
+    def _answers(
+        self,
+        evaluator: Any,
+        answers: AnswerColumns,
+        rows: Any,
+        block: Block,
+        features: FeatureColumns | None,
+        faults: dict[int, str],
+    ) -> list[Any]:
+        """One model's columns, null where its answer is missing; what is wrong is added to `faults`."""
+        own: dict[int, str] = dict(block.unreadable)
+        if not own:
+            try:
+                return answers.arrays(_answers_of(evaluator, rows, answers.outputs))
+            except InputError:
+                pass  # now the long way: which rows, and why
+        finite = _finite_rows(rows)
+        for row in np.flatnonzero(~finite).tolist():
+            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row)
+            own.setdefault(row, reason)
+        parts, answered = [], []
+        left = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
+        while True:
+            found, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
+            parts.append(found)
+            answered.append(left[: len(left) if refused is None else refused])
+            if refused is None:
+                break
+            own[int(left[refused])] = reason
+            if self._scorer.on_error == "fail":
+                break
+            left = left[refused + 1 :]
+        for row, reason in own.items():
+            faults.setdefault(row, reason)
+        whole = {output: np.concatenate([part[output] for part in parts]) for output in answers.outputs}
+        positions, has_answer = np.zeros(block.batch.num_rows, np.int64), np.zeros(block.batch.num_rows, np.bool_)
+        there = np.concatenate(answered)
+        positions[there], has_answer[there] = np.arange(len(there)), True
+        where = pa.array(positions, mask=~has_answer)
+        return [array.take(where) for array in answers.arrays(whole)]
+
+
+def predict_stream(
+    evaluator: Any,
+    data: Any,
+    *,
+    outputs: Sequence[str] | None,
+    keep: Sequence[str],
+    columns: Sequence[str] | None,
+    on_error: OnError,
+) -> Any:
+    """`Predictor.predict_arrow`: whatever has Arrow columns in, a table out."""
+    scorer = Scorer({"model": evaluator}, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
+    schema, batches = _stream(data)
+    bound = scorer.bind_schema(schema)
+    first, found = 0, []
+    for batch in batches:
+        for piece in pieces(batch):
+            if piece.schema != schema:
+                raise InputError(f"a batch has the columns {piece.schema.names}, but the first one {schema.names}")
+            found.append(bound.score(Block(piece, _counted(first))).batch)
+            first += piece.num_rows
+    return pa.Table.from_batches(found, bound.schema)
+
+
+def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:
+    """A batch in slices of so many rows, which are no copies; none of an empty one."""
+    for first in range(0, batch.num_rows, n_rows):
+        yield batch.slice(first, n_rows)
+
+
+def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
+    """Schema and batches of whatever has some."""
+    if isinstance(data, pa.RecordBatch):
+        return data.schema, [data]
+    if isinstance(data, pa.Table):
+        return data.schema, data.to_batches()
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+        return reader.schema, reader
+    try:
+        batches = iter(data)
+        first = next(batches, None)
+    except TypeError:
+        raise InputError(f"expected Arrow columns or batches of them, got {type(data).__name__}") from None
+    if not isinstance(first, pa.RecordBatch):
+        raise InputError(f"expected Arrow columns or batches of them, got {type(first).__name__}")
+    return first.schema, (batch for some in ([first], batches) for batch in some)
+
+
+def _counted(first: int) -> Callable[[int], str]:
+    return lambda row: f"row {first + row}"
+
+
+def _answers_of(evaluator: Any, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    n_rows = rows.shape[0]
+    if not 0 < n_rows < _LEAST_ROWS:
+        found: dict[str, npt.NDArray[Any]] = evaluator.answers(rows, outputs)
+        return found
+    repeated = rows[np.resize(np.arange(n_rows), _LEAST_ROWS)]
+    return {output: answer[:n_rows] for output, answer in evaluator.answers(repeated, outputs).items()}
+
+
+def _until_refused(
+    evaluator: Any, rows: Any, outputs: Sequence[str]
+) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
+    """Answers of the rows in front of the first that the core refuses, its position, and why."""
+    try:
+        return _answers_of(evaluator, rows, outputs), None, ""
+    except InputError as error:
+        place = re.search(r"\brow (\d+)", str(error))
+        if place is None:
+            raise
+        row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
+        # Rows are repeated to be as many as the core wants; the first of them is at fault then, too.
+        return _answers_of(evaluator, rows[:row], outputs), row, reason
+
+
+def _finite_rows(rows: Any) -> npt.NDArray[np.bool_]:
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.isfinite(rows).all(axis=1))
+    finite = np.ones(rows.shape[0], np.bool_)
+    finite[np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data)), side="right") - 1] = False
+    return finite
+
+
+def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int) -> str:
+    if features is not None:
+        return features.fault(block.batch, row)
+    bad = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
+    values = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
+    k = int(np.flatnonzero(~np.isfinite(values))[0])
+    return f"the feature in column {int(bad[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
+
+
+def _plain_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _plain(column: Any) -> Any:
+    """A kept column; dictionaries would differ from batch to batch, which files do not take."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

@@ -1,0 +1,273 @@
+"""Columns of record batches -> matrices of floats, as the core reads them: without a copy, or with one per batch."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.packages import import_package
+
+pa = import_package("pyarrow", "arrow", "scoring tables")
+pc = import_package("pyarrow.compute", "arrow", "scoring tables")
+
+_NATIVE = (pa.float32(), pa.float64())
+# Texts of a CSV file that stand for no value.
+_MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"])
+_MAX_NAMES_SHOWN = 20
+# Between columns of the buffer: rows whose number is a power of two would fall into few sets of the cache.
+_PADDING = 16
+
+
+def choose_columns(
+    names: Sequence[str],
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    *,
+    columns: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    by_position: bool = False,
+) -> tuple[str, ...]:
+    """Which columns of a table are the features, in the model's order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the table.
+    feature_names : sequence of str or None
+        What the model was fitted with.
+    n_features : int
+    columns : sequence of str, optional
+        What the user says they are; one column is one of lists, unless the model has one feature.
+    keep : sequence of str
+        Columns that are no features, unless one of the names above says so.
+    by_position : bool
+        Whether the names of the table were made up, as it has none.
+
+    Raises
+    ------
+    InputError
+        A column is missing, is there twice, or there are too few or too many; the message names them.
+    """
+    if columns is not None:
+        chosen = tuple(columns)
+        if len(chosen) not in (n_features, 1):
+            raise InputError(f"{len(chosen)} columns are chosen, but the model has {n_features} features")
+    elif feature_names is not None and not by_position:
+        chosen = tuple(feature_names)
+    else:
+        numbered = tuple(f"f{k}" for k in range(n_features))
+        others = tuple(name for name in names if name not in keep)
+        chosen = numbered if set(numbered) <= set(names) else others
+        if len(chosen) not in (n_features, 1):
+            raise InputError(
+                f"there are {len(chosen)} columns beside those that are kept ({_shown(chosen)}), but the model has "
+                f"{n_features} features, without names; choose columns"
+            )
+    check_names([*chosen, *keep], names)
+    return chosen
+
+
+def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Each of the wanted names is there, once.
+
+    Raises
+    ------
+    InputError
+    """
+    missing = [name for name in wanted if name not in set(names)]
+    if missing:
+        raise InputError(f"there is no column {_shown(missing, ' and no ')}, only {_shown(names)}")
+    twice = [name for name in dict.fromkeys(wanted) if list(names).count(name) > 1]
+    if twice:
+        raise InputError(f"there are several columns {_shown(twice)}")
+
+
+def _shown(names: Sequence[str], separator: str = ", ") -> str:
+    more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
+    return separator.join(map(repr, names[:_MAX_NAMES_SHOWN])) + more or "none"
+
+
+class FeatureColumns:
+    """Makes matrices of the features of batches of one schema, from any number of threads.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    names : sequence of str
+        Columns that are features, in the model's order; or one column of lists of the fixed size `n_features`.
+    n_features : int
+    text : bool
+        Whether columns of text are numbers to be read, as those of a CSV file are.
+
+    Raises
+    ------
+    InputError
+        A column holds no numbers.
+    """
+
+    def __init__(self, schema: Any, names: Sequence[str], n_features: int, *, text: bool = False) -> None:
+        self.names = tuple(names)
+        self.n_features = n_features
+        self._room = threading.local()
+        types = [_value_type(schema.field(name).type) for name in self.names]
+        self._is_list = pa.types.is_fixed_size_list(types[0]) and len(types) == 1
+        if self._is_list and types[0].list_size != n_features:
+            raise InputError(
+                f"column {self.names[0]!r} has lists of {types[0].list_size} numbers, but the model has {n_features} "
+                "features"
+            )
+        if not self._is_list and len(names) != n_features:
+            raise InputError(
+                f"there is 1 column of features, {self.names[0]!r}, but the model has {n_features} features"
+            )
+        numbers = [types[0].value_type] if self._is_list else types
+        for name, kind in zip(self.names, numbers, strict=True):
+            if not (_is_number(kind) or (text and _is_text(kind))):
+                raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
+        self._dtype = np.float32 if all(kind == pa.float32() for kind in numbers) else np.float64
+
+    def matrix(self, batch: Any) -> npt.NDArray[Any]:
+        """The features of a batch, shape (n_rows, n_features), float32 or float64, NaN where there is no value.
+
+        It is the batch's own memory, or a buffer that the same thread's next call fills again.
+        """
+        columns = [batch.column(name) for name in self.names]
+        if self._is_list:
+            return self._of_lists(columns[0])
+        own = _side_by_side(columns)
+        return self._gathered(columns) if own is None else own
+
+    def _gathered(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
+        """Column after column: the core takes columns that lie apart as well as rows."""
+        n_rows = len(columns[0])
+        room = getattr(self._room, "buffer", None)
+        if room is None or room.shape[1] < n_rows + _PADDING:
+            room = self._room.buffer = np.empty((self.n_features, n_rows + _PADDING), self._dtype)
+        for k, column in enumerate(columns):
+            room[k, :n_rows] = _floats(column)
+        rows: npt.NDArray[Any] = room[:, :n_rows].T
+        return rows
+
+    def _of_lists(self, lists: Any) -> npt.NDArray[Any]:
+        width = self.n_features
+        rows = _floats(lists.values.slice(lists.offset * width, len(lists) * width)).reshape(len(lists), width)
+        rows = rows if rows.dtype == self._dtype else rows.astype(self._dtype)
+        if lists.null_count:
+            rows = rows.copy()
+            rows[lists.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return rows
+
+    def fault(self, batch: Any, row: int) -> str:
+        """What is wrong with a row that holds something else than finite numbers, in words."""
+        for name in self.names:
+            value = batch.column(name)[row].as_py()
+            for number in value if isinstance(value, list) else [value]:
+                words = _fault(number)
+                if words:
+                    return f"column {name!r} {words}"
+        return "it holds a number beyond the range of the model"
+
+
+def _fault(value: Any) -> str:
+    if value is None or (isinstance(value, str) and value.strip() in _MISSING.to_pylist()):
+        return "is null"
+    number = _number(value) if isinstance(value, str) else float(value)
+    if isinstance(value, str) and math.isnan(number):
+        return f"holds {value[:40]!r}, which is no number"
+    return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_number(kind: Any) -> bool:
+    of_types = pa.types
+    return bool(
+        of_types.is_integer(kind)
+        or of_types.is_floating(kind)
+        or of_types.is_boolean(kind)
+        or of_types.is_decimal(kind)
+        or of_types.is_null(kind)
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _floats(column: Any) -> npt.NDArray[Any]:
+    """A column as numbers, NaN where it is null; whoever stores them in an array of floats rounds as NumPy does."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _is_text(column.type):
+        column = _parsed(column)
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())  # those with nulls would become objects
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast rounds several times
+    elif pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _parsed(texts: Any) -> Any:
+    """Texts as float64, null where they stand for nothing, NaN where they are no numbers."""
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        pass
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = pc.if_else(pc.is_in(texts, value_set=_MISSING.cast(texts.type)), None, texts)
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pa.array([math.nan if text is None else _number(text) for text in texts.to_pylist()], pa.float64())
+
+
+def _number(text: str) -> float:
+    """NaN for what is no number; Python's own spelling of thousands is none."""
+    try:
+        return float(text) if "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
+    """Columns as one matrix in their own memory; None where they do not lie at equal distances in one buffer."""
+    kind = columns[0].type
+    if kind not in _NATIVE or any(column.type != kind or column.null_count for column in columns):
+        return None
+    n_rows, dtype = len(columns[0]), np.dtype(kind.to_pandas_dtype())
+    buffers = [column.buffers()[1] for column in columns]
+    whole = _whole(buffers[0])
+    if n_rows == 0 or whole is None:
+        return None
+    starts = [buffer.address + column.offset * dtype.itemsize for buffer, column in zip(buffers, columns, strict=True)]
+    step = starts[1] - starts[0] if len(starts) > 1 else dtype.itemsize * n_rows
+    if step <= 0 or step % dtype.itemsize or starts[0] % dtype.itemsize:
+        return None
+    if any(start != starts[0] + k * step for k, start in enumerate(starts)):
+        return None
+    # The last number lies within the one buffer that all of them are parts of.
+    last = starts[-1] + n_rows * dtype.itemsize
+    if not (whole.address <= starts[0] and last <= whole.address + whole.size):
+        return None
+    if any((found := _whole(buffer)) is None or found.address != whole.address for buffer in buffers):
+        return None
+    memory = np.frombuffer(whole, np.uint8)
+    return np.ndarray((n_rows, len(columns)), dtype, memory, starts[0] - whole.address, strides=(dtype.itemsize, step))
+
+
+def _whole(buffer: Any) -> Any:
+    """The buffer that one is a part of, or itself."""
+    while buffer is not None and buffer.parent is not None:
+        buffer = buffer.parent
+    return buffer

@@ -1,0 +1,154 @@
+"""Files of answers: written under another name and renamed when whole; in a folder, one for each file that is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from approxsvm.arrow.batches import Scorer
+from approxsvm.artifact.layout import remove_unfinished, whole_file, write_whole
+from approxsvm.errors import InputError
+from approxsvm.packages import import_package
+from approxsvm.scoring.sources import COMPRESSED, STANDARD, Source, format_of
+
+pa = import_package("pyarrow", "arrow", "scoring files")
+
+OUTPUT_FORMATS = ("csv", "parquet", "arrow")
+RECORD = "_approxsvm_score.json"  # other readers of folders skip what begins with an underscore
+_SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
+Write = Callable[[Any], None]
+
+
+def output_format(output: str, asked: str | None, is_folder: bool) -> str:
+    """What to write.
+
+    Raises
+    ------
+    InputError
+        The name says nothing and neither does the user, or it cannot be written there.
+    """
+    if asked is not None and asked not in OUTPUT_FORMATS:
+        raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {asked!r}")
+    if output == STANDARD:
+        if asked == "parquet":
+            raise InputError("standard output takes csv and arrow, not parquet")
+        return asked or "csv"
+    if is_folder:
+        return asked or "parquet"
+    found = asked or format_of(output)
+    if found not in OUTPUT_FORMATS or Path(output).suffix.lower() in COMPRESSED:
+        raise InputError(f"{output}: its name should end in one of {', '.join(_SUFFIXES.values())}")
+    return found
+
+
+@contextmanager
+def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
+    """A function that appends batches to a file, which is there once the block has ended well, whole."""
+    if path == STANDARD:
+        with _writer(sys.stdout.buffer, schema, kind, is_stream=True) as write:
+            yield write
+        sys.stdout.buffer.flush()
+        return
+    remove_unfinished(path)
+    with whole_file(path) as file, _writer(file, schema, kind, is_stream=False) as write:
+        yield write
+
+
+@contextmanager
+def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[Write]:
+    if kind == "parquet":
+        parquet = import_package("pyarrow.parquet", "arrow", "writing Parquet files")
+        made = parquet.ParquetWriter(file, schema)
+    elif kind == "arrow":
+        made = (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, schema)
+    else:
+        arrow_csv = import_package("pyarrow.csv", "arrow", "writing CSV files")
+        made = arrow_csv.CSVWriter(file, schema)
+    try:
+        yield made.write_batch
+    except BaseException:
+        with suppress(Exception):  # the first failure is the one to tell of
+            made.close()
+        raise
+    made.close()
+
+
+class PartFolder:
+    """A folder of answers, one file for each file that is read, and a record of what they are answers to.
+
+    What a run that was killed has finished need not be done again: a part that is there is whole, and is kept if it is
+    not older than its source. Its run must have asked for the same, of the same models.
+
+    Parameters
+    ----------
+    folder : Path
+    kind : str
+        Of the parts.
+    sources : sequence of Source
+    scorer : Scorer
+
+    Raises
+    ------
+    InputError
+        The folder holds answers of another run, or something that would be lost; two sources would have one part.
+    """
+
+    def __init__(self, folder: Path, kind: str, sources: Sequence[Source], scorer: Scorer) -> None:
+        self._folder = folder
+        self.paths: dict[Source, Path] = {}
+        for source in sources:
+            relative = source.relative
+            while relative.suffix.lower() in COMPRESSED:
+                relative = relative.with_suffix("")
+            path = folder / relative.with_suffix(_SUFFIXES[kind])
+            if path in self.paths.values():
+                other = next(name for name, taken in self.paths.items() if taken == path)
+                raise InputError(f"{other.name} and {source.name} would both be answered in {path}")
+            self.paths[source] = path
+        self._claim({"kind": kind, **_what_is_asked(scorer)})
+
+    def _claim(self, asked: dict[str, Any]) -> None:
+        record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
+        asked = json.loads(text)
+        if record.exists():
+            found = json.loads(record.read_text())
+            for name in sorted(found.keys() | asked.keys()):
+                if found.get(name) != asked.get(name):
+                    raise InputError(
+                        f"{self._folder} holds the answers of another run: its {name} {found.get(name)}, of this one "
+                        f"{asked.get(name)}; take another folder, or remove it"
+                    )
+            return
+        for path in self.paths.values():
+            if path.exists():
+                raise InputError(f"{path} is there already, and {self._folder} has no record of its run")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_whole(text.encode(), record)
+
+    def is_done(self, source: Source) -> bool:
+        """Whether the part of a source is there and not older."""
+        path = self.paths[source]
+        return source.path is not None and path.exists() and path.stat().st_mtime_ns >= source.path.stat().st_mtime_ns
+
+    def path(self, source: Source) -> str:
+        """Where to write the part of a source; the folder is made."""
+        self.paths[source].parent.mkdir(parents=True, exist_ok=True)
+        return os.fspath(self.paths[source])
+
+
+def _what_is_asked(scorer: Scorer) -> dict[str, Any]:
+    return {
+        "models": {
+            name: hashlib.sha256(evaluator.artifact.data).hexdigest() for name, evaluator in scorer.evaluators.items()
+        },
+        "outputs": {name: answer.outputs for name, answer in scorer.answers.items()},
+        "keep": scorer.keep,
+        "columns": scorer.columns,
+        "on_error": scorer.on_error,
+    }

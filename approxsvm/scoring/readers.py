@@ -1,0 +1,374 @@
+"""Files -> blocks of rows, a batch at a time whatever the size of a file, with a name for every row."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import re
+import sys
+from bisect import insort
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from approxsvm import _native
+from approxsvm.arrow.batches import Block, BoundScorer, Scorer, pieces
+from approxsvm.errors import DataFormatError, InputError
+from approxsvm.packages import import_package
+from approxsvm.scoring.sources import COMPRESSED, Source
+
+pa = import_package("pyarrow", "arrow", "scoring files")
+
+_TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file that are parsed at a time; a line of a CSV file must be shorter
+_COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file that are read at a time, whatever the row group's size
+_MAX_NUMBERS = 1 << 21  # of a batch
+_MAX_ROWS = 1 << 16
+TARGET = "target"  # what the first number of a line of LIBSVM text is called
+
+Blocks = tuple[BoundScorer, Iterator[Block]]
+
+
+def open_source(source: Source, scorer: Scorer, batch_rows: int | None = None) -> Blocks:
+    """Open a file: what scores its blocks, and an iterator of these.
+
+    Raises
+    ------
+    InputError
+        A column is missing, or is no number; the message names the file.
+    DataFormatError
+        The file is not what its name says, here or when its blocks are asked for.
+    OSError
+        It cannot be read.
+    """
+    if source.path is not None:
+        open(source.path, "rb").close()  # an error that names it, which Arrow's do not always
+    try:
+        scorer_of_blocks, blocks = _READERS[source.format](source, scorer, batch_rows)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error}") from None
+    except _ARROW_ERRORS as error:
+        raise _unreadable(source, error) from error
+    return scorer_of_blocks, _named(source, blocks)
+
+
+_ARROW_ERRORS = (pa.ArrowException, OSError, EOFError)
+
+
+def _named(source: Source, blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same blocks; what goes wrong has the file's name."""
+    try:
+        yield from blocks
+    except _ARROW_ERRORS as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Source, error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno is not None:
+        return OSError(error.errno, error.strerror, source.name)
+    return DataFormatError(f"{source.name}: not a readable {source.format} file: {' '.join(str(error).split())}")
+
+
+def rows_per_batch(n_columns: int, wanted: int | None) -> int:
+    """As many as fit 16 MB of float64, unless somebody knows better."""
+    return wanted or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
+
+
+def _numbered(source: Source, first: int) -> Callable[[int], str]:
+    return lambda row: f"{source.name}, row {first + row}"
+
+
+# --- columns with types
+
+
+def _open_parquet(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+    parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
+    if source.path is None:
+        raise InputError("a Parquet file is read from its end, and so not from standard input")
+    # Column chunks are read in pieces: a row group, which may be the whole file, is never in memory.
+    file = parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False)
+    schema = file.schema_arrow
+    features = scorer.features(schema.names)
+    needed = scorer.needed(features)
+    bound = scorer.bind(schema, features)
+    n_rows = rows_per_batch(len(needed), batch_rows)
+
+    def blocks() -> Iterator[Block]:
+        first = 0
+        with file:
+            for batch in file.iter_batches(batch_size=n_rows, columns=needed):
+                share = (first + batch.num_rows) / max(file.metadata.num_rows, 1)
+                yield Block(batch, _numbered(source, first), share=share)
+                first += batch.num_rows
+
+    return bound, blocks()
+
+
+def _open_arrow(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+    if source.path is None:
+        reader: Any = pa.ipc.open_stream(sys.stdin.buffer)
+        n_batches, batches = None, iter(reader)
+    else:
+        with open(source.path, "rb") as file:
+            is_file = file.read(6) == b"ARROW1"
+        # Mapped: columns that lie there uncompressed go to the core where they lie.
+        memory = pa.memory_map(os.fspath(source.path))
+        reader = pa.ipc.open_file(memory) if is_file else pa.ipc.open_stream(memory)
+        n_batches = reader.num_record_batches if is_file else None
+        batches = (reader.get_batch(k) for k in range(n_batches)) if n_batches is not None else iter(reader)
+    schema = reader.schema
+    features = scorer.features(schema.names)
+    needed = scorer.needed(features)
+    n_rows = rows_per_batch(len(needed), batch_rows)
+
+    def blocks() -> Iterator[Block]:
+        first = 0
+        for k, whole in enumerate(batches):
+            for batch in pieces(whole.select(needed), n_rows):
+                yield Block(batch, _numbered(source, first), share=k / n_batches if n_batches else None)
+                first += batch.num_rows
+
+    return scorer.bind(schema, features), blocks()
+
+
+# --- text
+
+
+class _Text:
+    """A stream of text whose first line has been looked at, for Arrow to read.
+
+    `position` is how many bytes have been read of a file that is not compressed.
+    """
+
+    closed = False
+
+    def __init__(self, source: Source) -> None:
+        self._stream: Any = sys.stdin.buffer
+        self.n_bytes: int | None = None
+        if source.path is not None:
+            compressed = source.path.suffix.lower() in COMPRESSED
+            self._stream = pa.input_stream(os.fspath(source.path), compression="detect")
+            self.n_bytes = None if compressed else max(os.path.getsize(source.path), 1)
+        self.position = 0
+        self._head = b""
+
+    def first_line(self) -> bytes:
+        while b"\n" not in self._head and len(self._head) < _TEXT_BYTES:
+            more = self._stream.read(1 << 16)
+            if not more:
+                break
+            self._head += more
+        return self._head.partition(b"\n")[0]
+
+    def read(self, n: int = -1) -> bytes:
+        """Up to n bytes, as files give them."""
+        found, self._head = self._head, b""
+        if n is not None and n >= 0:
+            found, self._head = found[:n], found[n:]
+            found += self._stream.read(n - len(found)) if n > len(found) else b""
+        else:
+            found += self._stream.read()
+        self.position += len(found)
+        return found
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self._stream is not sys.stdin.buffer:
+            self._stream.close()
+
+    @property
+    def share(self) -> float | None:
+        return None if self.n_bytes is None else min(1.0, self.position / self.n_bytes)
+
+
+def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+    """Features are read as text, and parsed by whoever scores the block: on all processors, and bad ones by row."""
+    arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
+    text = _Text(source)
+    names = _cells(text.first_line())
+    has_names = not all(_is_number(name) for name in names if name)
+    if not has_names:
+        names = [str(k + 1) for k in range(len(names))]
+    features = scorer.features(names, by_position=not has_names)
+    needed = scorer.needed(features)
+    ragged: list[int] = []
+    n_skipped = 0
+
+    def of_another_width(row: Any) -> str:
+        nonlocal n_skipped
+        if scorer.on_error != "skip":
+            return "error"
+        n_skipped += 1
+        insort(ragged, row.number - 1 - has_names)
+        return "skip"
+
+    reader = arrow_csv.open_csv(
+        pa.PythonFile(text, mode="r"),
+        # Lines have numbers only where one thread reads them, which does not parse numbers.
+        read_options=arrow_csv.ReadOptions(
+            use_threads=False, block_size=_TEXT_BYTES, column_names=None if has_names else names
+        ),
+        parse_options=arrow_csv.ParseOptions(invalid_row_handler=of_another_width),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=needed, column_types=dict.fromkeys(needed, pa.string()), strings_can_be_null=False
+        ),
+    )
+    schema = pa.schema([(name, pa.string()) for name in needed])
+
+    def place(first: int) -> Callable[[int], str]:
+        def name(row: int) -> str:
+            number = first + row
+            for skipped in ragged:
+                number += skipped <= number
+            return f"{source.name}, row {number}"
+
+        return name
+
+    def blocks() -> Iterator[Block]:
+        nonlocal n_skipped
+        first = 0
+        with contextlib.closing(text):
+            for whole in reader:
+                for batch in pieces(whole, rows_per_batch(len(needed), batch_rows)):
+                    yield Block(batch, place(first), share=text.share)
+                    first += batch.num_rows
+
+    return scorer.bind(schema, features, text=True), blocks()
+
+
+def _cells(line: bytes) -> list[str]:
+    text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+    return next(csv.reader([text]), [])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _open_libsvm(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+    from scipy.sparse import csr_array
+
+    if scorer.columns is not None:
+        raise InputError("LIBSVM text has no columns to choose")
+    artifacts = [evaluator.artifact for evaluator in scorer.evaluators.values()]
+    width, first_index = artifacts[0].n_raw_features, int(artifacts[0].header["first_index"])
+    for artifact in artifacts:
+        if (artifact.n_raw_features, int(artifact.header["first_index"])) != (width, first_index):
+            raise InputError("the models take rows of different widths or first indices, LIBSVM text has one")
+    schema = pa.schema([(TARGET, pa.float64())])
+    bound = scorer.bind_sparse(schema)
+
+    def block(text: bytes, first_line: int, share: float | None) -> Block:
+        labels, indptr, indices, values, unreadable = _parse(text, first_line, width, first_index)
+        rows = csr_array((values, indices, indptr), shape=(len(labels), width))
+        batch = pa.RecordBatch.from_arrays([pa.array(labels)], schema=schema)
+        return Block(batch, lambda row: f"{source.name}, line {first_line + row}", rows, unreadable, share)
+
+    def blocks() -> Iterator[Block]:
+        text = _Text(source)
+        with contextlib.closing(text):
+            left, line = b"", 1
+            while True:
+                more = text.read(_TEXT_BYTES)
+                cut = more.rfind(b"\n") + 1
+                if more and not cut:
+                    left += more
+                    continue
+                piece, left = left + more[:cut], more[cut:]
+                if not more:
+                    piece, left = piece + left, b""
+                if piece:
+                    found = block(piece, line, text.share)
+                    yield found
+                    line += found.batch.num_rows
+                if not more:
+                    return
+
+    return bound, blocks()
+
+
+def _parse(text: bytes, first_line: int, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str]]:
+    """Rows of LIBSVM text; those that are none are empty, with the reason why."""
+    parts: list[tuple[Any, Any, Any, Any]] = []
+    unreadable: dict[int, str] = {}
+    n_rows, start = 0, 0
+
+    def add(piece: bytes) -> int:
+        nonlocal n_rows
+        parts.append(_native.parse_libsvm_data(piece)[:4])
+        n_rows += len(parts[-1][0])
+        return len(parts[-1][0])
+
+    while start < len(text):
+        try:
+            add(text[start:] if start else text)
+            break
+        except DataFormatError as error:
+            found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+            if found is None:
+                raise
+            end = _line_start(text, start, int(found[1]) - 1)
+            if end > start:
+                add(text[start:end])
+            unreadable[n_rows] = found[2]
+            parts.append((np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0)))
+            n_rows += 1
+            start = _line_start(text, end, 1)
+    labels, indptr, indices, values = _joined(parts)
+    for row in _outside(indptr, indices, width, first_index):
+        bad = indices[indptr[row] : indptr[row + 1]]
+        worst = int(bad.max() if bad.max() >= width + first_index else bad.min())
+        unreadable.setdefault(row, f"index {worst} lies outside {first_index} to {width + first_index - 1}")
+    if unreadable and len(indices):
+        keep = ~np.isin(np.repeat(np.arange(len(labels)), np.diff(indptr)), list(unreadable))
+        lengths = np.diff(indptr)
+        lengths[list(unreadable)] = 0
+        indices, values, indptr = indices[keep], values[keep], np.concatenate([[0], np.cumsum(lengths)])
+    columns = indices - first_index
+    return labels, indptr.astype(np.int32), columns.astype(np.int32), values, unreadable
+
+
+def _line_start(text: bytes, start: int, n_lines: int) -> int:
+    """Where the text goes on behind so many lines."""
+    for _ in range(n_lines):
+        found = text.find(b"\n", start)
+        if found < 0:
+            return len(text)
+        start = found + 1
+    return start
+
+
+def _joined(parts: list[tuple[Any, Any, Any, Any]]) -> tuple[Any, Any, Any, Any]:
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(len(part[2]) for part in parts)])
+    indptr = [part[1][:-1] + start for part, start in zip(parts, starts[:-1], strict=True)]
+    labels, indices, values = (np.concatenate([part[k] for part in parts]) for k in (0, 2, 3))
+    return labels, np.concatenate([*indptr, starts[-1:]]), indices, values
+
+
+def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[int]:
+    """Rows with an index that the model has no column for."""
+    outside = np.flatnonzero((indices < first_index) | (indices >= width + first_index))
+    return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
+
+
+_READERS: dict[str, Callable[[Source, Scorer, int | None], Blocks]] = {
+    "csv": _open_csv,
+    "parquet": _open_parquet,
+    "arrow": _open_arrow,
+    "libsvm": _open_libsvm,
+}
