@@ -8,7 +8,7 @@ scikit-learn.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -242,6 +242,30 @@ class Evaluator:
     def exact_count(self) -> int:
         """How many of these rows went to the exact engine because their exact values were asked for."""
         return int(self.native.exact_count)
+
+
+def artifact_of(model: Any) -> Artifact:
+    """The artifact that users mean by its path, its bytes, a predictor, a compiled estimator, or itself.
+
+    Raises
+    ------
+    ArtifactError, OSError
+        As `read_artifact`.
+    InputError
+        It is none of these.
+    """
+    if isinstance(model, (str, bytes, os.PathLike)):
+        return read_artifact(model)
+    found = getattr(model, "artifact", model)
+    if not isinstance(found, Artifact):
+        raise InputError(f"expected an artifact or its path, got {type(model).__name__}")
+    return found
+
+
+def open_evaluators(model: Any) -> dict[str, Evaluator]:
+    """Evaluators with one thread each of a model, or of a mapping of names to models."""
+    models = model if isinstance(model, Mapping) else {"model": model}
+    return {str(name): Evaluator(artifact_of(one)) for name, one in models.items()}
 
 
 class Predictor:

@@ -65,12 +65,15 @@ class Scored:
         Those that have no answer.
     reasons : tuple of str
         Place and fault of the first of these.
+    skipped : tuple of int
+        Rows of the block that are left out.
     """
 
     batch: Any
     n_rows: int
     n_bad: int
     reasons: tuple[str, ...]
+    skipped: tuple[int, ...] = ()
 
 
 class Scorer:
@@ -206,9 +209,10 @@ class BoundScorer:
         if faults and self._scorer.on_error == "fail":
             raise InputError(reasons[0])
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        if faults and self._scorer.on_error == "skip":
-            batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), list(faults))))
-        return Scored(batch, n_rows, len(faults), reasons)
+        skipped = tuple(sorted(faults)) if self._scorer.on_error == "skip" else ()
+        if skipped:
+            batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
+        return Scored(batch, n_rows, len(faults), reasons, skipped)
 
     def _answers(
         self,
@@ -263,16 +267,29 @@ def predict_stream(
 ) -> Any:
     """`Predictor.predict_arrow`: whatever has Arrow columns in, a table out."""
     scorer = Scorer({"model": evaluator}, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
-    schema, batches = _stream(data)
+    return score_batches(scorer, *_stream(data))[0]
+
+
+def score_batches(scorer: Scorer, schema: Any, batches: Iterable[Any]) -> tuple[Any, slice | npt.NDArray[np.intp]]:
+    """A table of answers for batches of one schema, however large they are, and which rows have them.
+
+    Raises
+    ------
+    InputError
+        As `Scorer.features`, `Scorer.bind` and `BoundScorer.score`; or a batch has another schema.
+    """
     bound = scorer.bind_schema(schema)
-    first, found = 0, []
+    first, found, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
             if piece.schema != schema:
                 raise InputError(f"a batch has the columns {piece.schema.names}, but the first one {schema.names}")
-            found.append(bound.score(Block(piece, _counted(first))).batch)
+            scored = bound.score(Block(piece, _counted(first)))
+            found.append(scored.batch)
+            skipped += [first + row for row in scored.skipped]
             first += piece.num_rows
-    return pa.Table.from_batches(found, bound.schema)
+    rows = np.setdiff1d(np.arange(first), skipped) if skipped else slice(first)
+    return pa.Table.from_batches(found, bound.schema), rows
 
 
 def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:

@@ -100,7 +100,7 @@ class FeatureColumns:
     ----------
     schema : pyarrow.Schema
     names : sequence of str
-        Columns that are features, in the model's order; or one column of lists of the fixed size `n_features`.
+        Columns that are features, in the model's order; or one column of lists of `n_features` numbers.
     n_features : int
     text : bool
         Whether columns of text are numbers to be read, as those of a CSV file are.
@@ -116,8 +116,8 @@ class FeatureColumns:
         self.n_features = n_features
         self._room = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        self._is_list = pa.types.is_fixed_size_list(types[0]) and len(types) == 1
-        if self._is_list and types[0].list_size != n_features:
+        self._is_list = len(types) == 1 and _is_list(types[0])
+        if pa.types.is_fixed_size_list(types[0]) and self._is_list and types[0].list_size != n_features:
             raise InputError(
                 f"column {self.names[0]!r} has lists of {types[0].list_size} numbers, but the model has {n_features} "
                 "features"
@@ -155,18 +155,27 @@ class FeatureColumns:
         return rows
 
     def _of_lists(self, lists: Any) -> npt.NDArray[Any]:
-        width = self.n_features
-        rows = _floats(lists.values.slice(lists.offset * width, len(lists) * width)).reshape(len(lists), width)
-        rows = rows if rows.dtype == self._dtype else rows.astype(self._dtype)
+        width, n_rows = self.n_features, len(lists)
+        if pa.types.is_fixed_size_list(lists.type):
+            starts = width * (lists.offset + np.arange(n_rows + 1))
+        else:
+            starts = lists.offsets.to_numpy()
+        values = _floats(lists.values.slice(starts[0], starts[-1] - starts[0])).astype(self._dtype, copy=False)
+        whole = np.diff(starts) == width
         if lists.null_count:
-            rows = rows.copy()
-            rows[lists.is_null().to_numpy(zero_copy_only=False)] = np.nan
+            whole &= lists.is_valid().to_numpy(zero_copy_only=False)
+        if whole.all():
+            return values.reshape(n_rows, width)
+        rows = np.full((n_rows, width), np.nan, self._dtype)
+        rows[whole] = values[(starts[:-1] - starts[0])[whole, np.newaxis] + np.arange(width)]
         return rows
 
     def fault(self, batch: Any, row: int) -> str:
         """What is wrong with a row that holds something else than finite numbers, in words."""
         for name in self.names:
             value = batch.column(name)[row].as_py()
+            if isinstance(value, list) and len(value) != self.n_features:
+                return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
             for number in value if isinstance(value, list) else [value]:
                 words = _fault(number)
                 if words:
@@ -185,6 +194,11 @@ def _fault(value: Any) -> str:
 
 def _value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_list(kind: Any) -> bool:
+    of_types = pa.types
+    return bool(of_types.is_fixed_size_list(kind) or of_types.is_list(kind) or of_types.is_large_list(kind))
 
 
 def _is_number(kind: Any) -> bool:

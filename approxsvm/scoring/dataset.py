@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -15,7 +15,7 @@ from typing import Any
 from approxsvm.arrow.batches import Block, BoundScorer, OnError, Scored, Scorer
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
-from approxsvm.predictor import Evaluator, Predictor, read_artifact
+from approxsvm.predictor import open_evaluators
 from approxsvm.scoring.parts import PartFolder, open_output, output_format
 from approxsvm.scoring.readers import open_source
 from approxsvm.scoring.sources import STANDARD, Source, find_sources, format_of
@@ -131,12 +131,12 @@ def score_dataset(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     scored = approxsvm.score_dataset("models/breast_cancer.asvm", "models/breast_cancer.t", folder + "/bc.csv")
     >>> scored.n_rows
-    169
+    150
     """
     start = time.perf_counter()
     if batch_rows is not None and batch_rows < 1:
         raise InputError(f"batch_rows is {batch_rows}, but must be positive")
-    scorer = Scorer(evaluators(model), outputs=outputs, keep=keep, columns=columns, on_error=on_error)
+    scorer = Scorer(open_evaluators(model), outputs=outputs, keep=keep, columns=columns, on_error=on_error)
     target = os.fspath(output)
     is_folder = target != STANDARD and (os.path.isdir(target) or target.endswith(os.sep) or format_of(target) is None)
     named = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -161,19 +161,6 @@ def score_dataset(
 
 
 _output_format = output_format
-
-
-def evaluators(model: Any) -> dict[str, Evaluator]:
-    """Models by name, each opened with one thread: batches are predicted side by side."""
-    if isinstance(model, Mapping):
-        return {str(name): _evaluator(one) for name, one in model.items()}
-    return {"model": _evaluator(model)}
-
-
-def _evaluator(model: Any) -> Evaluator:
-    if isinstance(model, Predictor) or hasattr(model, "artifact"):
-        return Evaluator(model.artifact)
-    return Evaluator(read_artifact(model) if isinstance(model, (str, bytes, os.PathLike)) else model)
 
 
 def _refuse_to_overwrite(sources: Sequence[Source], target: str) -> None:

@@ -1,0 +1,123 @@
+"""Models as functions of SQL: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from approxsvm.packages import import_package
+from approxsvm.predictor import open_evaluators
+
+pa = import_package("pyarrow", "duckdb", "approxsvm.duckdb")
+duckdb = import_package("duckdb", "duckdb", "approxsvm.duckdb")
+
+from approxsvm.arrow.batches import Block, Scorer  # noqa: E402  # behind what names the extra
+
+_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT",
+    pa.uint16(): "USMALLINT",
+    pa.uint32(): "UINTEGER",
+    pa.uint64(): "UBIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+}
+
+
+def register(
+    connection: Any,
+    name: str,
+    model: Any,
+    *,
+    outputs: Sequence[str] | None = None,
+    on_error: Literal["fail", "null"] = "fail",
+) -> None:
+    """Make a model a function of a DuckDB connection, which is called with whole vectors of rows.
+
+    The function takes the features in the model's order, each as DOUBLE. It gives the label, with the type that the
+    source model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features gives
+    NULL, as everywhere in SQL.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    name : str
+        Of the function; one of that name that was registered before is replaced.
+    model : path, bytes, Artifact, Predictor or compiled estimator
+    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+        "label" when left out, of a regression "value".
+    on_error : {"fail", "null"}
+        What becomes of NaN, infinity and numbers beyond the model's range: an error of the query, or NULL.
+
+    Raises
+    ------
+    InputError
+        The model has no such output.
+    MissingPackageError
+        duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
+
+    Examples
+    --------
+    >>> import approxsvm.duckdb, duckdb
+    >>> connection = duckdb.connect()
+    >>> approxsvm.duckdb.register(connection, "tumor", "models/breast_cancer.asvm")
+    >>> connection.sql(f"SELECT tumor({', '.join(30 * ['0.5'])})").fetchall()
+    [(-1,)]
+    """
+    evaluators = open_evaluators(model)
+    (evaluator,) = evaluators.values()
+    n_features = evaluator.artifact.n_raw_features
+    names = [f"f{k}" for k in range(n_features)]
+    scorer = Scorer(evaluators, outputs=outputs, columns=names, on_error=on_error)
+    schema = pa.schema([(feature, pa.float64()) for feature in names])
+    bound = scorer.bind_schema(schema)
+
+    def function(*columns: Any) -> Any:
+        batch = pa.RecordBatch.from_arrays([_whole(column) for column in columns], schema=schema)
+        found = bound.score(Block(batch, lambda row: f"{name}(), row {row} of a vector")).batch
+        return found.column(0) if found.num_columns == 1 else found.to_struct_array()
+
+    # DuckDB counts the parameters.
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    function.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in names])  # type: ignore[attr-defined]
+    types = [_sql_type(field.type) for field in bound.schema]
+    answer = types[0]
+    if len(types) > 1:
+        fields = (_quoted(field.name) + f" {one}" for field, one in zip(bound.schema, types, strict=True))
+        answer = f"STRUCT({', '.join(fields)})"
+    with suppress(duckdb.InvalidInputException):  # there is none of that name
+        connection.remove_function(name)
+    connection.create_function(
+        name,
+        function,
+        n_features * ["DOUBLE"],
+        answer,
+        type="arrow",
+        null_handling="special" if on_error == "null" else "default",
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_type(kind: Any) -> str:
+    return _TYPES[pa.float32() if kind == pa.float16() else kind]
+
+
+def _whole(column: Any) -> Any:
+    """One array of what DuckDB gives in pieces, of which there is one."""
+    if isinstance(column, pa.ChunkedArray):
+        return (
+            column.chunk(0)
+            if column.num_chunks == 1
+            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        )
+    return column

@@ -1,0 +1,111 @@
+"""What is asked of which models, as it travels to the workers of a cluster; there, models are opened once a process."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+from approxsvm.arrow.batches import OnError, Scorer
+from approxsvm.errors import ApproxSVMError, ArtifactError
+from approxsvm.predictor import artifact_of, open_evaluators
+
+_MOST_OPEN = 8  # jobs whose models a worker keeps open
+_open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """Models by checksum, and what is wanted of them.
+
+    Attributes
+    ----------
+    checksums : tuple of (str, str)
+        Name and SHA-256 of each artifact.
+    version : str
+        Of the approxsvm that made the job.
+    contents : dict of str to bytes
+        The artifacts; empty where they travel another way.
+    """
+
+    checksums: tuple[tuple[str, str], ...]
+    outputs: tuple[str, ...] | None
+    keep: tuple[str, ...]
+    columns: tuple[str, ...] | None
+    on_error: OnError
+    version: str
+    contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        outputs: Sequence[str] | None,
+        keep: Sequence[str],
+        columns: Sequence[str] | None,
+        on_error: OnError,
+    ) -> Job:
+        """A job of what users hand over: a model, or a mapping of names to models."""
+        models = model if isinstance(model, Mapping) else {"model": model}
+        contents = {str(name): artifact_of(one).data for name, one in models.items()}
+        checksums = tuple((name, checksum(data)) for name, data in contents.items())
+        wanted, chosen = (None if names is None else tuple(names) for names in (outputs, columns))
+        return cls(checksums, wanted, tuple(keep), chosen, on_error, version("approxsvm"), contents)
+
+    @property
+    def token(self) -> str:
+        """The same for the same artifacts, and for no others."""
+        return checksum(repr(self.checksums).encode())
+
+    def without_contents(self) -> Job:
+        """What is small."""
+        return replace(self, contents={})
+
+    def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
+        """The scorer of this job, opened by the first call in a process.
+
+        Parameters
+        ----------
+        contents : callable
+            Gives the artifacts, by name; asked when they are opened.
+
+        Raises
+        ------
+        ApproxSVMError
+            This process has another version of approxsvm.
+        ArtifactError
+            The artifacts are not those of the job.
+        """
+        found = version("approxsvm")
+        if found != self.version:
+            raise ApproxSVMError(f"this worker has approxsvm {found}, but the job was made by {self.version}")
+        with _lock:
+            if self not in _open_jobs:
+                _open_jobs[self] = self._opened(contents())
+            _open_jobs.move_to_end(self)
+            while len(_open_jobs) > _MOST_OPEN:
+                _open_jobs.popitem(last=False)
+            return _open_jobs[self]
+
+    def _opened(self, contents: Mapping[str, bytes]) -> Scorer:
+        for name, expected in self.checksums:
+            found = checksum(contents[name])
+            if found != expected:
+                raise ArtifactError(f"the artifact of {name} has the checksum {found}, but the job says {expected}")
+        return Scorer(
+            open_evaluators({name: contents[name] for name, _ in self.checksums}),
+            outputs=self.outputs,
+            keep=self.keep,
+            columns=self.columns,
+            on_error=self.on_error,
+        )
+
+
+def checksum(data: bytes) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
