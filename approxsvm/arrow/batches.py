@@ -125,15 +125,21 @@ class Scorer:
         if twice:
             raise InputError(f"two columns of the output would be named {twice[0]!r}")
 
-    def features(self, names: Sequence[str], *, by_position: bool = False) -> dict[str, tuple[str, ...]]:
-        """By model, the columns among these names that are its features (`choose_columns`)."""
+    def features(
+        self, names: Sequence[str], *, by_position: bool = False, others: Sequence[str] | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """By model, the columns among these names that are its features (`choose_columns`).
+
+        Of a model without names, `others` are none of them: those that are kept, unless told otherwise.
+        """
+        check_names(self.keep, names)
         return {
             name: choose_columns(
                 names,
                 evaluator.artifact.feature_names,
                 evaluator.artifact.n_raw_features,
                 columns=self.columns,
-                keep=self.keep,
+                others=self.keep if others is None else others,
                 by_position=by_position,
             )
             for name, evaluator in self.evaluators.items()

@@ -30,7 +30,7 @@ def choose_columns(
     n_features: int,
     *,
     columns: Sequence[str] | None = None,
-    keep: Sequence[str] = (),
+    others: Sequence[str] = (),
     by_position: bool = False,
 ) -> tuple[str, ...]:
     """Which columns of a table are the features, in the model's order.
@@ -44,7 +44,7 @@ def choose_columns(
     n_features : int
     columns : sequence of str, optional
         What the user says they are; one column is one of lists, unless the model has one feature.
-    keep : sequence of str
+    others : sequence of str
         Columns that are no features, unless one of the names above says so.
     by_position : bool
         Whether the names of the table were made up, as it has none.
@@ -62,14 +62,13 @@ def choose_columns(
         chosen = tuple(feature_names)
     else:
         numbered = tuple(f"f{k}" for k in range(n_features))
-        others = tuple(name for name in names if name not in keep)
-        chosen = numbered if set(numbered) <= set(names) else others
+        chosen = numbered if set(numbered) <= set(names) else tuple(name for name in names if name not in others)
         if len(chosen) not in (n_features, 1):
             raise InputError(
-                f"there are {len(chosen)} columns beside those that are kept ({_shown(chosen)}), but the model has "
+                f"there are {len(chosen)} columns beside the others ({_shown(chosen)}), but the model has "
                 f"{n_features} features, without names; choose columns"
             )
-    check_names([*chosen, *keep], names)
+    check_names(chosen, names)
     return chosen
 
 

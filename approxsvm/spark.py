@@ -1,0 +1,341 @@
+"""Spark data frames: batches of Arrow columns in, batches of answers out, and a Transformer for pipelines of Spark ML.
+
+An artifact travels once to each machine, as a file, and is opened once in each Python worker.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from approxsvm.errors import ArtifactError, InputError
+from approxsvm.packages import import_package
+
+pa = import_package("pyarrow", "spark", "approxsvm.spark")
+import_package("pyspark", "spark", "approxsvm.spark")
+
+from pyspark import SparkFiles  # noqa: E402  # behind what names the extra
+from pyspark.ml import Transformer  # noqa: E402
+from pyspark.ml.functions import vector_to_array  # noqa: E402
+from pyspark.ml.param import Param, Params, TypeConverters  # noqa: E402
+from pyspark.ml.util import (  # noqa: E402
+    DefaultParamsReader,
+    DefaultParamsWriter,
+    MLReadable,
+    MLReader,
+    MLWritable,
+    MLWriter,
+)
+from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql.functions import ArrowUDFType, arrow_udf  # noqa: E402
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema  # noqa: E402
+from pyspark.sql.types import StructType  # noqa: E402
+
+from approxsvm.arrow.batches import Block, BoundScorer, Scorer  # noqa: E402
+from approxsvm.artifact.layout import write_whole  # noqa: E402
+from approxsvm.predictor import artifact_of  # noqa: E402
+from approxsvm.scoring.jobs import Job, checksum  # noqa: E402
+
+OnError = Literal["fail", "null", "skip"]
+
+
+def score(
+    dataframe: Any,
+    model: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    outputs: Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    on_error: OnError = "fail",
+) -> Any:
+    """Score a Spark data frame, lazily, by ``mapInArrow``.
+
+    The artifact is a file that Spark ships to each machine once. A worker compares its checksum, and its own version of
+    approxsvm, with those of the driver.
+
+    Parameters
+    ----------
+    dataframe : pyspark.sql.DataFrame
+        Columns are found as by `Predictor.predict_arrow`. Not one of Spark Connect.
+    model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
+        Several models answer in one pass over the rows; their columns begin with their names.
+    columns : sequence of str, optional
+        The columns that are features, in the models' order; or one column of arrays.
+    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+        "label" when left out, of a regression "value".
+    keep : sequence of str, optional
+        Columns that are handed on, in front; all of them when left out.
+    on_error : {"fail", "null", "skip"}
+        What becomes of rows with a null, NaN, infinity, or a number beyond the model's range.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+
+    Raises
+    ------
+    InputError
+        A column is missing or is no number, or an output does not exist. A bad row ends the job, with a message that
+        names it within its partition.
+    MissingPackageError
+        pyspark or pyarrow is not installed: ``pip install 'approxsvm[spark]'``.
+    """
+    kept = dataframe.columns if keep is None else keep
+    job = Job.of(model, outputs, kept, columns, on_error)
+    scorer = job.scorer(lambda: job.contents)
+    features = scorer.features(dataframe.columns, others=keep or ())
+    chosen = dataframe.select(*(_quoted(name) for name in scorer.needed(features)))
+    bound = scorer.bind(to_arrow_schema(chosen.schema), features)
+    answers = from_arrow_schema(pa.schema([_spark_field(field) for field in list(bound.schema)[len(kept) :]]))
+    schema = StructType([*(chosen.schema[name] for name in kept), *answers])
+    _ship(dataframe.sparkSession, job)
+    small = job.without_contents()
+    return chosen.mapInArrow(lambda batches: _score_partition(batches, small, features), schema)
+
+
+def predict_udf(
+    model: Any,
+    *,
+    outputs: Sequence[str] | None = None,
+    on_error: Literal["fail", "null"] = "fail",
+    spark: Any = None,
+) -> Any:
+    """Make a function of columns, for ``select``, ``withColumn`` and SQL.
+
+    It takes the features in the model's order: ``df.select("id", svm("a", "b", "c"))``. Register it by
+    ``spark.udf.register("svm", svm)`` to use it in SQL.
+
+    Parameters
+    ----------
+    model : path, bytes, Artifact, Predictor or compiled estimator
+    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+        "label" when left out, of a regression "value". Where they are several columns, the function gives a struct.
+    on_error : {"fail", "null"}
+        What becomes of rows with a null, NaN, infinity, or a number beyond the model's range.
+    spark : pyspark.sql.SparkSession, optional
+        The active one when left out.
+
+    Returns
+    -------
+    function
+        An Arrow UDF.
+
+    Raises
+    ------
+    InputError
+        The model has no such output.
+    """
+    artifact = artifact_of(model)
+    names = tuple(f"f{k}" for k in range(artifact.n_raw_features))
+    job = Job.of(artifact, outputs, (), names, on_error)
+    answers = [_spark_field(field) for field in _bound_to_doubles(job.scorer(lambda: job.contents), names).schema]
+    _ship(spark or SparkSession.active(), job)
+    small = job.without_contents()
+    kinds = from_arrow_schema(pa.schema(answers))
+
+    def predict(*columns: Any) -> Any:
+        return _score_columns(columns, small, names)
+
+    return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType, ArrowUDFType.SCALAR)
+
+
+# --- on the driver
+
+
+def _bound_to_doubles(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
+    return scorer.bind_schema(pa.schema([(name, pa.float64()) for name in names]))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _spark_field(field: Any) -> Any:
+    """Spark has no unsigned numbers, and no halves."""
+    if pa.types.is_unsigned_integer(field.type):
+        return pa.field(field.name, pa.int64())
+    return pa.field(field.name, pa.float32() if field.type == pa.float16() else field.type)
+
+
+@cache
+def _folder() -> Path:
+    """Where files wait to be shipped, as long as this process lives."""
+    folder = Path(tempfile.mkdtemp(prefix="approxsvm-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _file_name(digits: str) -> str:
+    return f"approxsvm-{digits}.asvm"
+
+
+def _ship(spark: Any, job: Job) -> None:
+    """Give the artifacts to Spark, which copies a file to each machine when the first task there needs it."""
+    context = spark.sparkContext
+    there = {Path(name).name for name in context.listFiles}
+    for name, digits in job.checksums:
+        if _file_name(digits) not in there:
+            path = _folder() / _file_name(digits)
+            write_whole(job.contents[name], path)
+            context.addFile(str(path))
+
+
+# --- on the workers
+
+
+def _shipped(job: Job) -> Scorer:
+    return job.scorer(
+        lambda: {name: Path(SparkFiles.get(_file_name(digits))).read_bytes() for name, digits in job.checksums}
+    )
+
+
+def _score_partition(batches: Iterator[Any], job: Job, features: dict[str, tuple[str, ...]]) -> Iterator[Any]:
+    scorer, bound, first = _shipped(job), None, 0
+    for batch in batches:
+        if bound is None:
+            bound = scorer.bind(batch.schema, features)
+        yield _for_spark(bound.score(Block(batch, _place(first))).batch)
+        first += batch.num_rows
+
+
+def _place(first: int) -> Callable[[int], str]:
+    return lambda row: f"row {first + row} of the partition"
+
+
+def _for_spark(batch: Any) -> Any:
+    schema = pa.schema([_spark_field(field) for field in batch.schema])
+    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+_bound_scorers: dict[tuple[Job, tuple[Any, ...]], BoundScorer] = {}
+
+
+def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> Any:
+    batch = pa.RecordBatch.from_arrays(list(columns), list(names))
+    key = (job, tuple(batch.schema.types))
+    if key not in _bound_scorers:
+        _bound_scorers.clear()  # one at a time: columns keep their types while a query runs
+        _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
+    found = _for_spark(_bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch")).batch)
+    return found.column(0) if found.num_columns == 1 else found.to_struct_array()
+
+
+# --- Spark ML
+
+
+class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
+    """A compiled model as a stage of Spark ML's pipelines, which can be saved and loaded with them.
+
+    It adds the columns that `score` would.
+
+    Parameters
+    ----------
+    model : path, bytes, Artifact, Predictor or compiled estimator
+    inputCols : list of str, optional
+        The columns that are features, in the model's order; by the names that it was fitted with when left out.
+    featuresCol : str, optional
+        Instead of these, one column of vectors, as VectorAssembler makes it, or of arrays.
+    outputs : list of str, optional
+        As for `score`.
+    onError : {"fail", "null", "skip"}
+        As for `score`.
+
+    Raises
+    ------
+    InputError
+        Both `inputCols` and `featuresCol` are given.
+    """
+
+    inputCols: Any = Param(  # noqa: N815  # Spark's names
+        Params._dummy(), "inputCols", "columns that are features", typeConverter=TypeConverters.toListString
+    )
+    featuresCol: Any = Param(  # noqa: N815
+        Params._dummy(), "featuresCol", "a column of vectors", typeConverter=TypeConverters.toString
+    )
+    outputs: Any = Param(
+        Params._dummy(), "outputs", "what is wanted of each row", typeConverter=TypeConverters.toListString
+    )
+    onError: Any = Param(  # noqa: N815
+        Params._dummy(), "onError", "what becomes of bad rows", typeConverter=TypeConverters.toString
+    )
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        inputCols: Sequence[str] | None = None,
+        featuresCol: str | None = None,
+        outputs: Sequence[str] | None = None,
+        onError: OnError = "fail",
+    ) -> None:
+        super().__init__()
+        if inputCols is not None and featuresCol is not None:
+            raise InputError(
+                "inputCols and featuresCol are both given, but only one of them says what the features are"
+            )
+        self._setDefault(onError="fail")
+        self.artifact = None if model is None else artifact_of(model)
+        given = {"inputCols": inputCols, "featuresCol": featuresCol, "outputs": outputs, "onError": onError}
+        self._set(**{name: value for name, value in given.items() if value is not None})
+
+    def _value(self, name: str) -> Any:
+        parameter = self.getParam(name)
+        return self.getOrDefault(parameter) if self.isDefined(parameter) else None
+
+    def _transform(self, dataset: Any) -> Any:
+        columns, vectors = self._value("inputCols"), self._value("featuresCol")
+        rows = dataset
+        if vectors is not None:
+            columns = [_ARRAYS]
+            column = dataset[vectors]
+            is_vector = dataset.schema[vectors].dataType.typeName() == "vectorudt"
+            rows = dataset.withColumn(_ARRAYS, vector_to_array(column) if is_vector else column)
+        return score(
+            rows,
+            self.artifact,
+            columns,
+            outputs=self._value("outputs"),
+            keep=dataset.columns,
+            on_error=self._value("onError"),
+        )
+
+    def write(self) -> MLWriter:
+        """Spark's own way to save it: parameters as JSON, the artifact beside them."""
+        return _TransformerWriter(self)
+
+    @classmethod
+    def read(cls) -> MLReader:
+        """Spark's own way to load it."""
+        return _TransformerReader(cls)
+
+
+_ARRAYS = "__approxsvm_features__"
+
+
+class _TransformerWriter(DefaultParamsWriter):  # type: ignore[misc]
+    def saveImpl(self, path: str) -> None:  # noqa: N802
+        super().saveImpl(path)
+        data = self.instance.artifact.data
+        frame = self.sparkSession.createDataFrame(
+            [(checksum(data), bytearray(data))], "checksum string, artifact binary"
+        )
+        frame.coalesce(1).write.parquet(f"{path}/data")
+
+
+class _TransformerReader(DefaultParamsReader):  # type: ignore[misc]
+    def load(self, path: str) -> SVMTransformer:
+        found: SVMTransformer = super().load(path)
+        row = self.sparkSession.read.parquet(f"{path}/data").first()
+        data = bytes(row["artifact"])
+        if checksum(data) != row["checksum"]:
+            raise ArtifactError(
+                f"{path}: the artifact has the checksum {checksum(data)}, but {row['checksum']} was saved"
+            )
+        found.artifact = artifact_of(data)
+        return found
