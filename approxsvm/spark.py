@@ -32,7 +32,7 @@ from pyspark.ml.util import (  # noqa: E402
     MLWriter,
 )
 from pyspark.sql import SparkSession  # noqa: E402
-from pyspark.sql.functions import ArrowUDFType, arrow_udf  # noqa: E402
+from pyspark.sql.functions import arrow_udf  # noqa: E402
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema  # noqa: E402
 from pyspark.sql.types import StructType  # noqa: E402
 
@@ -141,7 +141,9 @@ def predict_udf(
     def predict(*columns: Any) -> Any:
         return _score_columns(columns, small, names)
 
-    return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType, ArrowUDFType.SCALAR)
+    # Spark tells the kind of function by its annotations.
+    predict.__annotations__ = {"columns": pa.Array, "return": pa.Array}
+    return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType)
 
 
 # --- on the driver
