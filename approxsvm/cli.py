@@ -511,8 +511,8 @@ def export(
     "-o",
     "--output",
     required=True,
-    help="A .csv, .parquet or .arrow file, or - for standard output; any other name is a folder, which gets a file for "
-    "each that is read.",
+    help="A .csv, .parquet or .arrow file, or - for standard output; a name without a suffix is a folder, which gets a "
+    "file for each that is read.",
 )
 @click.option(
     "--model",

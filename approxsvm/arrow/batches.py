@@ -41,15 +41,21 @@ class Block:
         The features, where they are no columns.
     unreadable : dict of int to str
         Rows that could not be read, which are empty here, and why.
+    lost : tuple of str
+        Place and fault of rows in front of these that are not here at all.
     share : float or None
         How much of the source has been read when this is, from 0 to 1.
+    is_end : bool
+        Whether the source has ended, and there are no rows.
     """
 
     batch: Any
     place: Callable[[int], str]
     sparse: Any = None
     unreadable: Mapping[int, str] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
     share: float | None = None
+    is_end: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,14 +190,14 @@ class BoundScorer:
         kept = [pa.field(name, _plain_type(schema.field(name).type)) for name in scorer.keep]
         self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
 
-    def empty(self) -> Block:
-        """A block without rows."""
+    def end(self) -> Block:
+        """A block without rows, behind the last of a source."""
         sparse = None
         if not self._features:
             from scipy.sparse import csr_array
 
             sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
-        return Block(pa.RecordBatch.from_pylist([], self._of_rows), str, sparse)
+        return Block(pa.RecordBatch.from_pylist([], self._of_rows), str, sparse, share=1.0, is_end=True)
 
     def score(self, block: Block) -> Scored:
         """Answers for a block of rows.
@@ -218,7 +224,8 @@ class BoundScorer:
         skipped = tuple(sorted(faults)) if self._scorer.on_error == "skip" else ()
         if skipped:
             batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-        return Scored(batch, n_rows, len(faults), reasons, skipped)
+        n_lost = len(block.lost)
+        return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
 
     def _answers(
         self,

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from approxsvm.packages import import_package
 from approxsvm.predictor import open_evaluators
 from approxsvm.scoring.parts import PartFolder, open_output, output_format
 from approxsvm.scoring.readers import open_source
-from approxsvm.scoring.sources import STANDARD, Source, find_sources, format_of
+from approxsvm.scoring.sources import STANDARD, Source, find_sources
 from approxsvm.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -89,8 +89,8 @@ def score_dataset(
         "-" for standard input. Columns are found as by `Predictor.predict_arrow`. A CSV file without a line of names
         has the columns 1, 2, ... LIBSVM text has the column target, its first number, to be kept.
     output : path
-        A .csv, .parquet or .arrow file, or "-", standard output. Otherwise a folder, which gets one file for each that
-        is read; a run that was killed is taken up at the first part that is missing.
+        A .csv, .parquet or .arrow file, or "-", standard output. A name without a suffix is a folder, which gets one
+        file for each that is read; a run that was killed is taken up at the first part that is missing.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         What is wanted; "label" when left out, of a regression "value".
     keep : sequence of str
@@ -138,7 +138,7 @@ def score_dataset(
         raise InputError(f"batch_rows is {batch_rows}, but must be positive")
     scorer = Scorer(open_evaluators(model), outputs=outputs, keep=keep, columns=columns, on_error=on_error)
     target = os.fspath(output)
-    is_folder = target != STANDARD and (os.path.isdir(target) or target.endswith(os.sep) or format_of(target) is None)
+    is_folder = _is_folder(target)
     named = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     sources = find_sources(named, input_format, Path(target) if is_folder else None)
     kind = _output_format(target, output_format, is_folder)
@@ -152,15 +152,22 @@ def score_dataset(
         _refuse_to_overwrite(sources, target)
     share = _Share(left, progress)
     results = _scored(left, scorer, batch_rows, n_threads(n_jobs), found)
-    for part, of_part in groupby(results, lambda result: left[result.source] if folder is not None else None):
-        path = target if folder is None or part is None else folder.path(part)
-        _write(path, kind, of_part, found, share)
+    for first in results:  # of each file that is written
+        path = target if folder is None else folder.path(left[first.source])
+        _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
         found.written.append(path)
     found.seconds = time.perf_counter() - start
     return found
 
 
 _output_format = output_format
+
+
+def _is_folder(output: str) -> bool:
+    """Whether an output is a folder, or would be one: what its name says, unless something is there."""
+    if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
+        return False
+    return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
 
 
 def _refuse_to_overwrite(sources: Sequence[Source], target: str) -> None:
@@ -177,6 +184,7 @@ class _Result:
     schema: Any
     scored: Scored
     share: float | None
+    is_end: bool
     seconds: float
 
 
@@ -217,7 +225,7 @@ def _scored(
 def _score(source: int, bound: BoundScorer, block: Block) -> _Result:
     start = time.perf_counter()
     scored = bound.score(block)
-    return _Result(source, bound.schema, scored, block.share, time.perf_counter() - start)
+    return _Result(source, bound.schema, scored, block.share, block.is_end, time.perf_counter() - start)
 
 
 def _blocks(
@@ -226,34 +234,35 @@ def _blocks(
     for k, source in enumerate(sources):
         start = time.perf_counter()
         bound, blocks = open_source(source, scorer, batch_rows)
-        is_empty = True
         for block in blocks:
             found.seconds_reading += time.perf_counter() - start
             yield k, bound, block
-            is_empty = False
             start = time.perf_counter()
-        if is_empty:  # its part has columns, and no rows
-            yield k, bound, bound.empty()
+        yield k, bound, bound.end()
+
+
+def _of_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
+    """The first result and those that go into the same file: up to the end of its source, or all."""
+    for result in chain([first], results):
+        yield result
+        if by_source and result.is_end:
+            return
 
 
 def _write(path: str, kind: str, results: Iterator[_Result], found: Scoring, share: _Share) -> None:
     first = next(results)
     with open_output(path, first.schema, kind) as write:
-        for result in _chained(first, results):
+        for result in chain([first], results):
             batch = _of_schema(result.scored.batch, first.schema, share.names[result.source])
             start = time.perf_counter()
-            write(batch)
+            if batch.num_rows:
+                write(batch)
             found.seconds_writing += time.perf_counter() - start
             found.seconds_predicting += result.seconds
             found.n_rows += result.scored.n_rows
             found.n_bad += result.scored.n_bad
             found.bad_rows += result.scored.reasons[: _MAX_REASONS - len(found.bad_rows)]
             share.tell(found.n_rows, result)
-
-
-def _chained(first: _Result, others: Iterator[_Result]) -> Iterator[_Result]:
-    yield first
-    yield from others
 
 
 def _of_schema(batch: Any, schema: Any, name: str) -> Any:

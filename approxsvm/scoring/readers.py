@@ -7,7 +7,6 @@ import csv
 import os
 import re
 import sys
-from bisect import insort
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -200,16 +199,23 @@ def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
         names = [str(k + 1) for k in range(len(names))]
     features = scorer.features(names, by_position=not has_names)
     needed = scorer.needed(features)
-    ragged: list[int] = []
-    n_skipped = 0
+    ragged: list[int] = []  # rows that are left out, by their numbers
+    lost: list[str] = []  # those of them that nobody has been told of yet
 
     def of_another_width(row: Any) -> str:
-        nonlocal n_skipped
         if scorer.on_error != "skip":
             return "error"
-        n_skipped += 1
-        insort(ragged, row.number - 1 - has_names)
+        number = row.number - 1 - has_names
+        ragged.append(number)
+        lost.append(
+            f"{source.name}, row {number}: it has {row.actual_columns} columns, expected {row.expected_columns}"
+        )
         return "skip"
+
+    def told() -> tuple[str, ...]:
+        found = tuple(lost)
+        lost.clear()
+        return found
 
     reader = arrow_csv.open_csv(
         pa.PythonFile(text, mode="r"),
@@ -234,13 +240,14 @@ def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
         return name
 
     def blocks() -> Iterator[Block]:
-        nonlocal n_skipped
         first = 0
         with contextlib.closing(text):
             for whole in reader:
                 for batch in pieces(whole, rows_per_batch(len(needed), batch_rows)):
-                    yield Block(batch, place(first), share=text.share)
+                    yield Block(batch, place(first), lost=told(), share=text.share)
                     first += batch.num_rows
+            if lost:
+                yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=told(), share=text.share)
 
     return scorer.bind(schema, features, text=True), blocks()
 
@@ -275,7 +282,7 @@ def _open_libsvm(source: Source, scorer: Scorer, batch_rows: int | None) -> Bloc
         labels, indptr, indices, values, unreadable = _parse(text, first_line, width, first_index)
         rows = csr_array((values, indices, indptr), shape=(len(labels), width))
         batch = pa.RecordBatch.from_arrays([pa.array(labels)], schema=schema)
-        return Block(batch, lambda row: f"{source.name}, line {first_line + row}", rows, unreadable, share)
+        return Block(batch, lambda row: f"{source.name}, line {first_line + row}", rows, unreadable, share=share)
 
     def blocks() -> Iterator[Block]:
         text = _Text(source)
