@@ -68,7 +68,9 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
     names = [str(column) for column in frame.columns]
     needed = scorer.needed(scorer.features(names))
     table = pa.Table.from_pandas(frame.loc[:, [name in needed for name in names]], preserve_index=False)
-    found, rows = score_batches(scorer, table.schema, table.to_batches())
+    found, rows = score_batches(
+        scorer, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
+    )
     nullable = _nullable().get if job.on_error == "null" else None
     answers = found.to_pandas(types_mapper=nullable)
     answers.index = frame.index[rows]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
+from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.predictor import open_evaluators
 
@@ -59,7 +60,7 @@ def register(
     Raises
     ------
     InputError
-        The model has no such output.
+        The model has no such output, or `on_error` is something else.
     MissingPackageError
         duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
 
@@ -71,6 +72,8 @@ def register(
     >>> connection.sql(f"SELECT tumor({', '.join(30 * ['0.5'])})").fetchall()
     [(-1,)]
     """
+    if on_error not in ("fail", "null"):
+        raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}")
     evaluators = open_evaluators(model)
     (evaluator,) = evaluators.values()
     n_features = evaluator.artifact.n_raw_features

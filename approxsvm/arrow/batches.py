@@ -283,13 +283,16 @@ def predict_stream(
     return score_batches(scorer, *_stream(data))[0]
 
 
-def score_batches(scorer: Scorer, schema: Any, batches: Iterable[Any]) -> tuple[Any, slice | npt.NDArray[np.intp]]:
+def score_batches(
+    scorer: Scorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
+) -> tuple[Any, slice | npt.NDArray[np.intp]]:
     """A table of answers for batches of one schema, however large they are, and which rows have them.
 
     Raises
     ------
     InputError
-        As `Scorer.features`, `Scorer.bind` and `BoundScorer.score`; or a batch has another schema.
+        As `Scorer.features`, `Scorer.bind` and `BoundScorer.score`; or a batch has another schema. Rows are called as
+        `place` does, by their position.
     """
     bound = scorer.bind_schema(schema)
     first, found, skipped = 0, [], []
@@ -297,7 +300,7 @@ def score_batches(scorer: Scorer, schema: Any, batches: Iterable[Any]) -> tuple[
         for piece in pieces(batch):
             if piece.schema != schema:
                 raise InputError(f"a batch has the columns {piece.schema.names}, but the first one {schema.names}")
-            scored = bound.score(Block(piece, _counted(first)))
+            scored = bound.score(Block(piece, _behind(first, place)))
             found.append(scored.batch)
             skipped += [first + row for row in scored.skipped]
             first += piece.num_rows
@@ -330,8 +333,8 @@ def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
     return first.schema, (batch for some in ([first], batches) for batch in some)
 
 
-def _counted(first: int) -> Callable[[int], str]:
-    return lambda row: f"row {first + row}"
+def _behind(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda row: place(first + row)
 
 
 def _answers_of(evaluator: Any, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
