@@ -1,0 +1,155 @@
+"""Spark on two local workers: the labels of predict, by every door, though a worker dies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import GOLDEN
+
+import approxsvm
+from approxsvm.errors import ApproxSVMError, InputError
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is part of the extra spark")
+pytest.importorskip("pyspark", minversion="4.1", reason="pyspark is not installed; it is the extra spark")
+if shutil.which("java") is None:
+    pytest.skip("there is no Java, which Spark needs (Debian: default-jre-headless)", allow_module_level=True)
+
+from approxsvm import spark as our_spark  # noqa: E402
+from approxsvm.scoring.jobs import Job  # noqa: E402
+
+# A Java machine takes seconds to start; PySpark warns of pandas 3, and leaves sockets to the garbage collector.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+PREDICTOR = approxsvm.Predictor(GOLDEN / "iris_classes.asvm")
+FEATURES = [f"f{k}" for k in range(PREDICTOR.n_features)]
+ROWS = np.random.default_rng(0).normal(size=(900, PREDICTOR.n_features)) * 2.0 + 3.0
+LABELS = PREDICTOR.predict(ROWS).tolist()
+TABLE = pa.table(dict(zip(FEATURES, ROWS.T.copy(), strict=True))).append_column("id", pa.array(range(900)))
+
+
+@pytest.fixture(scope="module")
+def spark():
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local[2,2]")  # two workers, two attempts at each task
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    return spark.createDataFrame(TABLE).repartition(2).cache()
+
+
+def rows_of(frame):
+    return frame.toArrow().sort_by("id")
+
+
+def test_score(frame):
+    found = rows_of(our_spark.score(frame, PREDICTOR, outputs=["label", "value", "certified"]))
+    assert found.schema.names[:6] == [*FEATURES, "id", "label"]
+    assert found["label"].to_pylist() == LABELS
+    values = np.stack([found[name].to_numpy() for name in found.schema.names if name.startswith("value")], axis=1)
+    np.testing.assert_array_equal(values, PREDICTOR.decision_function(ROWS))
+    assert found["certified"].to_pylist() == PREDICTOR.certified(ROWS).tolist()
+    few = rows_of(our_spark.score(frame, PREDICTOR, FEATURES, keep=["id"]))
+    assert few.to_pydict() == {"id": list(range(900)), "label": LABELS}
+
+
+def test_several_models_and_bad_rows(frame):
+    from pyspark.sql import functions
+
+    models = {"classes": GOLDEN / "iris_classes.asvm", "cubic": GOLDEN / "iris_cubic.asvm"}
+    hole = frame.withColumn("f1", functions.when(frame.id != 7, frame.f1))
+    nulled = rows_of(our_spark.score(hole, models, keep=["id"], on_error="null"))
+    assert nulled["classes_label"].to_pylist() == [None if k == 7 else label for k, label in enumerate(LABELS)]
+    assert nulled["cubic_label"].null_count == 1
+    left = rows_of(our_spark.score(hole, models, keep=["id"], on_error="skip"))
+    assert left["id"].to_pylist() == [k for k in range(900) if k != 7]
+    with pytest.raises(Exception, match="column 'f1' is null"):
+        our_spark.score(hole, models, keep=["id"]).collect()
+    with pytest.raises(InputError, match="there is no column 'f3'"):
+        our_spark.score(frame.drop("f3"), PREDICTOR, FEATURES)
+
+
+def test_udf(spark, frame):
+    svm = our_spark.predict_udf(PREDICTOR)
+    assert rows_of(frame.select("id", svm(*FEATURES).alias("label")))["label"].to_pylist() == LABELS
+    frame.createOrReplaceTempView("rows")
+    spark.udf.register("svm", our_spark.predict_udf(PREDICTOR, outputs=["label", "certified"]))
+    found = rows_of(spark.sql(f"SELECT id, svm({', '.join(FEATURES)}).label AS label FROM rows WHERE id < 300"))
+    assert found["label"].to_pylist() == LABELS[:300]
+
+
+def test_transformer(spark, frame, tmp_path):
+    """In a pipeline, behind an assembler of vectors; saved and loaded with it."""
+    from pyspark.ml import PipelineModel
+    from pyspark.ml.feature import VectorAssembler
+
+    by_name = our_spark.SVMTransformer(PREDICTOR, inputCols=FEATURES)
+    assert rows_of(by_name.transform(frame))["label"].to_pylist() == LABELS
+    assembler = VectorAssembler(inputCols=FEATURES, outputCol="vector")
+    pipeline = PipelineModel([assembler, our_spark.SVMTransformer(PREDICTOR, featuresCol="vector", outputs=["label"])])
+    pipeline.save(str(tmp_path / "pipeline"))
+    loaded = PipelineModel.load(str(tmp_path / "pipeline"))
+    assert loaded.stages[1].artifact == PREDICTOR.artifact
+    found = loaded.transform(frame)
+    assert found.columns == [*FEATURES, "id", "vector", "label"]
+    assert rows_of(found.drop("vector"))["label"].to_pylist() == LABELS
+    with pytest.raises(InputError, match="only one of them says"):
+        our_spark.SVMTransformer(PREDICTOR, inputCols=FEATURES, featuresCol="vector")
+
+
+def test_the_artifact_is_shipped_once_and_compared(spark, frame):
+    """One file for all jobs of a model; a worker refuses another version, and other bytes."""
+    our_spark.score(frame, PREDICTOR).count()
+    name = our_spark._file_name(Job.of(PREDICTOR, None, (), None, "fail").checksums[0][1])
+    assert sum(path.endswith(name) for path in spark.sparkContext.listFiles) == 1
+    job = Job.of(PREDICTOR, None, (), None, "fail").without_contents()
+
+    def on_a_worker(changed):
+        def run(batches):
+            our_spark._shipped(changed)
+            yield from batches
+
+        return frame.coalesce(1).mapInArrow(run, frame.schema).count()
+
+    assert on_a_worker(job) == 900
+    with pytest.raises(Exception, match="this worker has approxsvm"):
+        on_a_worker(replace(job, version="0.0.1"))
+    (our_spark._folder() / our_spark._file_name("0" * 64)).write_bytes(PREDICTOR.artifact.data)
+    spark.sparkContext.addFile(str(our_spark._folder() / our_spark._file_name("0" * 64)))
+    with pytest.raises(Exception, match="has the checksum"):
+        on_a_worker(replace(job, checksums=(("model", "0" * 64),)))
+    assert issubclass(approxsvm.ArtifactError, ApproxSVMError)
+
+
+def test_a_worker_that_dies(frame, tmp_path):
+    marker = str(tmp_path / "died")
+
+    def die_once(batches):
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            yield from batches
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    found = rows_of(our_spark.score(frame.mapInArrow(die_once, frame.schema), PREDICTOR, keep=["id"]))
+    assert os.path.exists(marker)
+    assert found["label"].to_pylist() == LABELS
