@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
     from approxsvm.readers.svm_scale import with_range_file
     from approxsvm.reports.verification import Verification, verify
-    from approxsvm.scoring.dataset import Scoring, score_dataset
+    from approxsvm.scoring.dataset import score_dataset
+    from approxsvm.scoring.result import Scoring
 
 _HOMES = {
     "Artifact": "approxsvm.artifact.layout",
@@ -49,7 +50,7 @@ _HOMES = {
     "CrossValidation": "approxsvm.cross_validation",
     "KernelModel": "approxsvm.model.kernel_model",
     "Predictor": "approxsvm.predictor",
-    "Scoring": "approxsvm.scoring.dataset",
+    "Scoring": "approxsvm.scoring.result",
     "Training": "approxsvm.cross_validation",
     "Verification": "approxsvm.reports.verification",
     "compile": "approxsvm.compiler",

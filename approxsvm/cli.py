@@ -547,6 +547,7 @@ def export(
     type=click.Choice(["csv", "parquet", "arrow"]),
     help="What to write; by the name otherwise, Parquet in a folder and CSV on standard output.",
 )
+@click.option("--delimiter", default=",", show_default=True, help="Between columns of CSV files that are read.")
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows that are predicted at a time.")
 @click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Threads that predict; -1 for all.")
 def score(
@@ -559,6 +560,7 @@ def score(
     on_error: Any,
     input_format: str | None,
     output_format: str | None,
+    delimiter: str,
     batch_rows: int | None,
     jobs: int,
 ) -> None:
@@ -603,6 +605,7 @@ def score(
             on_error=on_error,
             input_format=input_format,
             output_format=output_format,
+            delimiter=_character(delimiter) or ",",
             batch_rows=batch_rows,
             n_jobs=jobs,
             progress=show,

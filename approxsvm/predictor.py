@@ -398,7 +398,8 @@ class Predictor:
         Returns
         -------
         pyarrow.Table
-            As many rows as went in, unless some are skipped; the same numbers as `predict` and its kin give.
+            As many rows as went in, unless some are skipped; the same numbers as `predict` and its kin give for five
+            rows or more, however the rows come.
 
         Raises
         ------

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from conftest import GOLDEN
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
 
@@ -118,6 +119,27 @@ def test_numbers_are_those_of_predict(inputs, tmp_path):
         np.testing.assert_array_equal(found["value"].to_numpy(), PREDICTOR.decision_function(ROWS))
         np.testing.assert_array_equal(found["error_bound"].to_numpy(), PREDICTOR.error_bound(ROWS))
         assert found["certified"].to_pylist() == PREDICTOR.certified(ROWS).tolist()
+
+
+def test_sparse_numbers_are_those_of_predict(tmp_path):
+    """A block may have a single row: its last digits are still those that it has among others."""
+    rows = csr_array(ROWS * (ROWS > 0.5))
+    for n_rows in (500, 3, 1):
+        (tmp_path / "rows.t").write_text(libsvm_text(rows.toarray()[:n_rows]).replace(":0.0", ":0"))
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.t", tmp_path / "a.arrow", outputs=["label", "value"])
+        expected = PREDICTOR.decision_function(csr_array(rows.toarray()))[:n_rows]
+        np.testing.assert_array_equal(read(tmp_path / "a.arrow")["value"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_delimiters(tmp_path, delimiter):
+    (tmp_path / "rows.csv").write_bytes(csv_bytes(TABLE, delimiter=delimiter))
+    approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "a.csv", keep=["id"], delimiter=delimiter)
+    assert read(tmp_path / "a.csv").to_pydict() == {"id": TABLE["id"].to_pylist(), "label": LABELS}
+    with pytest.raises(InputError, match="the delimiter is '::', but must be one character"):
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "b.csv", delimiter="::")
+    with pytest.raises(InputError, match="batch_rows is 0, but must be positive"):
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "b.csv", batch_rows=0)
 
 
 def test_csv_without_names(tmp_path):

@@ -84,13 +84,14 @@ class Job:
         found = version("approxsvm")
         if found != self.version:
             raise ApproxSVMError(f"this worker has approxsvm {found}, but the job was made by {self.version}")
+        key = self.without_contents()
         with _lock:
-            if self not in _open_jobs:
-                _open_jobs[self] = self._opened(contents())
-            _open_jobs.move_to_end(self)
+            if key not in _open_jobs:
+                _open_jobs[key] = self._opened(contents())
+            _open_jobs.move_to_end(key)
             while len(_open_jobs) > _MOST_OPEN:
                 _open_jobs.popitem(last=False)
-            return _open_jobs[self]
+            return _open_jobs[key]
 
     def _opened(self, contents: Mapping[str, bytes]) -> Scorer:
         for name, expected in self.checksums:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,42 @@ _MAX_NUMBERS = 1 << 21  # of a batch
 _MAX_ROWS = 1 << 16
 TARGET = "target"  # what the first number of a line of LIBSVM text is called
 
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read.
+
+    Attributes
+    ----------
+    batch_rows : int or None
+        Rows at a time; None leaves it to `rows_of`.
+    delimiter : str
+        Between the columns of CSV files.
+
+    Raises
+    ------
+    InputError
+        There would be no rows in a batch, or the delimiter is not one character.
+    """
+
+    batch_rows: int | None = None
+    delimiter: str = ","
+
+    def __post_init__(self) -> None:
+        if self.batch_rows is not None and self.batch_rows < 1:
+            raise InputError(f"batch_rows is {self.batch_rows}, but must be positive")
+        if len(self.delimiter) != 1:
+            raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
+
+    def rows_of(self, n_columns: int) -> int:
+        """As many rows as fit 16 MB of float64, unless somebody knows better."""
+        return self.batch_rows or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
+
+
 Blocks = tuple[BoundScorer, Iterator[Block]]
 
 
-def open_source(source: Source, scorer: Scorer, batch_rows: int | None = None) -> Blocks:
+def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     """Open a file: what scores its blocks, and an iterator of these.
 
     Raises
@@ -44,7 +77,7 @@ def open_source(source: Source, scorer: Scorer, batch_rows: int | None = None) -
     if source.path is not None:
         open(source.path, "rb").close()  # an error that names it, which Arrow's do not always
     try:
-        scorer_of_blocks, blocks = _READERS[source.format](source, scorer, batch_rows)
+        scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading)
     except InputError as error:
         raise InputError(f"{source.name}: {error}") from None
     except _ARROW_ERRORS as error:
@@ -69,11 +102,6 @@ def _unreadable(source: Source, error: Exception) -> Exception:
     return DataFormatError(f"{source.name}: not a readable {source.format} file: {' '.join(str(error).split())}")
 
 
-def rows_per_batch(n_columns: int, wanted: int | None) -> int:
-    """As many as fit 16 MB of float64, unless somebody knows better."""
-    return wanted or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
-
-
 def _numbered(source: Source, first: int) -> Callable[[int], str]:
     return lambda row: f"{source.name}, row {first + row}"
 
@@ -81,7 +109,7 @@ def _numbered(source: Source, first: int) -> Callable[[int], str]:
 # --- columns with types
 
 
-def _open_parquet(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+def _open_parquet(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
         raise InputError("a Parquet file is read from its end, and so not from standard input")
@@ -91,7 +119,7 @@ def _open_parquet(source: Source, scorer: Scorer, batch_rows: int | None) -> Blo
     features = scorer.features(schema.names)
     needed = scorer.needed(features)
     bound = scorer.bind(schema, features)
-    n_rows = rows_per_batch(len(needed), batch_rows)
+    n_rows = reading.rows_of(len(needed))
 
     def blocks() -> Iterator[Block]:
         first = 0
@@ -104,7 +132,7 @@ def _open_parquet(source: Source, scorer: Scorer, batch_rows: int | None) -> Blo
     return bound, blocks()
 
 
-def _open_arrow(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+def _open_arrow(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     if source.path is None:
         reader: Any = pa.ipc.open_stream(sys.stdin.buffer)
         n_batches, batches = None, iter(reader)
@@ -119,7 +147,7 @@ def _open_arrow(source: Source, scorer: Scorer, batch_rows: int | None) -> Block
     schema = reader.schema
     features = scorer.features(schema.names)
     needed = scorer.needed(features)
-    n_rows = rows_per_batch(len(needed), batch_rows)
+    n_rows = reading.rows_of(len(needed))
 
     def blocks() -> Iterator[Block]:
         first = 0
@@ -189,11 +217,11 @@ class _Text:
         return None if self.n_bytes is None else min(1.0, self.position / self.n_bytes)
 
 
-def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     """Features are read as text, and parsed by whoever scores the block: on all processors, and bad ones by row."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source)
-    names = _cells(text.first_line())
+    names = _cells(text.first_line(), reading.delimiter)
     has_names = not all(_is_number(name) for name in names if name)
     if not has_names:
         names = [str(k + 1) for k in range(len(names))]
@@ -223,7 +251,7 @@ def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=_TEXT_BYTES, column_names=None if has_names else names
         ),
-        parse_options=arrow_csv.ParseOptions(invalid_row_handler=of_another_width),
+        parse_options=arrow_csv.ParseOptions(delimiter=reading.delimiter, invalid_row_handler=of_another_width),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=needed, column_types=dict.fromkeys(needed, pa.string()), strings_can_be_null=False
         ),
@@ -243,7 +271,7 @@ def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
         first = 0
         with contextlib.closing(text):
             for whole in reader:
-                for batch in pieces(whole, rows_per_batch(len(needed), batch_rows)):
+                for batch in pieces(whole, reading.rows_of(len(needed))):
                     yield Block(batch, place(first), lost=told(), share=text.share)
                     first += batch.num_rows
             if lost:
@@ -252,9 +280,9 @@ def _open_csv(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
     return scorer.bind(schema, features, text=True), blocks()
 
 
-def _cells(line: bytes) -> list[str]:
+def _cells(line: bytes, delimiter: str) -> list[str]:
     text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
-    return next(csv.reader([text]), [])
+    return next(csv.reader([text], delimiter=delimiter), [])
 
 
 def _is_number(text: str) -> bool:
@@ -265,7 +293,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _open_libsvm(source: Source, scorer: Scorer, batch_rows: int | None) -> Blocks:
+def _open_libsvm(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     from scipy.sparse import csr_array
 
     if scorer.columns is not None:
@@ -373,7 +401,7 @@ def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[in
     return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
 
 
-_READERS: dict[str, Callable[[Source, Scorer, int | None], Blocks]] = {
+_READERS: dict[str, Callable[[Source, Scorer, Reading], Blocks]] = {
     "csv": _open_csv,
     "parquet": _open_parquet,
     "arrow": _open_arrow,

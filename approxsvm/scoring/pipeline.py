@@ -1,0 +1,204 @@
+"""Read, predict and write, all three at the same time and in constant memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from approxsvm.arrow.batches import Block, BoundScorer, Scored, Scorer
+from approxsvm.errors import InputError
+from approxsvm.packages import import_package
+from approxsvm.predictor import open_evaluators
+from approxsvm.scoring import parts
+from approxsvm.scoring.readers import Reading, open_source
+from approxsvm.scoring.result import Progress, Scoring
+from approxsvm.scoring.sources import STANDARD, Source, find_sources
+from approxsvm.threads import n_threads
+
+pa = import_package("pyarrow", "arrow", "scoring files")
+
+_MAX_REASONS = 100  # that are kept of all bad rows
+
+
+def run(
+    found: Scoring,
+    model: Any,
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str,
+    *,
+    wanted: Mapping[str, Any],
+    input_format: str | None,
+    output_format: str | None,
+    reading: tuple[int | None, str],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
+    """Do what `score_dataset` is asked for, and tell `found` of it."""
+    start = time.perf_counter()
+    scorer = Scorer(open_evaluators(model), **wanted)
+    is_folder = _is_folder(output)
+    sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
+    kind = parts.output_format(output, output_format, is_folder)
+    folder = parts.PartFolder(Path(output), kind, sources, scorer) if is_folder else None
+    left = sources
+    if folder is not None:
+        left = [source for source in sources if not folder.is_done(source)]
+        found.n_kept = len(sources) - len(left)
+    else:
+        _refuse_to_overwrite(sources, output)
+    share = _Share(left, progress)
+    with closing(_scored(left, scorer, Reading(*reading), n_threads(n_jobs), found)) as results:
+        for first in results:  # of each file that is written
+            path = output if folder is None else folder.path(left[first.source])
+            _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
+            found.written.append(path)
+    found.seconds = time.perf_counter() - start
+
+
+def _is_folder(output: str) -> bool:
+    """Whether an output is a folder, or would be one: what its name says, unless something is there."""
+    if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
+        return False
+    return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
+
+
+def _refuse_to_overwrite(sources: Sequence[Source], target: str) -> None:
+    for source in sources:
+        if source.path is not None and os.path.exists(target) and os.path.samefile(source.path, target):
+            raise InputError(f"{target} is an input, which would be lost")
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Answers on their way to a file."""
+
+    source: int
+    schema: Any
+    scored: Scored
+    share: float | None
+    is_end: bool
+    seconds: float
+
+
+def _scored(
+    sources: Sequence[Source], scorer: Scorer, reading: Reading, n_workers: int, found: Scoring
+) -> Generator[_Result, None, None]:
+    """Answers for all blocks of all sources, in their order.
+
+    One thread reads a block ahead, `n_workers` predict one each, and whoever iterates writes. So there are never more
+    than `n_workers` + 3 blocks in memory.
+    """
+    blocks = _blocks(sources, scorer, reading, found)
+    pending: deque[Future[_Result]] = deque()
+    # Threads end before what they read is closed.
+    with closing(blocks), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as predicting:
+        try:
+            upcoming = reader.submit(next, blocks, None)
+            while True:
+                try:
+                    block = upcoming.result()
+                except Exception:
+                    while pending:  # what was read before is written first
+                        yield pending.popleft().result()
+                    raise
+                if block is None:
+                    break
+                upcoming = reader.submit(next, blocks, None)
+                pending.append(predicting.submit(_score, *block))
+                if len(pending) > n_workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            upcoming.cancel()
+            for future in pending:
+                future.cancel()
+
+
+def _score(source: int, bound: BoundScorer, block: Block) -> _Result:
+    start = time.perf_counter()
+    scored = bound.score(block)
+    return _Result(source, bound.schema, scored, block.share, block.is_end, time.perf_counter() - start)
+
+
+def _blocks(
+    sources: Sequence[Source], scorer: Scorer, reading: Reading, found: Scoring
+) -> Generator[tuple[int, BoundScorer, Block], None, None]:
+    for k, source in enumerate(sources):
+        start = time.perf_counter()
+        bound, blocks = open_source(source, scorer, reading)
+        for block in blocks:
+            found.seconds_reading += time.perf_counter() - start
+            yield k, bound, block
+            start = time.perf_counter()
+        yield k, bound, bound.end()
+
+
+def _of_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
+    """The first result and those that go into the same file: up to the end of its source, or all."""
+    for result in chain([first], results):
+        yield result
+        if by_source and result.is_end:
+            return
+
+
+def _write(path: str, kind: str, results: Iterator[_Result], found: Scoring, share: _Share) -> None:
+    first = next(results)
+    with parts.open_output(path, first.schema, kind) as write:
+        for result in chain([first], results):
+            batch = _of_schema(result.scored.batch, first.schema, share.names[result.source])
+            start = time.perf_counter()
+            if batch.num_rows:
+                write(batch)
+            found.seconds_writing += time.perf_counter() - start
+            found.seconds_predicting += result.seconds
+            found.n_rows += result.scored.n_rows
+            found.n_bad += result.scored.n_bad
+            found.bad_rows += result.scored.reasons[: _MAX_REASONS - len(found.bad_rows)]
+            share.tell(found.n_rows, result)
+
+
+def _of_schema(batch: Any, schema: Any, name: str) -> Any:
+    """A batch of another file with the columns of the first one."""
+    if batch.schema == schema:
+        return batch
+    try:
+        return pa.RecordBatch.from_arrays(
+            [column.cast(kept.type) for column, kept in zip(batch.columns, schema, strict=True)], schema=schema
+        )
+    except pa.ArrowException as error:
+        raise InputError(f"{name}: what is kept has other types than in the first file: {error}") from None
+
+
+class _Share:
+    """How much of all sources has been scored, by their bytes."""
+
+    def __init__(self, sources: Sequence[Source], progress: Progress | None) -> None:
+        self.names = [source.name for source in sources]
+        self._progress = progress
+        sizes = [None if source.path is None else source.path.stat().st_size for source in sources]
+        self._starts: list[float] | None = None
+        if None not in sizes and sum(filter(None, sizes)) > 0:
+            total, done = sum(filter(None, sizes)), 0
+            self._starts = []
+            for size in [*sizes, 0]:
+                self._starts.append(done / total)
+                done += size or 0
+
+    def tell(self, n_rows: int, result: _Result) -> None:
+        """Report that a result is written."""
+        if self._progress is None:
+            return
+        if self._starts is None or result.share is None:
+            self._progress(n_rows, None)
+            return
+        start, end = self._starts[result.source : result.source + 2]
+        self._progress(n_rows, start + (end - start) * result.share)
