@@ -548,6 +548,11 @@ def export(
     help="What to write; by the name otherwise, Parquet in a folder and CSV on standard output.",
 )
 @click.option("--delimiter", default=",", show_default=True, help="Between columns of CSV files that are read.")
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first line of CSV files names the columns; it does otherwise if it is not all numbers.",
+)
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows that are predicted at a time.")
 @click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Threads that predict; -1 for all.")
 def score(
@@ -561,6 +566,7 @@ def score(
     input_format: str | None,
     output_format: str | None,
     delimiter: str,
+    header: bool | None,
     batch_rows: int | None,
     jobs: int,
 ) -> None:
@@ -606,6 +612,7 @@ def score(
             input_format=input_format,
             output_format=output_format,
             delimiter=_character(delimiter) or ",",
+            header=header,
             batch_rows=batch_rows,
             n_jobs=jobs,
             progress=show,

@@ -157,6 +157,27 @@ def test_csv_without_names(tmp_path):
     assert read(tmp_path / "b.csv").to_pydict() == {"31": [7] * 20, "label": fast.predict(X[:20]).tolist()}
 
 
+def test_names_that_are_numbers(tmp_path):
+    """As data frames without names are saved: only the user knows."""
+    table = pa.Table.from_arrays(TABLE.select(FEATURES).columns, [str(k) for k in range(30)])
+    (tmp_path / "rows.csv").write_bytes(csv_bytes(table))
+    for header, n_rows in ((None, 501), (False, 501), (True, 500)):
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "a.csv", header=header)
+        assert read(tmp_path / "a.csv")["label"].to_pylist()[-500:] == LABELS
+        assert read(tmp_path / "a.csv").num_rows == n_rows
+
+
+def test_many_bad_lines(tmp_path):
+    """Every second of 20,000 lines, more than a piece of text holds."""
+    good = "1 1:0.5 30:2"
+    (tmp_path / "rows.libsvm").write_text("\n".join(f"bad {k}\n{good}" for k in range(10_000)))
+    scored = approxsvm.score_dataset(MODEL, tmp_path / "rows.libsvm", tmp_path / "a.arrow", on_error="null")
+    label = PREDICTOR.predict(csr_array(([0.5, 2.0], ([0, 0], [0, 29])), shape=(1, 30))).tolist()
+    assert read(tmp_path / "a.arrow")["label"].to_pylist() == 10_000 * [None, *label]
+    assert scored.n_bad == 10_000
+    assert f"{tmp_path / 'rows.libsvm'}, line 3: wrong input" in scored.bad_rows[1]
+
+
 def write_bad(folder):
     """500 rows with faults in four, as every format has them."""
     table = TABLE.slice(0, 100)

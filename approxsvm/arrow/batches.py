@@ -357,8 +357,9 @@ def _until_refused(
         if place is None:
             raise
         row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # Rows are repeated to be as many as the core wants; the first of them is at fault then, too.
-        return _answers_of(evaluator, rows[:row], outputs), row, reason
+        # Of several threads' faults it may not be the first. (Where rows are repeated, the first of the same is named.)
+        before = _until_refused(evaluator, rows[:row], outputs)
+        return before if before[1] is not None else (before[0], row, reason)
 
 
 def _finite_rows(rows: Any) -> npt.NDArray[np.bool_]:

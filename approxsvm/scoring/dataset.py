@@ -21,6 +21,7 @@ def score_dataset(
     input_format: str | None = None,
     output_format: str | None = None,
     delimiter: str = ",",
+    header: bool | None = None,
     batch_rows: int | None = None,
     n_jobs: int | None = -1,
     progress: Progress | None = None,
@@ -55,6 +56,8 @@ def score_dataset(
         By the name when left out; Parquet in a folder, CSV on standard output.
     delimiter : str
         The character between columns of CSV files that are read.
+    header : bool, optional
+        Whether the first line of CSV files names the columns; when left out, it does if it is not all numbers.
     batch_rows : int, optional
         65,536, or fewer where there are more than 32 columns.
     n_jobs : int, optional
@@ -96,7 +99,7 @@ def score_dataset(
         wanted={"outputs": outputs, "keep": keep, "columns": columns, "on_error": on_error},
         input_format=input_format,
         output_format=output_format,
-        reading=(batch_rows, delimiter),
+        reading=(batch_rows, delimiter, header),
         n_jobs=n_jobs,
         progress=progress,
     )

@@ -37,7 +37,7 @@ def run(
     wanted: Mapping[str, Any],
     input_format: str | None,
     output_format: str | None,
-    reading: tuple[int | None, str],
+    reading: tuple[int | None, str, bool | None],
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:

@@ -22,6 +22,7 @@ from approxsvm.scoring.sources import COMPRESSED, Source
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 _TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file that are parsed at a time; a line of a CSV file must be shorter
+_SMALL_TEXT_BYTES = 1 << 15
 _COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file that are read at a time, whatever the row group's size
 _MAX_NUMBERS = 1 << 21  # of a batch
 _MAX_ROWS = 1 << 16
@@ -38,6 +39,8 @@ class Reading:
         Rows at a time; None leaves it to `rows_of`.
     delimiter : str
         Between the columns of CSV files.
+    header : bool or None
+        Whether their first line has names; None where it is to tell by itself, not being all numbers.
 
     Raises
     ------
@@ -47,6 +50,7 @@ class Reading:
 
     batch_rows: int | None = None
     delimiter: str = ","
+    header: bool | None = None
 
     def __post_init__(self) -> None:
         if self.batch_rows is not None and self.batch_rows < 1:
@@ -222,7 +226,9 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source)
     names = _cells(text.first_line(), reading.delimiter)
-    has_names = not all(_is_number(name) for name in names if name)
+    has_names = reading.header
+    if has_names is None:
+        has_names = not all(_is_number(name) for name in names if name)
     if not has_names:
         names = [str(k + 1) for k in range(len(names))]
     features = scorer.features(names, by_position=not has_names)
@@ -307,7 +313,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     bound = scorer.bind_sparse(schema)
 
     def block(text: bytes, first_line: int, share: float | None) -> Block:
-        labels, indptr, indices, values, unreadable = _parse(text, first_line, width, first_index)
+        labels, indptr, indices, values, unreadable = _parse(text, width, first_index)
         rows = csr_array((values, indices, indptr), shape=(len(labels), width))
         batch = pa.RecordBatch.from_arrays([pa.array(labels)], schema=schema)
         return Block(batch, lambda row: f"{source.name}, line {first_line + row}", rows, unreadable, share=share)
@@ -335,33 +341,18 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     return bound, blocks()
 
 
-def _parse(text: bytes, first_line: int, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str]]:
+def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str]]:
     """Rows of LIBSVM text; those that are none are empty, with the reason why."""
-    parts: list[tuple[Any, Any, Any, Any]] = []
     unreadable: dict[int, str] = {}
-    n_rows, start = 0, 0
-
-    def add(piece: bytes) -> int:
-        nonlocal n_rows
-        parts.append(_native.parse_libsvm_data(piece)[:4])
-        n_rows += len(parts[-1][0])
-        return len(parts[-1][0])
-
-    while start < len(text):
-        try:
-            add(text[start:] if start else text)
-            break
-        except DataFormatError as error:
-            found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
-            if found is None:
-                raise
-            end = _line_start(text, start, int(found[1]) - 1)
-            if end > start:
-                add(text[start:end])
-            unreadable[n_rows] = found[2]
-            parts.append((np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0)))
-            n_rows += 1
-            start = _line_start(text, end, 1)
+    try:
+        parts = [_native.parse_libsvm_data(text)[:4]]
+    except DataFormatError:
+        parts, n_rows = [], 0
+        for part, reason in _around_bad_lines(text):
+            if reason:
+                unreadable[n_rows] = reason
+            parts.append(part)
+            n_rows += len(part[0])
     labels, indptr, indices, values = _joined(parts)
     for row in _outside(indptr, indices, width, first_index):
         bad = indices[indptr[row] : indptr[row + 1]]
@@ -374,6 +365,28 @@ def _parse(text: bytes, first_line: int, width: int, first_index: int) -> tuple[
         indices, values, indptr = indices[keep], values[keep], np.concatenate([[0], np.cumsum(lengths)])
     columns = indices - first_index
     return labels, indptr.astype(np.int32), columns.astype(np.int32), values, unreadable
+
+
+def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], str]]:
+    """Rows of a text as far as they can be read, and empty ones with the reason in place of the others."""
+    no_row = (np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0))
+    start = 0
+    while start < len(text):
+        # Small pieces: each is read once more for every bad line in it.
+        end = text.find(b"\n", start + _SMALL_TEXT_BYTES) + 1 or len(text)
+        while start < end:
+            try:
+                yield _native.parse_libsvm_data(text[start:end])[:4], ""
+                start = end
+            except DataFormatError as error:
+                found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+                if found is None:
+                    raise
+                bad = _line_start(text, start, int(found[1]) - 1)
+                if bad > start:
+                    yield _native.parse_libsvm_data(text[start:bad])[:4], ""
+                yield no_row, found[2]
+                start = _line_start(text, bad, 1)
 
 
 def _line_start(text: bytes, start: int, n_lines: int) -> int:
