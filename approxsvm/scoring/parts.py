@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,8 @@ class PartFolder:
     kind : str
         Of the parts.
     sources : sequence of Source
-    scorer : Scorer
+    asked : mapping
+        What decides on the answers; JSON can hold it.
 
     Raises
     ------
@@ -99,32 +100,34 @@ class PartFolder:
         The folder holds answers of another run, or something that would be lost; two sources would have one part.
     """
 
-    def __init__(self, folder: Path, kind: str, sources: Sequence[Source], scorer: Scorer) -> None:
+    def __init__(self, folder: Path, kind: str, sources: Sequence[Source], asked: Mapping[str, Any]) -> None:
         self._folder = folder
         self.paths: dict[Source, Path] = {}
+        taken: dict[Path, Source] = {}
         for source in sources:
             relative = source.relative
             while relative.suffix.lower() in COMPRESSED:
                 relative = relative.with_suffix("")
             path = folder / relative.with_suffix(_SUFFIXES[kind])
-            if path in self.paths.values():
-                other = next(name for name, taken in self.paths.items() if taken == path)
+            other = taken.setdefault(path, source)
+            if other is not source:
                 raise InputError(f"{other.name} and {source.name} would both be answered in {path}")
             self.paths[source] = path
-        self._claim({"kind": kind, **_what_is_asked(scorer)})
+        self._claim({"kind": kind, **asked})
 
     def _claim(self, asked: dict[str, Any]) -> None:
         record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
         asked = json.loads(text)
         if record.exists():
             found = json.loads(record.read_text())
-            for name in sorted(found.keys() | asked.keys()):
-                if found.get(name) != asked.get(name):
-                    raise InputError(
-                        f"{self._folder} holds the answers of another run: its {name} {found.get(name)}, of this one "
-                        f"{asked.get(name)}; take another folder, or remove it"
-                    )
-            return
+            differ = [name for name in sorted(found.keys() | asked.keys()) if found.get(name) != asked.get(name)]
+            if not differ:
+                return
+            if any(path.is_file() and path.name[0] != "." and path != record for path in self._folder.rglob("*")):
+                raise InputError(
+                    f"{self._folder} holds the answers of another run: its {differ[0]} {found.get(differ[0])}, of this "
+                    f"one {asked.get(differ[0])}; take another folder, or remove it"
+                )
         for path in self.paths.values():
             if path.exists():
                 raise InputError(f"{path} is there already, and {self._folder} has no record of its run")
@@ -142,7 +145,8 @@ class PartFolder:
         return os.fspath(self.paths[source])
 
 
-def _what_is_asked(scorer: Scorer) -> dict[str, Any]:
+def what_is_asked(scorer: Scorer) -> dict[str, Any]:
+    """Models and options, as a folder's record has them."""
     return {
         "models": {
             name: hashlib.sha256(evaluator.artifact.data).hexdigest() for name, evaluator in scorer.evaluators.items()

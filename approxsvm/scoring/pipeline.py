@@ -47,7 +47,11 @@ def run(
     is_folder = _is_folder(output)
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
     kind = parts.output_format(output, output_format, is_folder)
-    folder = parts.PartFolder(Path(output), kind, sources, scorer) if is_folder else None
+    how = Reading(*reading)
+    folder = None
+    if is_folder:
+        asked = {**parts.what_is_asked(scorer), "delimiter": how.delimiter, "header": how.header}
+        folder = parts.PartFolder(Path(output), kind, sources, asked)
     left = sources
     if folder is not None:
         left = [source for source in sources if not folder.is_done(source)]
@@ -55,7 +59,7 @@ def run(
     else:
         _refuse_to_overwrite(sources, output)
     share = _Share(left, progress)
-    with closing(_scored(left, scorer, Reading(*reading), n_threads(n_jobs), found)) as results:
+    with closing(_scored(left, scorer, how, n_threads(n_jobs), found)) as results:
         for first in results:  # of each file that is written
             path = output if folder is None else folder.path(left[first.source])
             _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
