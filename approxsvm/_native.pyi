@@ -38,8 +38,11 @@ class Predictor:
     # What `want` says of raw rows, bits added up: 1 labels (uint32 positions), 2 decision values, 4 bounds, 8 stages
     # (uint8), 16 whether the first stage proves the row, 32 probabilities, 64 their bounds; several come as a tuple, in
     # this order. `values`: "promised" (exact ones, unless the model has a tolerance), "settled" (of the cheapest stage
-    # that settles the label and the tolerance) or "exact".
-    def dense(self, rows: npt.NDArray[Any], n_threads: int, want: int = 2, values: str = "promised") -> Any: ...
+    # that settles the label and the tolerance) or "exact". `as_part`: the numbers are those of rows in a large batch,
+    # however few they are.
+    def dense(
+        self, rows: npt.NDArray[Any], n_threads: int, want: int = 2, values: str = "promised", as_part: bool = False
+    ) -> Any: ...
     def csr(
         self,
         indptr: npt.NDArray[Any],
@@ -48,6 +51,7 @@ class Predictor:
         n_threads: int,
         want: int = 2,
         values: str = "promised",
+        as_part: bool = False,
     ) -> Any: ...
     # The position of the label, or a regression's value.
     def one(self, row: npt.NDArray[Any]) -> float: ...

@@ -96,35 +96,38 @@ class Evaluator:
 
     # --- what the core is asked for
 
-    def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised") -> Any:
-        """What `want` says of raw rows; decision values have LIBSVM's orientation, labels are positions."""
+    def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
+        """What `want` says of raw rows; decision values have LIBSVM's orientation, labels are positions.
+
+        Where `as_part` says so, numbers are those that the rows have in a large batch, to the last bit.
+        """
         if rows.dtype in NATIVE_DTYPES:
-            return self._evaluate_rows(rows, want, values)
+            return self._evaluate_rows(rows, want, values, as_part)
         if rows.dtype.kind == "c":
             raise InputError(f"rows are {rows.dtype}, but must be real numbers")
         parts = []
         for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # no second copy of everything
             try:
-                parts.append(self._evaluate_rows(rows[piece].astype(np.float64), want, values))
+                parts.append(self._evaluate_rows(rows[piece].astype(np.float64), want, values, as_part))
             except InputError as error:
                 raise of_the_whole(error, piece.start) from None
         if isinstance(parts[0], tuple):
             return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
         return np.concatenate(parts)
 
-    def _evaluate_rows(self, rows: Any, want: int, values: Values) -> Any:
+    def _evaluate_rows(self, rows: Any, want: int, values: Values, as_part: bool) -> Any:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             flags = rows.flags
             if not (flags.aligned and (flags.c_contiguous or all(s % rows.itemsize == 0 for s in rows.strides))):
                 rows = rows.copy(order="C")
-            return self.native.dense(rows, threads, want, values)
+            return self.native.dense(rows, threads, want, values, as_part)
         try:
-            return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values)
+            return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values, as_part)
         except UnsortedIndicesError:
             rows = rows.copy()
             rows.sum_duplicates()
-            return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values)
+            return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values, as_part)
 
     # --- answers
 
@@ -199,7 +202,7 @@ class Evaluator:
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """What the methods of these names say, from as few evaluations as possible.
+        """What the methods of these names say of many rows, of which these are a part, from as few calls as possible.
 
         Parameters
         ----------
@@ -216,13 +219,13 @@ class Evaluator:
         together = sorted(bits[output] for output in outputs if output != "certified")
         found: dict[str, npt.NDArray[Any]] = {}
         if together:
-            answers = self.evaluate(rows, sum(together))
+            answers = self.evaluate(rows, sum(together), as_part=True)
             by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
             for output in outputs:
                 if output != "certified":
                     found[output] = self._finished(output, by_bit[bits[output]])
         if "certified" in outputs:
-            found["certified"] = self.certified(rows)
+            found["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
         return found
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
@@ -398,8 +401,8 @@ class Predictor:
         Returns
         -------
         pyarrow.Table
-            As many rows as went in, unless some are skipped; the same numbers as `predict` and its kin give for five
-            rows or more, however the rows come.
+            As many rows as went in, unless some are skipped; the same numbers as `predict` and its kin give for many
+            rows, however few these are and however they come.
 
         Raises
         ------

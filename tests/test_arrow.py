@@ -93,6 +93,19 @@ def test_every_output_is_the_methods(golden):
     assert default.schema.names == ["value" if predictor.artifact.task == "regression" else "label"]
 
 
+def test_models_of_many_centers_whatever_the_batches():
+    """The core takes few rows one by one, up to four for each center, with other last digits: not here."""
+    rows = np.random.default_rng(0).normal(size=(300, 30))
+    svc = SVC(gamma=0.02).fit(rows[:150], rows[:150, 0] > 0)
+    predictor = approxsvm.Predictor(approxsvm.compile(svc, rows, mode="approximate", n_centers=16, degree=2).artifact)
+    table = pa.table({f"f{k}": column for k, column in enumerate(rows.T.copy())})
+    expected = predictor.decision_function(rows)
+    for n_rows in (1, 7, 50, 300):
+        found = predictor.predict_arrow(table.to_batches(max_chunksize=n_rows), outputs=["value"])
+        np.testing.assert_array_equal(found["value"].to_numpy(), expected)
+    assert (predictor.decision_function(rows[:50]) != expected[:50]).any()
+
+
 def test_several_targets_are_several_columns():
     model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :2])
     predictor = approxsvm.Predictor(approxsvm.compile(model, X).artifact)

@@ -19,9 +19,6 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
-# Fewer rows are computed by other means, for the sake of latency, with other last digits: they are made as many, so
-# that a row's numbers do not depend on where a table is cut into batches.
-_LEAST_ROWS = 5
 _MAX_REASONS = 20  # that are given of one batch
 # Of tables that come as a whole: a matrix of this many rows stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
@@ -240,7 +237,7 @@ class BoundScorer:
         own: dict[int, str] = dict(block.unreadable)
         if not own:
             try:
-                return answers.arrays(_answers_of(evaluator, rows, answers.outputs))
+                return answers.arrays(evaluator.answers(rows, answers.outputs))
             except InputError:
                 pass  # now the long way: which rows, and why
         finite = _finite_rows(rows)
@@ -337,27 +334,18 @@ def _behind(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
     return lambda row: place(first + row)
 
 
-def _answers_of(evaluator: Any, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    n_rows = rows.shape[0]
-    if not 0 < n_rows < _LEAST_ROWS:
-        found: dict[str, npt.NDArray[Any]] = evaluator.answers(rows, outputs)
-        return found
-    repeated = rows[np.resize(np.arange(n_rows), _LEAST_ROWS)]
-    return {output: answer[:n_rows] for output, answer in evaluator.answers(repeated, outputs).items()}
-
-
 def _until_refused(
     evaluator: Any, rows: Any, outputs: Sequence[str]
 ) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
     """Answers of the rows in front of the first that the core refuses, its position, and why."""
     try:
-        return _answers_of(evaluator, rows, outputs), None, ""
+        return evaluator.answers(rows, outputs), None, ""
     except InputError as error:
         place = re.search(r"\brow (\d+)", str(error))
         if place is None:
             raise
         row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # Of several threads' faults it may not be the first. (Where rows are repeated, the first of the same is named.)
+        # Of several threads' faults it may not be the first.
         before = _until_refused(evaluator, rows[:row], outputs)
         return before if before[1] is not None else (before[0], row, reason)
 

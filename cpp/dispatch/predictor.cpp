@@ -129,7 +129,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
                            const CutOff& cut) {
     const Status allowed = check_request(predictor.model(), rows.n_rows, request, out);
     if (allowed != Status::ok) return allowed;
-    request.n_rows_in_call = rows.n_rows;
+    request.n_rows_in_call = std::max(request.n_rows_in_call, rows.n_rows);
     const double work =
         predictor.ensemble_work() > 0.0 ? predictor.ensemble_work() : work_per_row(predictor.model(), expansion_work);
     std::array<std::atomic<std::uint64_t>, n_stages> total{};

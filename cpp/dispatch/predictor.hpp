@@ -45,7 +45,8 @@ class Predictor {
     Workspace make_workspace() const;
 
     // What `out` has room for, of raw rows, by as many stages as the model's mode allows and its promise needs.
-    // request.n_rows_in_call is found out here. The numbers do not depend on n_threads.
+    // request.n_rows_in_call may be more than there are rows: they are then computed as among so many. The numbers do
+    // not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,

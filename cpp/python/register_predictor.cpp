@@ -52,10 +52,11 @@ class PyPredictor {
 
     // What `want`, a sum of Want's bits, asks for: an array, or a tuple of arrays in the order of the bits. `values` is
     // the name of one of Values.
-    py::object dense(const py::array& rows, int n_threads, int want, const std::string& values) {
+    // `as_part`: the rows are part of a large batch, and their numbers those that they have in it.
+    py::object dense(const py::array& rows, int n_threads, int want, const std::string& values, bool as_part) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
-        const Wanted wanted{want, values_named(values)};
+        const Wanted wanted{want, values_named(values), as_part};
         check_n_features(rows.shape(1));
         const Reals reals = reals_of(rows);
         if (reals == Reals::float32) return dense_of<float>(rows, n_threads, wanted);
@@ -64,8 +65,8 @@ class PyPredictor {
     }
 
     py::object csr(const py::array& row_starts, const py::array& columns, const py::array& data, int n_threads,
-                   int want, const std::string& values) {
-        const Wanted wanted{want, values_named(values)};
+                   int want, const std::string& values, bool as_part) {
+        const Wanted wanted{want, values_named(values), as_part};
         const bool is_float = py::isinstance<py::array_t<float>>(data);
         if (!is_float && !py::isinstance<py::array_t<double>>(data))
             raise("InputError", "values must be float32 or float64");
@@ -136,6 +137,7 @@ class PyPredictor {
     struct Wanted {
         int what;
         Values values;
+        bool as_part;
     };
 
     static Values values_named(const std::string& name) {
@@ -257,6 +259,7 @@ class PyPredictor {
         dispatch::StageCounts counts{};
         Fault fault{};
         Request request;
+        if (results.wanted.as_part) request.n_rows_in_call = ~std::size_t{0};
         request.values = results.wanted.values;
         request.fault = &fault;
         Status status;
@@ -349,9 +352,9 @@ void register_predictor(py::module_& module) {
         .def_property_readonly("counts", &PyPredictor::counts)
         .def_property_readonly("exact_count", &PyPredictor::exact_count)
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("want") = 2,
-             py::arg("values") = "promised")
+             py::arg("values") = "promised", py::arg("as_part") = false)
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
-             py::arg("want") = 2, py::arg("values") = "promised")
+             py::arg("want") = 2, py::arg("values") = "promised", py::arg("as_part") = false)
         .def("one", &PyPredictor::one, py::arg("row"));
 }
 

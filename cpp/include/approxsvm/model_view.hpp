@@ -267,8 +267,8 @@ struct Fault {
 
 // How rows are to be evaluated.
 struct Request {
-    std::size_t
-        n_rows_in_call;  // of which the rows at hand may be a part: it decides whether rows are taken one by one
+    std::size_t n_rows_in_call =
+        0;  // of which the rows at hand may be a part: it decides whether rows are taken one by one
     Values values = Values::promised;
     // (n_rows,): how far, in Euclidean distance, each row may be from the one that is meant; null for none.
     const double* row_errors = nullptr;
