@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -309,6 +310,9 @@ class Predictor:
         self._evaluator = Evaluator(found, n_jobs)
         self.classes = np.sort(found.labels)
         self.n_features = int(found.n_raw_features)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Predictor, n_jobs=self._evaluator.n_jobs), (self.artifact,)
 
     def __repr__(self) -> str:
         return f"<Predictor: {self.artifact.task}, {self.n_features} features, {self.artifact.mode}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,15 @@ def test_columns_in_another_order_are_refused():
     np.testing.assert_array_equal(predictor.predict(frame), predictor.predict(X))
     with pytest.raises(InputError, match=r"columns \['b', 'a', 'c', 'd'\], but the model was fitted with \['a'"):
         predictor.predict(frame[list("bacd")])
+
+
+def test_predictors_can_be_pickled():
+    """As those who send them to other processes do; the copy has the artifact and the threads."""
+    predictor = approxsvm.Predictor(GOLDEN / "iris_classes.asvm", n_jobs=2)
+    copy = pickle.loads(pickle.dumps(predictor))
+    assert copy.artifact == predictor.artifact
+    assert copy._evaluator.n_jobs == 2
+    np.testing.assert_array_equal(copy.predict(X), predictor.predict(X))
 
 
 def test_broken_files_are_named(tmp_path):
