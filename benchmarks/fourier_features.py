@@ -8,6 +8,8 @@ predict with one thread.
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 import numpy as np
 from rich.console import Console
@@ -20,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 import approxsvm
 from benchmarks.answers import WrongAnswerError
-from benchmarks.ordinary import Source, data_folder, split_rows
+from benchmarks.problems import Source, data_folder, split_rows
 from benchmarks.timing import medians, seconds
 
 _SOURCES = ((Source("Adult", "a9a", "a9a.t"), 1.0 / 80.0), (Source("ijcnn1", "ijcnn1", "ijcnn1.t"), 1.0))
@@ -54,8 +56,8 @@ def main(components: tuple[int, ...], n_rows: int, rounds: int) -> None:
                     raise click.ClickException(str(WrongAnswerError(f"{n_differ} labels differ")))
                 times = medians(
                     {
-                        "theirs": lambda pipeline=pipeline, X=X: seconds(lambda: pipeline.predict(X)),
-                        "ours": lambda fast=fast, X=X: seconds(lambda: fast.predict(X)),
+                        "theirs": partial(seconds, partial(pipeline.predict, X)),
+                        "ours": partial(seconds, partial(fast.predict, X)),
                     },
                     rounds,
                 )
