@@ -24,7 +24,7 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -111,6 +111,10 @@ SOURCES: dict[str, dict[str, Any]] = {
         "logistic": fitted(
             make_pipeline(scaled(), Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()), TWO
         ),
+    },
+    "RBFSampler": {
+        "fourier": fitted(make_pipeline(RBFSampler(gamma=0.1, random_state=0), LinearSVC(random_state=0)), TWO),
+        "regression": fitted(make_pipeline(scaled(), RBFSampler(gamma=0.1, random_state=0), Ridge()), TARGET),
     },
     "CalibratedClassifierCV": {
         "sigmoid": fitted(CalibratedClassifierCV(SVC(), ensemble=False), NAMES),

@@ -387,6 +387,16 @@ def test_no_certain_label_is_wrong_about_the_boundary(degree: int, gamma: float)
             assert not found["sure"][len(X) : len(X) + len(near)].any()
 
 
+def test_nothing_is_certain_of_cosines_where_squares_underflow() -> None:
+    """Frequencies so high that rows matter whose norms are lost."""
+    rng = np.random.default_rng(1)
+    numbers = {"phases": rng.uniform(0, 6, 20), "coef": rng.normal(size=20), "intercept": np.zeros(1)}
+    frequencies = 1e200 * rng.normal(size=(20, 2))
+    model = CosineModel("classification", frequencies, labels=np.array([1, 0]), **numbers)
+    artifact = approxsvm.compile(model).artifact
+    assert not run(with_bounds(artifact), 1e-164 * rng.normal(size=(60, 2)))["sure"].any()
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
 def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> None:
     rng = np.random.default_rng(0)

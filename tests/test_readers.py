@@ -15,9 +15,13 @@ import pytest
 from conftest import GOLDEN, random_model
 from scipy import sparse
 from scipy.sparse import csr_array, csr_matrix
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
@@ -215,6 +219,32 @@ def test_subclasses_are_recognised():
 
     X, y = data()
     assert approxsvm.read_model(Mine().fit(X, y)).source == "sklearn SVC"
+
+
+def test_subclasses_that_compute_something_else_are_refused():
+    class Rounding(StandardScaler):
+        def transform(self, X, copy=None):
+            return np.round(super().transform(X, copy))
+
+    class Squared(RBFSampler):
+        def transform(self, X):
+            return super().transform(X) ** 2
+
+    class Careful(SVC):
+        def predict(self, X):
+            return np.where(abs(self.decision_function(X)) < 0.5, 0, super().predict(X))
+
+    X, y = data()
+    columns = ColumnTransformer([("a", Rounding(), [0])])
+    for estimator, method in (
+        (make_pipeline(Rounding(), SVC()), "Rounding has a transform of its own"),
+        (make_pipeline(columns, SVC()), "Rounding has a transform of its own"),
+        (make_pipeline(Squared(random_state=0), LinearSVC()), "Squared has a transform of its own"),
+        (make_pipeline(StandardScaler(), Careful()), "Careful has a predict of its own"),
+        (Careful(), "Careful has a predict of its own"),
+    ):
+        with pytest.raises(UnsupportedModelError, match=method):
+            approxsvm.compile(estimator.fit(X, y))
 
 
 def test_unfitted_estimators_are_refused():

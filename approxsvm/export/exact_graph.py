@@ -42,6 +42,8 @@ from approxsvm.model.outputs import class_pairs
 
 _ROUNDING: Final = 2.0**-52
 _EXP: Final = 2.0**-40
+# Squares below 2^-1074 are lost: of up to 2^20 coordinates a norm of 2^-527 at most.
+_TINY_NORM: Final = 2.0**-500
 # Scaled coordinates beyond this are brought back to it: no product of two overflows, and every kernel value is 0.
 _FARTHEST: Final = 1e100
 
@@ -110,7 +112,7 @@ def _polynomial(
     if not with_bounds:
         return KnownValues(values)
     steep = abs(gamma) * _longest(vectors)
-    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), UP)
+    norm = _norms(g, rows)
     relative = (degree * (artifact.n_features + 8) + len(vectors) + 16) * _ROUNDING
     relative += float(artifact.polynomial_numbers()[1]) * 1.001
     largest = g.op("Pow", g.op("Add", g.op("Mul", norm, steep), abs(coef0)), float(degree))
@@ -135,7 +137,7 @@ def _cosines(g: GraphBuilder, artifact: Artifact, rows: GraphRows, with_bounds: 
     if not with_bounds:
         return KnownValues(values)
     sum_moduli, slope = float(decisions["sum_moduli"][0]), float(decisions["total"][0])
-    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), UP)
+    norm = _norms(g, rows)
     path = (d + 8) * _ROUNDING
     bounds = g.op("Add", g.op("Mul", norm, path * slope), (8.0 * path + (n + 16) * _ROUNDING + _EXP) * sum_moduli)
     is_reducible = g.op("Less", norm, 2.0**50 / max(_longest(frequencies), 2.0**-60))
@@ -164,7 +166,7 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
     quadratic = np.array([_norm(part) for part in packed[:, d:]]) if degree > 1 else np.zeros(n_forms)
     assert packed.shape[1] == d + (n_monomials(d, 2) if degree > 1 else 0)
     path = rounding_path(d, degree) * _ROUNDING
-    norm = g.op("Mul", g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True)), UP)
+    norm = _norms(g, rows)
     bound = _polynomial_in(
         g,
         norm,
@@ -234,6 +236,12 @@ def _longest(vectors: FloatArray) -> float:
     if largest == 0.0:
         return 0.0
     return largest * math.sqrt(float(np.square(vectors / largest).sum(axis=1).max())) * UP
+
+
+def _norms(g: GraphBuilder, rows: GraphRows) -> str:
+    """Norms of the rows, rounded up: squares of numbers that are too small for them add less than what is added."""
+    root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
+    return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)
 
 
 def _norm(numbers: FloatArray) -> float:

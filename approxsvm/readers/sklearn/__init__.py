@@ -34,11 +34,12 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     UnsupportedModelError
-        It is of another class or has another kernel.
+        It is of another class, of a subclass with methods of its own, or has another kernel.
     ModelFormatError
         Its fitted attributes contradict each other.
     """
     library, name = _recognise(estimator)
+    support_vector_machines.require_own_methods(estimator)
     if library == "cuml":
         return support_vector_machines.read_cuml(estimator, name)
     if library == "thundersvm":

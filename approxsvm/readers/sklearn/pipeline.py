@@ -16,7 +16,12 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models
 from approxsvm.readers.sklearn.feature_maps import feature_map, read_feature_map
-from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import (
+    feature_names,
+    host_array,
+    require_fitted,
+    require_own_methods,
+)
 
 Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
@@ -39,6 +44,8 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     steps = flat_steps(pipeline)
     final_name, final = steps.pop()
     linear = sklearn_class(final)
+    for _, step in (*steps, (final_name, final)):
+        require_own_methods(step)
     if steps and sklearn_class(steps[-1][1]) == "Nystroem" and linear in linear_models.NAMES:
         model: Model = kernel_machines.read_nystroem(steps.pop()[1], final, linear)
     elif steps and feature_map(steps[-1][1]) and linear in linear_models.NAMES:
@@ -88,6 +95,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         return map_.then_select(step.get_support(indices=True))
     if folder is None:
         raise UnsupportedModelError(_cannot_fold(name, step))
+    require_own_methods(step)
     _check_width(map_, step, name)
     try:
         return folder(map_, step)

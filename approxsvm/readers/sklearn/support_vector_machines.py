@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -142,6 +142,30 @@ def require_fitted(estimator: Any, name: str, attribute: str) -> None:
         from sklearn.exceptions import NotFittedError
 
         raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it")
+
+
+# Their subclasses of scikit-learn's classes compute what scikit-learn's do, or are read as what they are.
+_LIBRARIES: Final = ("approxsvm", "cuml", "daal4py", "imblearn", "onedal", "sklearn", "sklearnex", "thundersvm")
+_COMPUTING: Final = ("transform", "inverse_transform", "predict", "decision_function", "predict_proba")
+
+
+def require_own_methods(estimator: Any) -> None:
+    """Refuse an object of somebody's subclass that computes something else than its attributes say.
+
+    Raises
+    ------
+    UnsupportedModelError
+        One of its methods that transform or predict is not a library's.
+    """
+    for base in type(estimator).__mro__:
+        for method in _COMPUTING:
+            if method in vars(base) and base.__module__.split(".")[0] not in _LIBRARIES:
+                raise UnsupportedModelError(
+                    f"{base.__module__}.{base.__qualname__} has a {method} of its own, and only that knows what it "
+                    "computes; compile an object of the class that it derives from"
+                )
+        if base.__module__.split(".")[0] in _LIBRARIES:
+            return
 
 
 def feature_names(estimator: Any) -> tuple[str, ...] | None:

@@ -21,7 +21,7 @@ from approxsvm.model.outputs import (
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.kernel_machines import restored
 from approxsvm.readers.sklearn.pipeline import Read, sklearn_class
-from approxsvm.readers.sklearn.support_vector_machines import require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import require_fitted, require_own_methods
 
 _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]] = {
     "_SigmoidCalibration": lambda c: SigmoidCalibrator(float(c.a_), float(c.b_)),
@@ -55,6 +55,7 @@ def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
     if isinstance(model, Ensemble) or model.task != "regression":
         raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
     transformer = estimator.transformer_
+    require_own_methods(transformer)
     kind = sklearn_class(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
