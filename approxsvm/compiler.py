@@ -347,8 +347,10 @@ def _build_taylor(model: TaylorModel, mode: Mode, limits: planner.Limits) -> Art
 
 def _build_cosines(model: CosineModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:
     """The engines of cosines: there is nothing to choose, and nothing to approximate."""
-    if mode == "approximate" or (limits.degree, limits.n_centers) != ("auto", "auto"):
+    if mode == "approximate":
         raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
+    if (limits.degree, limits.n_centers) != ("auto", "auto"):
+        raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
     if tolerance is not None and not tolerance > 0.0:
         raise ValueError(f"tolerance is {tolerance}, but must be positive")
     plan = f"the model is a sum of {model.n_cosines:,} cosines, which is added up as it is"
