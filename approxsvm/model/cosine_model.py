@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import FloatArray, Task
-from approxsvm.model.outputs import Outputs
+from approxsvm.model.feature_model import FeatureModel
+from approxsvm.model.kernel_model import FloatArray
 
 MAX_PHASE: Final = 8.0  # above 2 pi
 
 
 @dataclass(frozen=True, eq=False)
-class CosineModel:
+class CosineModel(FeatureModel):
     """f(z) = intercept + sum_j coef_j cos(frequencies_j . z + phases_j).
 
     Parameters
@@ -30,12 +28,8 @@ class CosineModel:
         At most 8 in modulus, so that all from 0 to 2 pi are allowed.
     coef : ndarray of shape (n_cosines,)
     intercept : ndarray of shape (1,)
-    labels : array of two labels, or empty for a regression
-        A positive value means the first.
-    source : str
-        Where the model came from, for people.
-    feature_names, input_map, outputs, value_error
-        As in KernelModel.
+    labels, source, feature_names, input_map, outputs, value_error
+        As in FeatureModel; by name.
 
     Raises
     ------
@@ -43,43 +37,29 @@ class CosineModel:
         Sizes contradict each other, a number is not finite, or a phase is beyond its limit.
     """
 
-    task: Task
     frequencies: FloatArray
     phases: FloatArray
     coef: FloatArray
     intercept: FloatArray
-    labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
-    source: str = "arrays"
-    feature_names: tuple[str, ...] | None = None
-    input_map: InputMap | None = None
-    outputs: Outputs = field(default_factory=Outputs)
-    value_error: FloatArray = field(default_factory=lambda: np.zeros(1))
-
-    # What it has in common with every KernelModel of one decision function.
-    n_decisions = 1
-    n_sv = 0
-    first_index = 1
-    is_polynomial = False
+    # As of a kernel that has neither.
     gamma = 0.0
     degree = 0
 
     def __post_init__(self) -> None:
         """Check once."""
+        super().__post_init__()
         if self.frequencies.ndim != 2 or 0 in self.frequencies.shape:
             raise ModelFormatError(f"frequencies have shape {self.frequencies.shape}, expected rows of numbers")
         for name in ("phases", "coef"):
             shape, expected = getattr(self, name).shape, (len(self.frequencies),)
             if shape != expected:
                 raise ModelFormatError(f"{name} has shape {shape}, expected {expected}")
-        if len(self.labels) != (2 if self.task == "classification" else 0):
-            raise ModelFormatError(f"a {self.task} model cannot have {len(self.labels)} labels")
         numbers = (self.frequencies, self.phases, self.coef, self.intercept, self.value_error)
         if not all(np.isfinite(array).all() for array in numbers):
             raise ModelFormatError("frequencies, phases, coef, intercept or value_error hold NaN or infinity")
         largest = float(np.abs(self.phases).max())
         if largest > MAX_PHASE:
             raise ModelFormatError(f"a phase is {largest} in modulus, but at most {MAX_PHASE} is allowed")
-        self.outputs.check(self.task, len(self.labels))
 
     @property
     def n_cosines(self) -> int:
@@ -90,11 +70,6 @@ class CosineModel:
     def n_features(self) -> int:
         """Columns of the rows whose cosines are taken."""
         return int(self.frequencies.shape[1])
-
-    @property
-    def n_raw_features(self) -> int:
-        """Columns of the rows that the source takes, before its input map."""
-        return self.n_features if self.input_map is None else self.input_map.n_raw_features
 
     @property
     def sum_moduli(self) -> float:

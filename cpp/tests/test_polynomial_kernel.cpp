@@ -4,9 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "artifact_models.hpp"
 #include "check.hpp"
-#include "predictor.hpp"
+#include "on_targets.hpp"
 
 // Polynomial kernels of every degree on every target: values against extended precision, their bounds, rows that are
 // refused, and the MUSTs of models/FORMAT.md about them.
@@ -18,18 +17,6 @@ using artifact_writer::exact;
 using artifact_writer::written;
 
 namespace {
-
-/// Calls test(model, predictor) for a model on all targets.
-template <class Test>
-void on_all_targets(const artifact_writer::Model& model, const Test& test) {
-    const Bytes bytes = written(model);
-    std::vector<double> aligned(bytes.size() / 8);
-    std::memcpy(aligned.data(), bytes.data(), bytes.size());
-    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
-        const dispatch::Predictor predictor(aligned.data(), bytes.size(), *kernels);
-        test(predictor);
-    }
-}
 
 struct Answers {
     Status status = Status::ok;
@@ -64,13 +51,6 @@ double moduli_of(const artifact_writer::Model& model, const double* row) {
     return sum;
 }
 
-std::vector<double> random_rows(std::size_t n, std::size_t d) {
-    std::mt19937_64 random(n * 1000 + d);
-    std::vector<double> rows(n * d);
-    for (double& x : rows) x = random() % 4 == 0 ? 0.0 : static_cast<double>(random() % 4096) / 1024 - 2;
-    return rows;
-}
-
 void expect_answers(const artifact_writer::Model& model, const std::vector<double>& rows, const Answers& answers) {
     const std::size_t d = model.n_features();
     CHECK_EQ(answers.status, Status::ok);
@@ -102,7 +82,7 @@ void expect_all_forms(const artifact_writer::Model& model, std::size_t n) {
         starts.push_back(static_cast<std::int32_t>(columns.size()));
     }
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(d), across = static_cast<std::ptrdiff_t>(n);
-    on_all_targets(model, [&](const dispatch::Predictor& predictor) {
+    on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
         const auto expect = [&](const auto& given) { expect_answers(model, rows, answers_of(predictor, given)); };
         expect(DenseRows<double>{rows.data(), n, stride, 1});
         expect(DenseRows<float>{narrow.data(), n, stride, 1});
@@ -131,7 +111,7 @@ TEST(labels_are_those_of_the_values) {
     for (const std::uint32_t degree : {1u, 2u, 5u}) {
         const artifact_writer::Model model = polynomial_model(degree > 2 ? exact : certified, degree, 7, 30);
         const std::vector<double> rows = random_rows(300, 7);
-        on_all_targets(model, [&](const dispatch::Predictor& predictor) {
+        on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
             const DenseRows<double> given{rows.data(), 300, 7, 1};
             std::vector<std::uint32_t> labels(300);
             Evaluation out;
@@ -156,7 +136,7 @@ TEST(what_rounding_leaves_open_is_summed_by_the_definition) {
         const double w0 = 0.3 * 0.1 + 0.4 * 0.3, w1 = 0.3 * 0.7 + 0.4 * -0.2;
         const std::vector<double> rows = {w1, -w0, 1.0, 1.0};
         const double expected = 0.3 * (0.1 * w1 + 0.7 * -w0) + 0.4 * (0.3 * w1 + -0.2 * -w0);
-        on_all_targets(model, [&](const dispatch::Predictor& predictor) {
+        on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
             const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 2, 2, 1});
             CHECK_EQ(answers.status, Status::ok);
             CHECK_EQ(int{answers.stages[0]}, int{by_definition});
@@ -172,7 +152,7 @@ TEST(rows_that_may_be_elsewhere_have_wider_bounds) {
         const artifact_writer::Model model = polynomial_model(degree > 2 ? exact : certified, degree, 4, 20);
         const std::vector<double> rows = random_rows(20, 4), errors(20, 1e-3);
         std::mt19937_64 random(degree);
-        on_all_targets(model, [&](const dispatch::Predictor& predictor) {
+        on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
             const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 20, 4, 1}, errors.data());
             for (std::size_t i = 0; i < 20; ++i) {
                 std::vector<double> there(rows.begin() + static_cast<std::ptrdiff_t>(4 * i),
@@ -190,7 +170,7 @@ TEST(values_beyond_float64_are_refused) {
         const artifact_writer::Model model = polynomial_model(mode, mode == exact ? 5 : 2, 3, 5);
         std::vector<double> rows = random_rows(100, 3);
         for (std::size_t j = 0; j < 3; ++j) rows[77 * 3 + j] = 1e300;
-        on_all_targets(model, [&](const dispatch::Predictor& predictor) {
+        on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
             const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 100, 3, 1});
             CHECK_EQ(answers.status, Status::beyond_float64);
             CHECK_EQ(answers.fault.row, std::size_t{77});
@@ -217,7 +197,7 @@ TEST(rows_far_and_near_stay_within_their_bounds) {
                 if (degree * std::log10(size) > 300) continue;
                 std::vector<double> rows = random_rows(30, 3);
                 for (double& x : rows) x *= size;
-                on_all_targets(model, [&](const dispatch::Predictor& predictor) {
+                on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
                     const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 30, 3, 1});
                     CHECK_EQ(answers.status, Status::ok);
                     for (std::size_t i = 0; i < 30; ++i) {
@@ -237,10 +217,8 @@ TEST(tolerances_that_were_asked_for_are_kept_or_rows_refused) {
     Bytes bytes = written(model);
     put(bytes, 140, 1u);
     seal(bytes);
-    std::vector<double> aligned(bytes.size() / 8), rows = random_rows(40, 3);
-    std::memcpy(aligned.data(), bytes.data(), bytes.size());
-    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
-        const dispatch::Predictor predictor(aligned.data(), bytes.size(), *kernels);
+    std::vector<double> rows = random_rows(40, 3);
+    on_all_targets(bytes, [&](const dispatch::Predictor& predictor) {
         rows[30] = 1.0;
         CHECK_EQ(answers_of(predictor, DenseRows<double>{rows.data(), 40, 3, 1}).status, Status::ok);
         rows[30] = 1e6;
@@ -249,7 +227,7 @@ TEST(tolerances_that_were_asked_for_are_kept_or_rows_refused) {
         CHECK_EQ(answers.fault.row, std::size_t{10});
         CHECK(answers.fault.found > 1e-9);
         CHECK_EQ(answers.fault.found, answers.bounds[10]);
-    }
+    });
 }
 
 // --- MUSTs
@@ -331,16 +309,8 @@ TEST(must_exact_check_row_value_of_polynomial_kernels) {
         model.exact_check_rows[4] += 1e-3;
         const Bytes bytes = written(model);
         CHECK_EQ(opened(bytes), Status::ok);
-        std::vector<double> aligned(bytes.size() / 8);
-        std::memcpy(aligned.data(), bytes.data(), bytes.size());
         for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
-            Status status = Status::ok;
-            try {
-                const dispatch::Predictor predictor(aligned.data(), bytes.size(), *kernels);
-            } catch (const dispatch::ArtifactError& error) {
-                status = error.status;
-            }
-            CHECK_EQ(status, Status::check_row_mismatch);
+            CHECK_EQ(opened_by(*kernels, bytes), Status::check_row_mismatch);
         }
     }
 }
