@@ -44,13 +44,8 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     steps = flat_steps(pipeline)
     final_name, final = steps.pop()
     linear = sklearn_class(final)
-    for _, step in (*steps, (final_name, final)):
-        require_own_methods(step)
-    if steps and sklearn_class(steps[-1][1]) == "Nystroem" and linear in linear_models.NAMES:
-        model: Model = kernel_machines.read_nystroem(steps.pop()[1], final, linear)
-    elif steps and feature_map(steps[-1][1]) and linear in linear_models.NAMES:
-        map_name, map_step = steps.pop()
-        model = read_feature_map(map_step, map_name, final, linear)
+    if steps and linear in linear_models.NAMES and (_is_nystroem(steps[-1][1]) or feature_map(steps[-1][1])):
+        model = _read_behind_map(*steps.pop(), final, linear)
     else:
         try:
             model = read(final)
@@ -64,6 +59,19 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     for name, step in steps:
         map_ = fold(map_, step, name)
     return with_input_map(model, map_)
+
+
+def _is_nystroem(step: Any) -> bool:
+    return sklearn_class(step) == "Nystroem"
+
+
+def _read_behind_map(map_name: str, map_step: Any, final: Any, final_name: str) -> Model:
+    """A linear model behind a map into the features that approximate a kernel."""
+    for step in (map_step, final):
+        require_own_methods(step)
+    if _is_nystroem(map_step):
+        return kernel_machines.read_nystroem(map_step, final, final_name)
+    return read_feature_map(map_step, map_name, final, final_name)
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
@@ -95,9 +103,9 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         return map_.then_select(step.get_support(indices=True))
     if folder is None:
         raise UnsupportedModelError(_cannot_fold(name, step))
-    require_own_methods(step)
     _check_width(map_, step, name)
     try:
+        require_own_methods(step)
         return folder(map_, step)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
