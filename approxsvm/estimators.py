@@ -38,8 +38,8 @@ Self = TypeVar("Self", bound="CompiledModel")
 class CompiledModel(BaseEstimator):  # type: ignore[misc]
     """What all compiled predictors share.
 
-    Up to four rows are computed by other means than larger batches, for the sake of latency: the values of a row may
-    then differ in what lies within their bounds, which covers either.
+    Up to four rows for each center are computed by other means than larger batches, for the sake of latency: the values
+    of a row may then differ in what lies within their bounds, which covers either.
 
     Parameters
     ----------

@@ -5,15 +5,16 @@ They need matplotlib: ``pip install 'approxsvm[report]'``.
 
 from __future__ import annotations
 
-import importlib
+import io
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import InputError, MissingPackageError
+from approxsvm.errors import InputError
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.packages import import_package
 from approxsvm.predictor import EXPANSION_STAGES, STAGES
 from approxsvm.reports.evidence import Evidence, gather
 
@@ -50,12 +51,40 @@ def import_matplotlib(name: str) -> Any:
     MissingPackageError
         It is not installed.
     """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingPackageError(
-            f"plots and reports need matplotlib, install it with pip install 'approxsvm[report]': {error}"
-        ) from None
+    return import_package(name, "report", "a plot or report")
+
+
+def drawn_svg(
+    draw: Callable[[Any], Any],
+    inches: tuple[float, float],
+    style: Mapping[str, Any],
+    metadata: Mapping[str, str | None],
+) -> str:
+    """A file of its own with one axis, whatever styles the user has set.
+
+    Parameters
+    ----------
+    draw : callable
+        Given the axis.
+    inches : tuple of float
+        Width and height.
+    style : mapping
+        What differs from matplotlib's defaults.
+    metadata : mapping
+        Of the file, which has no date, so that it is always the same.
+
+    Raises
+    ------
+    MissingPackageError
+        matplotlib is not installed.
+    """
+    matplotlib = import_matplotlib("matplotlib")
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **style, "backend": matplotlib.rcParams["backend"]}):
+        figure = import_matplotlib("matplotlib.figure").Figure(figsize=inches, layout="constrained")
+        draw(figure.add_subplot())
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None, **metadata})
+    return stream.getvalue()
 
 
 class _Display:

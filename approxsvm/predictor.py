@@ -75,8 +75,8 @@ def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outp
 class Evaluator:
     """Answers of one compiled model.
 
-    Up to four rows are computed by other means than larger batches, for the sake of latency: the values of a row may
-    then differ in what lies within their bounds, which covers either.
+    Up to four rows for each center are computed by other means than larger batches, for the sake of latency: the values
+    of a row may then differ in what lies within their bounds, which covers either.
 
     Parameters
     ----------

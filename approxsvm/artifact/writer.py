@@ -275,6 +275,7 @@ def _power_of_two_above(largest: float) -> float:
 def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
+    kernel = COSINE if isinstance(model, CosineModel) else POLYNOMIAL if model.is_polynomial else GAUSSIAN
     return {
         "magic": MAGIC,
         "version": VERSION,
@@ -290,9 +291,9 @@ def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tole
         "tolerance_asked": int(tolerance_asked),
         "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
-        "kernel": POLYNOMIAL if model.is_polynomial else GAUSSIAN,
+        "kernel": kernel,
         "majority_only": 0,
-        "input_scale": 1.0 if model.is_polynomial else input_scale_for(model.gamma),
+        "input_scale": input_scale_for(model.gamma) if kernel == GAUSSIAN else 1.0,
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,
@@ -704,7 +705,7 @@ def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: s
     """
     frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
     promise = np.inf if tolerance is None else float(tolerance)
-    header = _header(model, "exact", frame, promise, bool(np.isfinite(promise))) | {"kernel": COSINE}
+    header = _header(model, "exact", frame, promise, bool(np.isfinite(promise)))
     decisions = np.zeros(1, DECISION_NUMBERS)
     decisions["intercept"], decisions["value_error"] = model.intercept, model.value_error
     decisions["sum_moduli"], decisions["total"] = model.sum_moduli, model.slope

@@ -6,14 +6,14 @@ Numbers and arrays among the inputs become constants of the graph, equal ones on
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import MissingPackageError, UnsupportedModelError
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.packages import import_package
 
 # Loop, ScatterND and reductions have had their present form since, and runtimes of 2022 know it.
 OPSET: Final = 17
@@ -32,12 +32,7 @@ def import_onnx() -> Any:
     MissingPackageError
         It is not installed.
     """
-    try:
-        return importlib.import_module("onnx")
-    except ImportError as error:
-        raise MissingPackageError(
-            f"the export needs the package onnx, install it with pip install 'approxsvm[onnx]': {error}"
-        ) from None
+    return import_package("onnx", "onnx", "the export")
 
 
 class GraphBuilder:

@@ -155,7 +155,7 @@ def _csv(path: str | os.PathLike[str]) -> Any:
     with open(path, encoding="utf-8") as file:
         first = file.readline().strip().split(",")
     _check_cells(path, len(first))
-    if not all(map(_is_number, first)):
+    if not all(map(is_number, first)):
         return pandas.read_csv(path)
     table = pandas.read_csv(path, header=None)
     return table.rename(columns=lambda column: column + 1)
@@ -184,7 +184,8 @@ def _pandas(path: str | os.PathLike[str]) -> Any:
 _READERS: dict[str, Callable[[Any], Any]] = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet}
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python reads it as one."""
     try:
         float(text)
     except ValueError:
@@ -251,7 +252,7 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         with open(path, encoding="utf-8") as file:
             first = [text.strip() for text in file.readline().strip().split(delimiter)]
         _check_cells(path, len(first))
-        has_names = not all(map(_is_number, filter(None, first)))
+        has_names = not all(map(is_number, filter(None, first)))
         separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
         table = pandas.read_csv(
             path, header=0 if has_names else None, skip_blank_lines=False, compression=None, **separator

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, import_matplotlib
+from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
 # Colours that are drawn with -> what they are in the page.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
@@ -81,13 +80,8 @@ def chart(
     MissingPackageError
         matplotlib is not installed.
     """
-    matplotlib = import_matplotlib("matplotlib")
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE, "backend": matplotlib.rcParams["backend"]}):
-        figure = import_matplotlib("matplotlib.figure").Figure(figsize=inches, layout="constrained")
-        draw(figure.add_subplot())
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
-    return Chart(title, caption, _in_page(stream.getvalue(), name, title))
+    svg = drawn_svg(draw, inches, _STYLE, {"Creator": None, "Type": None, "Format": None})
+    return Chart(title, caption, _in_page(svg, name, title))
 
 
 def _in_page(svg: str, name: str, title: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from approxsvm.artifact.layout import Artifact
 from approxsvm.plots import share_text
 from approxsvm.reports.evidence import Evidence
+from approxsvm.reports.summary import made_of
 from approxsvm.reports.verification import Compiled
 from approxsvm.reports.words import bytes_text, count, short, time_text, times_text
 
@@ -18,9 +19,7 @@ _LISTED_ROWS: Final = 10
 
 def headline(artifact: Artifact, evidence: Evidence) -> str:
     """What a reader should know who reads one sentence."""
-    n_sv = int(artifact.header["n_support_vectors"])
-    of_others = artifact.kernel_name if artifact.is_cosine else "Taylor features"
-    of_what = f"{n_sv:,} support vectors" if n_sv > 0 else of_others
+    of_what = made_of(int(artifact.header["n_support_vectors"]), artifact.kernel_name)
     parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(len(artifact.data))}"]
     against = evidence.against
     if against is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import importlib
 import os
 import platform
 import time
@@ -17,7 +16,7 @@ import numpy as np
 
 from approxsvm import plots
 from approxsvm.artifact.layout import Artifact, write_whole
-from approxsvm.errors import MissingPackageError
+from approxsvm.packages import import_package
 from approxsvm.reports import findings, tables
 from approxsvm.reports.charts import Chart, chart
 from approxsvm.reports.evidence import Evidence, gather
@@ -112,12 +111,7 @@ def make_report(
 
 
 def _template() -> Any:
-    try:
-        jinja2 = importlib.import_module("jinja2")
-    except ImportError as error:
-        raise MissingPackageError(
-            f"a report needs the package jinja2, install it with pip install 'approxsvm[report]': {error}"
-        ) from None
+    jinja2 = import_package("jinja2", "report", "a report")
     text = files("approxsvm.reports").joinpath("page.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -11,6 +11,13 @@ from approxsvm.expansion.validity import limit
 from approxsvm.predictor import EXPANSION_STAGES
 
 
+def made_of(n_support_vectors: int, kernel: str) -> str:
+    """How many support vectors a source has, or what it has in their place, "123 cosines"."""
+    if n_support_vectors:
+        return f"{n_support_vectors:,} support vectors"
+    return "Taylor features" if kernel == "Gaussian" else kernel
+
+
 @dataclass(frozen=True)
 class Summary:
     """What was compiled, how, and how large the result is.
@@ -65,8 +72,8 @@ class Summary:
 
     @property
     def made_of(self) -> str:
-        """How many support vectors the source has, or else its kernel, "123 cosines"."""
-        return f"{self.n_support_vectors:,} support vectors" if self.n_support_vectors else self.kernel
+        """As the function."""
+        return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and values as shown to people; those that this model has no use for are left out."""

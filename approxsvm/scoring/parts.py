@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -15,6 +14,7 @@ from approxsvm.arrow.batches import Scorer
 from approxsvm.artifact.layout import remove_unfinished, whole_file, write_whole
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
+from approxsvm.scoring.jobs import checksum
 from approxsvm.scoring.sources import COMPRESSED, STANDARD, Source, format_of
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -148,9 +148,7 @@ class PartFolder:
 def what_is_asked(scorer: Scorer) -> dict[str, Any]:
     """Models and options, as a folder's record has them."""
     return {
-        "models": {
-            name: hashlib.sha256(evaluator.artifact.data).hexdigest() for name, evaluator in scorer.evaluators.items()
-        },
+        "models": {name: checksum(evaluator.artifact.data) for name, evaluator in scorer.evaluators.items()},
         "outputs": {name: answer.outputs for name, answer in scorer.answers.items()},
         "keep": scorer.keep,
         "columns": scorer.columns,

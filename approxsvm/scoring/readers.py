@@ -17,6 +17,7 @@ from approxsvm import _native
 from approxsvm.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.errors import DataFormatError, InputError
 from approxsvm.packages import import_package
+from approxsvm.readers.data import is_number
 from approxsvm.scoring.sources import COMPRESSED, Source
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -228,7 +229,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     names = _cells(text.first_line(), reading.delimiter)
     has_names = reading.header
     if has_names is None:
-        has_names = not all(_is_number(name) for name in names if name)
+        has_names = not all(is_number(name) for name in names if name)
     if not has_names:
         names = [str(k + 1) for k in range(len(names))]
     features = scorer.features(names, by_position=not has_names)
@@ -289,14 +290,6 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
 def _cells(line: bytes, delimiter: str) -> list[str]:
     text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
     return next(csv.reader([text], delimiter=delimiter), [])
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _open_libsvm(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
