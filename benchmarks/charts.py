@@ -10,12 +10,11 @@ and for the test that compares pictures with figures:
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, import_matplotlib
+from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg, import_matplotlib
 
 INK = NEUTRAL
 # Colours of the series in order, the same as in reports; all can be read on white and on black.
@@ -91,8 +90,8 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """A line for each series, its name at its end; both scales logarithmic unless said otherwise."""
+class _Plane:
+    """Two scales, both logarithmic unless said otherwise."""
 
     title: str
     x_label: str
@@ -101,15 +100,30 @@ class Lines:
     x_scale: str = "log"
     y_scale: str = "log"
 
-    inches = 4.4
-
     def numbers(self) -> Series:
         """Points by series."""
         return self.series
 
+    def set_scales(self, axes: Any) -> None:
+        """Before anything is drawn."""
+        axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
+
+    def set_numbers(self, axes: Any) -> None:
+        """When ticks are known."""
+        for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
+            if scale == "log":
+                _plain_numbers(axis)
+
+
+@dataclass(frozen=True)
+class Lines(_Plane):
+    """A line for each series, its name at its end."""
+
+    inches = 4.4
+
     def draw(self, axes: Any) -> None:
         """Draw on an axis."""
-        axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
+        self.set_scales(axes)
         ends = []
         for k, (name, points) in enumerate(self.series.items()):
             shown = [(x, y) for x, y in points if y is not None]
@@ -120,41 +134,31 @@ class Lines:
         places = sorted({x for points in self.series.values() for x, _ in points})
         if len(places) <= _MOST_TICKS:
             axes.set_xticks(places)
-        _plain_numbers_of(axes, self.x_scale, self.y_scale)
+        self.set_numbers(axes)
         _label_ends(axes, ends)
 
 
 @dataclass(frozen=True)
-class Points:
-    """Points of several series, with a legend; both scales logarithmic unless said otherwise.
+class Points(_Plane):
+    """Points of several series, with a legend.
 
     `diagonal` names the line where both are equal, where there is to be one.
     """
 
-    title: str
-    x_label: str
-    y_label: str
-    series: Series
-    x_scale: str = "log"
-    y_scale: str = "log"
     diagonal: str = ""
 
     inches = 4.6
 
-    def numbers(self) -> Series:
-        """Points by series."""
-        return self.series
-
     def draw(self, axes: Any) -> None:
         """Draw on an axis."""
-        axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
+        self.set_scales(axes)
         for k, (name, points) in enumerate(self.series.items()):
             xs, ys = zip(*[(x, y) for x, y in points if y is not None], strict=True)
             axes.plot(xs, ys, _MARKERS[k], color=COLORS[k], label=name, alpha=0.8)
         if self.diagonal:
             least, most = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
             axes.plot((least, most), (least, most), color=COLORS[len(self.series)], label=self.diagonal)
-        _plain_numbers_of(axes, self.x_scale, self.y_scale)
+        self.set_numbers(axes)
         axes.legend(frameon=False)
 
 
@@ -178,13 +182,8 @@ def svg(chart: Chart) -> str:
     MissingPackageError
         matplotlib is not installed.
     """
-    matplotlib = import_matplotlib("matplotlib")
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE, "backend": matplotlib.rcParams["backend"]}):
-        figure = import_matplotlib("matplotlib.figure").Figure(figsize=(_WIDTH, chart.inches), layout="constrained")
-        chart.draw(figure.add_subplot())
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Title": chart.title, "Description": "@", "Date": None})
-    lines = stream.getvalue().replace("<dc:description>@<", f"<dc:description>{words(chart)}<")
+    drawn = drawn_svg(chart.draw, (_WIDTH, chart.inches), _STYLE, {"Title": chart.title, "Description": "@"})
+    lines = drawn.replace("<dc:description>@<", f"<dc:description>{words(chart)}<")
     return "\n".join(line.rstrip() for line in lines.splitlines()) + "\n"
 
 
@@ -199,12 +198,6 @@ def _plain_numbers(axis: Any) -> None:
     )
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(import_matplotlib("matplotlib.ticker").NullFormatter())
-
-
-def _plain_numbers_of(axes: Any, x_scale: str, y_scale: str) -> None:
-    for axis, scale in ((axes.xaxis, x_scale), (axes.yaxis, y_scale)):
-        if scale == "log":
-            _plain_numbers(axis)
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[str, str, float, float]]) -> None:

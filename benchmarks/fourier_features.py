@@ -1,6 +1,6 @@
 """Pipelines of RBFSampler and LinearSVC: scikit-learn against compiled, time per row, on data sets as they are, sparse.
 
-    python -m benchmarks.fourier_features [--components N ...] [--rows N] [--rounds N]
+    python -m benchmarks.fourier_features [--components N ...] [--rows N] [--rounds N] [--results FOLDER]
 
 Labels are compared first: none may differ but where scikit-learn's own value is within its rounding of zero. Both
 predict with one thread.
@@ -9,11 +9,10 @@ predict with one thread.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from scipy.sparse import csr_matrix
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
@@ -23,6 +22,7 @@ from threadpoolctl import threadpool_limits
 import approxsvm
 from benchmarks.answers import WrongAnswerError
 from benchmarks.problems import Source, data_folder, split_rows
+from benchmarks.record import Record, results_option
 from benchmarks.timing import medians, seconds
 
 _SOURCES = ((Source("Adult", "a9a", "a9a.t"), 1.0 / 80.0), (Source("ijcnn1", "ijcnn1", "ijcnn1.t"), 1.0))
@@ -33,13 +33,13 @@ _TRAINING_ROWS = 5_000
 @click.option("--components", multiple=True, type=click.IntRange(min=1), default=(100, 1000), show_default=True)
 @click.option("--rows", "n_rows", type=click.IntRange(min=1), default=16_281, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True)
-def main(components: tuple[int, ...], n_rows: int, rounds: int) -> None:
+@results_option
+def main(components: tuple[int, ...], n_rows: int, rounds: int, results: Path) -> None:
     """Compare on test rows; the models are trained on a few thousand rows."""
     folder = data_folder()
     if folder is None:
         return
-    names = ("data", "features", "cosines", "scikit-learn us/row", "compiled us/row", "times", "by float32 %", "KB")
-    table = Table(*names)
+    record = Record.begin("fourier_features")
     with threadpool_limits(1):
         for source, gamma in _SOURCES:
             train, y, test, _ = split_rows(folder, source)
@@ -62,17 +62,21 @@ def main(components: tuple[int, ...], n_rows: int, rounds: int) -> None:
                     rounds,
                 )
                 per_row = 1e6 / X.shape[0]
-                table.add_row(
-                    source.name,
-                    str(X.shape[1]),
-                    f"{n:,}",
-                    f"{times['theirs'] * per_row:.2f}",
-                    f"{times['ours'] * per_row:.2f}",
-                    f"{times['theirs'] / times['ours']:.1f}",
-                    f"{100 * share:.2f}",
-                    f"{len(fast.artifact.data) / 1024:.0f}",
+                record.add(
+                    "pipelines",
+                    {
+                        "data": source.name,
+                        "n_features": X.shape[1],
+                        "n_cosines": n,
+                        "sklearn_microseconds": times["theirs"] * per_row,
+                        "microseconds": times["ours"] * per_row,
+                        "times_faster": times["theirs"] / times["ours"],
+                        "by_float32": share,
+                        "bytes": len(fast.artifact.data),
+                    },
                 )
-    Console(width=140).print(table)
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":

@@ -119,6 +119,7 @@ def measured(
         random_state=0,
     )
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
+    few = X_test[spread(len(X_test), _FEW_ROWS)]
     models: dict[tuple[str, bool], Any] = {}
     fit: dict[tuple[str, bool], float] = {}
     for name, source in sources(n_features, n_components).items():
@@ -130,12 +131,8 @@ def measured(
         if fast is not None:
             fit[name, True] = fit[name, False] + perf_counter() - start
             models[name, True] = fast
-            check(name, source, fast, X_test[spread(len(X_test), _FEW_ROWS)])
-    few = X_test[spread(len(X_test), _FEW_ROWS)]
-    rows = {}
-    for key, model in models.items():
-        is_slow = _seconds_per_row(model, few) > _SLOW
-        rows[key] = few if is_slow else X_test
+            check(name, source, fast, few)
+    rows = {key: few if _seconds_per_row(model, few) > _SLOW else X_test for key, model in models.items()}
     with threadpool_limits(1):
         times = medians(
             {key: partial(_seconds_per_row, model, rows[key]) for key, model in models.items()},

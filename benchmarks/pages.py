@@ -214,6 +214,20 @@ def _latency(records: Records) -> str:
     return as_table(("ns per row", "mode", "certified", "C++", "C", "Python, `predict_one`", "Python, `predict`"), rows)
 
 
+def _scoring(records: Records) -> str:
+    rows = [
+        (
+            x["what"],
+            f"{x['rows']:,}",
+            f"{x['rows_per_second']:,.0f}",
+            _percent(x["prediction"], 0),
+            f"{x['mebibytes']:,.0f} MiB",
+        )
+        for x in records["scoring"].tables["runs"]
+    ]
+    return as_table(("what", "rows", "rows a second", "of the work: prediction", "memory"), rows)
+
+
 def _measured(records: Records) -> str:
     rows = [
         (f"`{x.command}`", x.date[:10], x.machine.commit, f"{x.machine.load_average:.1f}", f"{x.seconds / 60:.1f} min")
@@ -236,6 +250,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "wide, dense": _of_several("wide, dense"),
     "wide, sparse": _of_several("wide, sparse"),
     "latency": _latency,
+    "scoring": _scoring,
     "measured": _measured,
 }
 

@@ -32,6 +32,7 @@ PARTS: Final[dict[str, tuple[str, str, str]]] = {
     "libsvm": ("benchmarks", "", "--quick --only 0.05"),
     "growth": ("benchmarks.growth", "", "--quick"),
     "latency": ("benchmarks.latency", "", "--rows 20 --rounds 3"),
+    "scoring": ("benchmarks.scoring", "", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }
 # Those of the papers, which take long and hardly change: only measured when asked for.
 EXPERIMENTS: Final[dict[str, tuple[str, str, str]]] = {

@@ -1,6 +1,6 @@
 """Files and tables of any size: what scoring takes, of which how much is prediction, and what it takes of memory.
 
-    python -m benchmarks.scoring [--rows N] [--text-rows N] [--cluster-rows N] [--folder FOLDER]
+    python -m benchmarks.scoring [--rows N] [--text-rows N] [--cluster-rows N] [--folder FOLDER] [--results FOLDER]
 
 Rows are generated, like those of ijcnn1: 22 columns of float32, ten of them one-hot; an SVC that is trained on 4,000 of
 them is compiled, certified. Parquet in and out, labels alone, beside a plain loop over batches (read, predict on all
@@ -13,11 +13,11 @@ memory is the kernel's record of it (VmHWM), less what it held before it began. 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.machine import describe
+from benchmarks.record import Record, results_option
 
 N_FEATURES = 22
 NAMES = [f"f{k}" for k in range(N_FEATURES)]
@@ -154,7 +152,6 @@ svc = joblib.load(sys.argv[1])
 # --- measured
 frame = pd.read_parquet(sys.argv[2])
 pd.DataFrame({"label": svc.predict(frame[[f"f{k}" for k in range(22)]].to_numpy())}).to_parquet(sys.argv[3])
-result = dict(reading=0.0, predicting=0.0, writing=0.0)
 """
 DASK = """
 import approxsvm.dask, dask.dataframe as dd, distributed, warnings
@@ -205,34 +202,34 @@ def check(path: Path, predictor: Any, n_rows: int) -> None:
         first += len(expected)
 
 
-def add(table: Table, name: str, n_rows: int, told: dict[str, Any], shares: bool = True) -> None:
+def add(record: Record, name: str, n_rows: int, told: dict[str, Any]) -> None:
+    """A run; the share of prediction is of the work, where it is known what that was."""
     spent = [told.get(part, 0.0) for part in ("reading", "predicting", "writing")]
-    share = f"{spent[1] / sum(spent):.0%}" if shares and sum(spent) else "-"
-    seconds = told["seconds"]
-    rate, nanoseconds = f"{n_rows / seconds:,.0f}", f"{1e9 * seconds / n_rows:,.0f}"
-    table.add_row(name, f"{n_rows:,}", f"{seconds:.1f}", rate, nanoseconds, share, f"{told['mebibytes']:,.0f}")
+    figure = {"what": name, "rows": n_rows, "seconds": told["seconds"], "rows_per_second": n_rows / told["seconds"]}
+    share = spent[1] / sum(spent) if sum(spent) else None
+    record.add("runs", figure | {"prediction": share, "mebibytes": told["mebibytes"]})
 
 
-def files(table: Table, scratch: Path, predictor: Any, n_rows: int, text_rows: int, sample_rows: int) -> None:
+def files(record: Record, scratch: Path, predictor: Any, n_rows: int, text_rows: int, sample_rows: int) -> None:
     """Parquet, a plain loop, pandas, CSV and LIBSVM text."""
     model, output = scratch / "model.asvm", scratch / "answers.parquet"
     write_parquet(scratch / "rows.parquet", n_rows)
-    add(table, "Parquet, approxsvm score", n_rows, in_a_process(SCORE, model, scratch / "rows.parquet", output))
+    add(record, "Parquet, approxsvm score", n_rows, in_a_process(SCORE, model, scratch / "rows.parquet", output))
     check(output, predictor, n_rows)
-    add(table, "Parquet, a plain loop", n_rows, in_a_process(LOOP, model, scratch / "rows.parquet", output))
+    add(record, "Parquet, a plain loop", n_rows, in_a_process(LOOP, model, scratch / "rows.parquet", output))
     check(output, predictor, n_rows)
     write_parquet(scratch / "sample.parquet", sample_rows)
     told = in_a_process(PANDAS, scratch / "svc.joblib", scratch / "sample.parquet", output)
-    add(table, "Parquet, pandas and scikit-learn", sample_rows, told, shares=False)
+    add(record, "Parquet, pandas and scikit-learn", sample_rows, told)
     check(output, predictor, sample_rows)
     for name, write in (("rows.csv", write_csv), ("rows.libsvm", write_libsvm)):
         write(scratch / name, text_rows)
         told = in_a_process(SCORE, model, scratch / name, scratch / "answers.csv")
-        add(table, f"{'CSV' if name.endswith('csv') else 'LIBSVM text'}, CSV out", text_rows, told)
+        add(record, f"{'CSV' if name.endswith('csv') else 'LIBSVM text'}, CSV out", text_rows, told)
         check(scratch / "answers.csv", predictor, text_rows)
 
 
-def clusters(table: Table, scratch: Path, predictor: Any, n_rows: int) -> None:
+def clusters(record: Record, scratch: Path, predictor: Any, n_rows: int) -> None:
     """Dask and Spark, each with one and two workers, with a prediction and without."""
     source, model = scratch / "cluster.parquet", scratch / "model.asvm"
     with pq.ParquetWriter(source, next(pieces(1)).schema) as writer:
@@ -240,7 +237,7 @@ def clusters(table: Table, scratch: Path, predictor: Any, n_rows: int) -> None:
             writer.write_batch(batch)
     for name, program in (("Dask", DASK), ("Spark", SPARK)):
         if name == "Spark" and shutil.which("java") is None:
-            Console().print("no Java: Spark is left out")
+            click.echo("no Java: Spark is left out", err=True)
             continue
         for n_workers in (1, 2):
             for what in ("nothing", "score"):
@@ -248,9 +245,9 @@ def clusters(table: Table, scratch: Path, predictor: Any, n_rows: int) -> None:
                 try:
                     told = in_a_process(program, model, source, output, n_workers, what)
                 except RuntimeError as error:
-                    Console().print(f"{name} is left out: {str(error).strip().splitlines()[-1]}")
+                    click.echo(f"{name} is left out: {str(error).strip().splitlines()[-1]}", err=True)
                     break
-                add(table, f"{name}, {n_workers} worker(s), {what}", n_rows, told)
+                add(record, f"{name}, {n_workers} worker(s), {what}", n_rows, told)
                 if what == "score":
                     check(output, predictor, n_rows)
 
@@ -261,31 +258,25 @@ def clusters(table: Table, scratch: Path, predictor: Any, n_rows: int) -> None:
 @click.option("--sample-rows", default=50_000, show_default=True, help="For pandas and scikit-learn.")
 @click.option("--cluster-rows", default=2_000_000, show_default=True, help="For Dask and Spark; 0 leaves them out.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="Room for the files; a temporary one.")
-def main(n_rows: int, text_rows: int, sample_rows: int, cluster_rows: int, folder: Path | None) -> None:
+@results_option
+def main(n_rows: int, text_rows: int, sample_rows: int, cluster_rows: int, folder: Path | None, results: Path) -> None:
     """Measure everything."""
     import joblib
 
-    start = time.perf_counter()
+    record = Record.begin("scoring", os.cpu_count() or 1)
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         scratch = Path(temporary)
         svc = trained()
         joblib.dump(svc, scratch / "svc.joblib")
         fast = approxsvm.compile(svc, generated(_PIECE, 4000).astype(np.float64))
         fast.save(scratch / "model.asvm")
+        record.add("model", {"n_sv": fast.summary.n_support_vectors, "plan": fast.summary.plan})
         predictor = approxsvm.Predictor(scratch / "model.asvm", n_jobs=-1)
-        table = Table(
-            "what", "rows", "seconds", "rows a second", "ns a row", "of the work: prediction", "MiB above the start"
-        )
-        files(table, scratch, predictor, n_rows, text_rows, sample_rows)
+        files(record, scratch, predictor, n_rows, text_rows, sample_rows)
         if cluster_rows:
-            clusters(table, scratch, predictor, cluster_rows)
-    machine = describe(-1)
-    table.caption = (
-        f"{fast.summary.n_support_vectors:,} support vectors; {fast.summary.plan}\n{machine.cpu}, {machine.n_cpus} "
-        f"processors, {machine.target}, load {machine.load_average:.1f}; Dask's and Spark's memory is the driver's; "
-        f"{time.perf_counter() - start:.0f} s"
-    )
-    Console(width=150).print(table)
+            clusters(record, scratch, predictor, cluster_rows)
+    record.show()
+    record.save(results)
 
 
 if __name__ == "__main__":
