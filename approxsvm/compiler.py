@@ -73,8 +73,9 @@ def compile(
     "approximate", with bounds of float32 rounding alone: `certified` says which labels are proven to be the
     pipeline's over the real numbers.
 
-    A pipeline of scikit-learn's `RBFSampler` and a linear model is a sum of cosines, which is added up as it is, in
-    float32 where that settles a label or the tolerance. Without a tolerance values are exact up to float64 rounding.
+    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is a sum of cosines, which is
+    added up as it is, in float32 where that settles a label or the tolerance. Without a tolerance values are exact up
+    to float64 rounding.
 
     Parameters
     ----------

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from libsvm.svmutil import svm_save_model, svm_train
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_gaussian_quantiles
 from sklearn.decomposition import PCA
-from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
@@ -94,6 +95,12 @@ def generate_all_from_scikit_learn() -> None:
         StandardScaler(), RBFSampler(gamma=0.3, n_components=50, random_state=0), LogisticRegression()
     )
     generate_from("iris_fourier", fourier, X, np.where(species == 1, "yes", "no"), test)
+    logarithms = make_pipeline(
+        ColumnTransformer([("log", FunctionTransformer(np.log1p), [0, 2]), ("same", "passthrough", [3])]),
+        SkewedChi2Sampler(skewedness=0.5, n_components=40, random_state=0),
+        LogisticRegression(C=100.0),
+    )
+    generate_from("iris_logarithms", logarithms, X, np.where(species == 1, "yes", "no"), test)
     X, y = load_diabetes(return_X_y=True, scaled=False)
     pipeline = make_pipeline(StandardScaler(), PCA(3), SVR(C=10, epsilon=50))
     generate_from("diabetes_pipeline", pipeline, X, y, slice(0, 30), n_centers=1)

@@ -1,4 +1,4 @@
-"""Pipelines of RBFSampler and a linear model: labels, values, bounds, in every form and through every door."""
+"""Pipelines of RBFSampler or SkewedChi2Sampler and a linear model: labels, values, bounds, through every door."""
 
 from __future__ import annotations
 
@@ -50,15 +50,19 @@ def noise_of(pipeline, X):
 
 def exact_values(model, X):
     """Over the real numbers, by mpmath."""
+    return exact_values_at(model, [list(map(mpmath.mpf, z)) for z in X.tolist()])
+
+
+def exact_values_at(model, rows):
+    """The same of rows of mpmath's numbers, behind an input map."""
     with mpmath.workdps(60):
         return [
             mpmath.fsum(
-                mpmath.mpf(float(c))
-                * mpmath.cos(mpmath.fdot(map(mpmath.mpf, w.tolist()), map(mpmath.mpf, z)) + float(p))
+                mpmath.mpf(float(c)) * mpmath.cos(mpmath.fdot(map(mpmath.mpf, w.tolist()), z) + float(p))
                 for c, w, p in zip(model.coef, model.frequencies, model.phases, strict=True)
             )
             + mpmath.mpf(float(model.intercept[0]))
-            for z in X.tolist()
+            for z in rows
         ]
 
 
@@ -281,8 +285,30 @@ def test_adult_has_the_labels_of_scikit_learn():
     assert fast.rows_per_stage["float32"] > 0.99 * 2 * X.shape[0]
 
 
-def test_other_samplers_are_still_refused(rows):
+@pytest.mark.parametrize("skewedness", [1e-3, 0.5, 40.0])
+@pytest.mark.parametrize("scalers", [(), (MinMaxScaler(clip=True),)])
+def test_skewed_chi2_features_compile(rows, skewedness, scalers):
     X, y = rows
-    pipeline = make_pipeline(SkewedChi2Sampler(skewedness=100.0), LinearSVC()).fit(X, y)
-    with pytest.raises(UnsupportedModelError, match=r"step 'skewedchi2sampler' .*RBFSampler and Nystroem can"):
-        approxsvm.compile(pipeline)
+    X = np.maximum(X, 0.0)
+    sampler = SkewedChi2Sampler(skewedness=skewedness, n_components=90, random_state=0)
+    pipeline = make_pipeline(*scalers, sampler, LinearSVC()).fit(X, y)
+    fast, model = approxsvm.compile(pipeline), read_any(pipeline)
+    values, noise = pipeline.decision_function(X), noise_of(pipeline, X)
+    for form in (np.array, sp.csr_array):
+        np.testing.assert_array_equal(fast.predict(form(X)), pipeline.predict(X))
+        assert (np.abs(fast.decision_function(form(X)) - values) <= fast.error_bound(form(X)) + noise).all()
+    assert fast.certified(X).mean() > 0.99
+    assert approxsvm.verify(fast, pipeline, X).kept
+    assert "takes logarithms, feature by feature (9)" in fast.report(X[:50], against=pipeline).html
+    with mpmath.workdps(60):
+        mapped = [[mpmath.log(mpmath.mpf(x) + mpmath.mpf(skewedness)) for x in row] for row in X[:20].tolist()]
+    if not scalers:
+        exact = exact_values_at(model, mapped)
+        assert (error_to_exact(fast.decision_function(X[:20]), exact) <= fast.error_bound(X[:20])).all()
+    bad = X.copy()
+    bad[5, 2] = -skewedness
+    if not scalers:
+        with pytest.raises(InputError, match=f"row 5: the logarithm of a value .* above -{skewedness:.6g}, but is -"):
+            fast.predict(bad)
+        with pytest.raises(ValueError, match="skewedness"):
+            pipeline.predict(bad)

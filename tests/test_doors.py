@@ -24,7 +24,7 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -112,9 +112,10 @@ SOURCES: dict[str, dict[str, Any]] = {
             make_pipeline(scaled(), Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()), TWO
         ),
     },
-    "RBFSampler": {
+    "RBFSampler, SkewedChi2Sampler": {
         "fourier": fitted(make_pipeline(RBFSampler(gamma=0.1, random_state=0), LinearSVC(random_state=0)), TWO),
         "regression": fitted(make_pipeline(scaled(), RBFSampler(gamma=0.1, random_state=0), Ridge()), TARGET),
+        "skewed": fitted(make_pipeline(SkewedChi2Sampler(skewedness=20.0, random_state=0), Ridge()), TARGET),
     },
     "CalibratedClassifierCV": {
         "sigmoid": fitted(CalibratedClassifierCV(SVC(), ensemble=False), NAMES),
@@ -174,7 +175,7 @@ def compiled(source: Any, folder: Path) -> Any:
         source(folder / "source.model")
         return approxsvm.compile(folder / "source.model", X, n_centers=1)
     made = source()
-    has_expansion = not (isinstance(made, Pipeline) and isinstance(made[-2], RBFSampler))
+    has_expansion = not (isinstance(made, Pipeline) and isinstance(made[-2], (RBFSampler, SkewedChi2Sampler)))
     fast = approxsvm.compile(made, X, **({"n_centers": 1} if has_expansion else {}))
     if hasattr(made, "classes_"):
         np.testing.assert_array_equal(fast.predict(ROWS), made.predict(ROWS))
@@ -316,7 +317,8 @@ def test_headers(cases: list[Case], program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["iris_pipeline", "iris_calibrated", "iris_ensemble", "iris_fourier", "diabetes_pipeline"]
+    "name",
+    ["iris_pipeline", "iris_calibrated", "iris_ensemble", "iris_fourier", "iris_logarithms", "diabetes_pipeline"],
 )
 def test_golden_artifacts_give_their_sources_answers(name: str) -> None:
     predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")

@@ -323,6 +323,7 @@ REFUSED = {
     "iris_cubic": "Gaussian kernels",
     "iris_ensemble": "ensembles",
     "iris_fourier": "Gaussian kernels",
+    "iris_logarithms": "Gaussian kernels",
     "iris_pipeline": "majority classes",
     "shells_exact": "mode exact",
 }

@@ -7,14 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from approxsvm import compensated
 from approxsvm.errors import InputError, ModelFormatError
-from approxsvm.model.input_map import Affine, InputMap, Projection
+from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
 from approxsvm.readers.sklearn.pipeline import fold
 
 
@@ -268,6 +268,76 @@ def test_many_rows_are_mapped_as_few_are():
     assert errors.shape == (20_000,)
 
 
+def test_logarithms_are_within_their_errors_of_source_and_real_numbers():
+    """Also behind scaling, in front of a projection, and where 1 + x would cost a small x its digits."""
+    from mpmath import log, mp, mpf
+
+    rng = np.random.default_rng(0)
+    with mp.workdps(60):
+        for seed in range(40):
+            offset = float(rng.choice([0.0, 1.0, 0.01, 1e6, -3.0, 1e-300]))
+            about = [0.0, -offset, 1.0 - offset][seed % 3]
+            scaled = InputMap.identity(4).then_affine(subtract=rng.normal(size=4) if seed % 2 else 0.0)
+            map_ = scaled.then_logarithm(offset)
+            if seed % 5 == 0:
+                map_ = map_.then_affine(divide=3.0).then_stage(Projection.about(0.0, rng.normal(size=(4, 2))))
+            size = np.exp(rng.uniform(-30, 30, size=(60, 4)) * (seed % 4 < 2) + rng.uniform(-3, 3, size=(60, 4)))
+            rows = np.maximum(about, -offset) + 3.0 * (seed % 2) + size
+            rows = rows[(scaled.apply(rows) > -offset).all(axis=1)]
+            assert len(rows) > 5
+            given, allowed = map_.mapped_with_errors(rows)
+            source_off = map_.source_rounding(rows)
+            for row, own, most, off in zip(rows, given, allowed, source_off, strict=True):
+                x = [mpf(v.numerator) / v.denominator for v in exact_row(scaled, row)]
+                if not all(v + mpf(offset) > 0 for v in x):
+                    assert most == np.inf
+                    continue
+                exact = [log(v + mpf(offset)) for v in x]
+                if seed % 5 == 0:
+                    exact = [v / 3 for v in exact]
+                    matrix = map_.stages[-1].matrix
+                    exact = [sum(v * mpf(float(m)) for v, m in zip(exact, matrix[:, k], strict=True)) for k in (0, 1)]
+                distance = mp.norm([mpf(float(a)) - b for a, b in zip(own, exact, strict=True)])
+                assert distance <= mpf(float(most)), (seed, row)
+                assert off > 0
+        row = np.array([[1e-18, 1e-300, 5e-324, 0.0]])
+        given, allowed = InputMap.identity(4).then_logarithm(1.0).mapped_with_errors(row)
+        np.testing.assert_array_equal(given, row)
+        assert allowed[0] < 1e-30
+
+
+def test_logarithms_of_some_columns():
+    X = np.random.default_rng(0).gamma(1.0, size=(50, 5))
+    step = make_column_transformer(
+        (FunctionTransformer(np.log1p), [3, 0]),
+        (make_pipeline(FunctionTransformer(np.log), StandardScaler()), [4]),
+        (PCA(1), [1, 2]),
+        remainder="passthrough",
+    ).fit(X)
+    map_ = fold(InputMap.identity(5), step, "step")
+    assert [type(stage) for stage in map_.stages] == [Logarithm, Affine, Projection]
+    np.testing.assert_allclose(map_.apply(X), step.transform(X), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(map_.then_select([2, 0]).apply(X), map_.apply(X)[:, [2, 0]], rtol=1e-13)
+    logarithm = map_.stages[0].select(np.arange(3))
+    mapped = X[:, :3]
+    np.testing.assert_allclose(InputMap.identity(3).then_stage(logarithm).apply(logarithm.preimage(mapped)), mapped)
+
+
+def test_a_row_without_a_logarithm_is_refused_by_its_number():
+    map_ = InputMap.identity(2).then_affine(subtract=1.0, low=-5.0).then_logarithm(0.25)
+    rows = np.ones((40_000, 2))
+    assert np.isfinite(map_.apply(rows)).all()
+    for wrong in (0.75, 0.5, -1e300):
+        rows[30_001, 1] = wrong
+        message = (
+            f"row 30001: the logarithm of a value is taken that must be above -0.25, but is {max(wrong - 1, -5):g}"
+        )
+        with pytest.raises(InputError, match=message):
+            map_.mapped_with_errors(rows)
+        with pytest.raises(InputError, match=message):
+            map_.apply(rows)
+
+
 def test_maps_side_by_side():
     whole = InputMap.identity(4)
     first = whole.then_select([3, 1]).then_affine(subtract=1, divide=2).then_affine(multiply=[2, 5])
@@ -324,6 +394,8 @@ def test_a_finite_row_that_overflows_is_refused_by_its_number():
         (lambda: InputMap.selection(2, [2]), "selects column 2 of 2"),
         (lambda: InputMap.selection(2, [0, -1]), "selects column -1 of 2"),
         (lambda: InputMap.identity(2, ("a",)), "1 feature names for 2"),
+        (lambda: InputMap.identity(2).then_logarithm(np.nan), "offset of an input step is NaN or negative infinity"),
+        (lambda: InputMap.identity(2).then_logarithm(-np.inf), "offset of an input step is NaN or negative infinity"),
         (lambda: InputMap.identity(2).then_stage(Affine(3)), "takes 3 features, but 2 come"),
         (lambda: InputMap.concatenate([InputMap.identity(2), InputMap.identity(3)]), r"\[2, 3\] raw features"),
     ],

@@ -16,11 +16,13 @@ import test_every_plan as every_plan
 from conftest import GOLDEN, random_model
 from onnx.reference import ReferenceEvaluator
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.kernel_approximation import SkewedChi2Sampler
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.svm import SVC, SVR, OneClassSVM
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 from test_every_plan import Tally, exact_values, random_attack
 
 import approxsvm
@@ -29,6 +31,7 @@ from approxsvm.errors import MissingPackageError
 from approxsvm.export.bound_table import bound_table
 from approxsvm.export.onnx_graph import _Export
 from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.input_map import Logarithm
 from approxsvm.predictor import BOUNDS, VALUES
 from approxsvm.reference import decision_values as reference
 
@@ -210,7 +213,8 @@ def _rows_for(fast: Any) -> Any:
     if artifact.input_map is None and artifact.n_centers and not artifact.members:
         spread = 10.0 ** rng.uniform(-3, 0.5, (100, 1)) / np.sqrt(2.0 * artifact.header["gamma"] * artifact.n_features)
         rows = artifact.centers()[rng.integers(0, artifact.n_centers, 100)] + rows * spread
-    return rows
+    has_logarithms = any(isinstance(stage, Logarithm) for stage in getattr(artifact.input_map, "stages", ()))
+    return np.abs(rows) if has_logarithms else rows
 
 
 FALLBACKS = ["two classes", "two words", "ties", "sigmoid", "isotonic", "scaler, PCA", "outliers", "linear"]
@@ -415,6 +419,33 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
         assert found["sure"][: len(X)].mean() > 0.99
         assert not found["sure"][-5:].any()
+
+
+@pytest.mark.parametrize("skewedness", [1e-3, 0.5, 1e9])
+def test_logarithms_are_those_of_the_source_and_a_row_without_one_proves_nothing(skewedness: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.gamma(0.5, size=(300, 4)) * skewedness
+    y = np.log(rows + skewedness).sum(axis=1)
+    sampler = SkewedChi2Sampler(skewedness=skewedness, n_components=50, random_state=0)
+    some = ColumnTransformer([("log", FunctionTransformer(np.log1p), [2, 0])], remainder="passthrough")
+    for steps in ([sampler], [some, MaxAbsScaler(), sampler]):
+        pipeline = make_pipeline(*steps, LinearSVC()).fit(rows, y > np.median(y))
+        compiled = approxsvm.compile(pipeline)
+        graph = with_bounds(compiled.artifact)
+        found = run(graph, rows)
+        values, bounds = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
+        assert (np.abs(found["values"][:, 0] - values) <= found["bounds"][:, 0] + bounds).all()
+        assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
+        assert found["sure"].mean() > 0.99
+        without = -skewedness - np.array([0.0, 1e-3, 1e300])[:, np.newaxis] * np.ones(4)
+        found = run(graph, without)
+        assert np.isnan(found["values"]).all()
+        assert not found["sure"].any()
+    clipped = make_pipeline(FunctionTransformer(np.log1p), MinMaxScaler(clip=True), SVC()).fit(rows, y > np.median(y))
+    graph = with_bounds(approxsvm.compile(clipped, rows).artifact)
+    assert run(graph, rows)["sure"].mean() > 0.8
+    for x in (-1.0, -2.0, -1e300):
+        assert not run(graph, np.where(np.arange(4) == 1, x, rows[:9]))["sure"].any()
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:

@@ -31,7 +31,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
@@ -375,6 +375,9 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
     if kind == "scaled":  # the first feature by 10^10
         X[:, 0] *= 1e-10
         return approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(X, X[:, 1] > 0)), "1:1e300"
+    if kind == "logarithm":
+        step = FunctionTransformer(np.log1p)
+        return approxsvm.compile(make_pipeline(step, SVC()).fit(np.abs(X), X[:, 1] > 0), np.abs(X)), "1:2 3:-1.5"
     # What scaling rounds off is all that is left of the row behind the projection.
     source = make_pipeline(StandardScaler(), PCA(2), SVR(gamma=1.0)).fit(X, X[:, 1])
     source[1].components_[:] = [[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -391,9 +394,10 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
         ("scaled", "2:1 7:0 8:-1e-300", "feature 8 is none of the model's, 1 to 3"),
         ("scaled", "0:2 2:1", "feature 0 is none of the model's, 1 to 3"),
         ("projected", "", r"the value of the row is certain to \S+ in float64, and not to the tolerance of 1e-07"),
+        ("logarithm", "", "the logarithm of a value of the row is taken that must be above -1, but is -1.5"),
         ("cubic", "", "the decision value of a row, or a term of it, exceeds the range of float64"),
     ],
-    ids=["overflow", "unknown", "unknown and tiny", "below the first", "tolerance", "value"],
+    ids=["overflow", "unknown", "unknown and tiny", "below the first", "tolerance", "logarithm", "value"],
 )
 @pytest.mark.parametrize("line_number", [1, 2, 9000])
 def test_rows_that_float64_cannot_serve_are_named_by_line(

@@ -80,6 +80,7 @@ CODES = {
     "BEYOND_FLOAT64": 33,
     "BEYOND_TOLERANCE": 34,
     "UNKNOWN_FEATURE": 35,
+    "NO_LOGARITHM": 36,
     "BUFFER_TOO_SMALL": 40,
     "WRONG_ROW_SIZE": 41,
     "BAD_ROW_STARTS": 42,
@@ -234,6 +235,17 @@ def test_rows_at_fault() -> None:
         lambda: Runtime(wide.artifact.data).evaluate(np.full((3, 3), 1e308), "values"), "BEYOND_FLOAT64", "^row 0: "
     )
     assert said.row == 0
+
+    logarithms = GOLDEN / "iris_logarithms.asvm"
+    rows = rows_for(read_artifact(logarithms), 300)
+    rows[201, 2] = -1.25
+    for given in (rows, csr_array(rows)):
+        said = failure(
+            lambda given=given: Runtime(logarithms).evaluate(given, "labels", n_threads=2),
+            "NO_LOGARITHM",
+            "^row 201: the logarithm of a value is taken that must be above -1, but is -1.25$",
+        )
+        assert (said.row, said.found, said.expected) == (201, -1.25, -1.0)
 
 
 def test_answers_that_a_model_does_not_have() -> None:

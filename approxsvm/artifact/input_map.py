@@ -9,12 +9,12 @@ import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.errors import ApproxSVMError, ArtifactError
-from approxsvm.model.input_map import AFFINE_PARTS, Affine, InputMap, Projection
+from approxsvm.model.input_map import AFFINE_PARTS, Affine, InputMap, Logarithm, Projection, Stage
 
 # An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
 _HEADER: Final = struct.Struct("<IIQ")  # selected columns, stages, raw features
 _STAGE: Final = struct.Struct("<IIQ")  # kind, parts that are there, features that come out
-_AFFINE, _PROJECTION = 0, 1
+_AFFINE, _PROJECTION, _LOGARITHM = 0, 1, 2
 
 
 def pack_input_map(input_map: InputMap) -> bytes:
@@ -28,6 +28,9 @@ def pack_input_map(input_map: InputMap) -> bytes:
             arrays = [getattr(stage, name) for name in AFFINE_PARTS]
             present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
             pieces.append(_STAGE.pack(_AFFINE, present, stage.n_outputs))
+        elif isinstance(stage, Logarithm):
+            arrays = [stage.offset]
+            pieces.append(_STAGE.pack(_LOGARITHM, 0, stage.n_outputs))
         else:
             arrays = [stage.center, stage.matrix, stage.bias, stage.bias_error]
             pieces.append(_STAGE.pack(_PROJECTION, 0, stage.n_outputs))
@@ -65,7 +68,7 @@ class _InputMapReader(SectionReader):
             raise ArtifactError("the padding behind the columns is not zero")
         if not 1 <= n_raw <= 1 << 20 or n_columns > 1 << 20 or n_stages > len(self._content) // _STAGE.size:
             raise ArtifactError(f"it says {n_raw} raw features, {n_columns} columns and {n_stages} stages")
-        stages: list[Affine | Projection] = []
+        stages: list[Stage] = []
         n = n_columns
         for _ in range(n_stages):
             stages.append(self._stage(n))
@@ -73,7 +76,7 @@ class _InputMapReader(SectionReader):
         self.end()
         return InputMap(n_raw, columns, tuple(stages))
 
-    def _stage(self, n: int) -> Affine | Projection:
+    def _stage(self, n: int) -> Stage:
         kind, present, n_outputs = self.take(_STAGE)
         if kind == _AFFINE and n_outputs == n and 0 < present < 1 << len(AFFINE_PARTS):
             wanted = [name for k, name in enumerate(AFFINE_PARTS) if present >> k & 1]
@@ -81,4 +84,6 @@ class _InputMapReader(SectionReader):
         if kind == _PROJECTION and present == 0 and n_outputs <= 1 << 20:
             center, matrix = self.numbers(n), self.numbers(n * n_outputs).reshape(n, n_outputs)
             return Projection(center, matrix, self.numbers(n_outputs), self.numbers(n_outputs))
+        if kind == _LOGARITHM and present == 0 and n_outputs == n:
+            return Logarithm(self.numbers(n))
         raise ArtifactError(f"a stage of kind {kind} with parts {present} turns {n} features into {n_outputs}")

@@ -42,7 +42,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.coefficients import Part
 from approxsvm.export.functions_of_s import largest_phi, remainder_factor
-from approxsvm.model.input_map import Affine
+from approxsvm.model.input_map import Affine, Projection
 from approxsvm.model.kernel_model import FloatArray
 
 # Cells of s / 2: as on the host, 32 per octave from 2^-21 to 2^7, one below and an open one above. A device's are four
@@ -218,12 +218,12 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 
 def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
-    """The stages of an artifact's input map, none of which projects.
+    """The stages of an artifact's input map, all of which scale.
 
     Raises
     ------
     UnsupportedModelError
-        One projects, or a float32 row may leave float64 on its way.
+        One projects or takes logarithms, or a float32 row may leave float64 on its way.
     """
     if artifact.input_map is None:
         return ()
@@ -231,9 +231,14 @@ def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
     stages = []
     for stage in artifact.input_map.stages:
         if not isinstance(stage, Affine):
+            nouns, verb = (
+                ("projections (PCA, kernel approximations)", "projects")
+                if isinstance(stage, Projection)
+                else ("logarithms", "takes them")
+            )
             raise UnsupportedModelError(
-                "the C export has no projections (PCA, kernel approximations), but this pipeline projects: apply it on "
-                "the device, and compile and export what follows it"
+                f"the C export has no {nouns}, but this pipeline {verb}: apply that step on the device, and compile "
+                "and export what follows it"
             )
         if stage.is_identity:
             continue

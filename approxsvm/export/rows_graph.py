@@ -3,19 +3,20 @@
 The operations of an input map stand in the graph one after the other as they do in model/input_map.py, which derives
 the errors: with u = 2^-53 every operation errs by at most u times its result, errors grow by |multiply / divide| and by
 the moduli of a projection's matrix, and limits do not let them grow. The errors here are a few times as large, so that
-no order of summation and no fused operation exceeds them. A number that leaves float64 has an infinite or undefined
-error, and proves nothing.
+no order of summation and no fused operation exceeds them, and no logarithm that is within 8 units. A number that leaves
+float64 or has no logarithm has an infinite or undefined error, and proves nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from approxsvm.export.graph_builder import UP, GraphBuilder
-from approxsvm.model.input_map import Affine, InputMap, Projection
+from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
 from approxsvm.model.kernel_model import FloatArray
 
 # Eight times the unit roundoff, for each operation.
@@ -58,8 +59,7 @@ def map_rows(g: GraphBuilder, raw: str, input_map: InputMap | None, *, with_erro
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     for stage in input_map.stages:
-        run = _affine if isinstance(stage, Affine) else _projection
-        x, error = run(g, stage, x, error, with_errors)  # type: ignore[arg-type]
+        x, error = _RUN[type(stage)](g, stage, x, error, with_errors)
     if error is None:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
@@ -108,6 +108,26 @@ def _affine_error(
     return g.op("Mul", g.op("Add", error, of_parameters), UP)
 
 
+def _logarithm(
+    g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool
+) -> tuple[str, str | None]:
+    """Where a number is none that has a logarithm, NaN, and so is its error."""
+    taken = g.constant(stage.taken)
+    offset = np.where(stage.taken, stage.offset, 0.0)
+    shifted = g.op("Add", x, offset)
+    logarithm = g.op("Where", g.op("Greater", x, -offset), g.op("Log", shifted), np.nan)
+    mapped = g.op("Where", taken, logarithm, x)
+    if not with_errors:
+        return mapped, None
+    # x + offset is rounded; around t an error e becomes e / (t - e) at most.
+    off = _sum(g, error, g.op("Mul", g.op("Abs", shifted), _ROUNDING))
+    nearest = g.op("Sub", g.op("Mul", shifted, 1.0 - 2.0**-48), off)
+    carried = g.op("Where", g.op("Greater", nearest, 0.0), g.op("Div", off, nearest), np.inf)
+    own = g.op("Add", g.op("Mul", g.op("Abs", logarithm), 2 * _ROUNDING), _TINY)
+    of_logarithm = g.op("Mul", g.op("Add", carried, own), UP)
+    return mapped, g.op("Where", taken, of_logarithm, 0.0 if error is None else error)
+
+
 def _projection(
     g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool
 ) -> tuple[str, str | None]:
@@ -121,3 +141,10 @@ def _projection(
     of_bias = stage.bias_error + _ROUNDING * np.abs(stage.bias) + (stage.n_features + 2) * _TINY
     rounded = g.op("Add", g.op("Mul", g.op("Abs", y), _ROUNDING), of_bias)
     return y, g.op("Mul", g.op("Add", grown, rounded), UP)
+
+
+_RUN: Final[dict[type, Callable[..., tuple[str, str | None]]]] = {
+    Affine: _affine,
+    Logarithm: _logarithm,
+    Projection: _projection,
+}

@@ -1,9 +1,10 @@
 """How raw rows become the rows that a model was trained on: selection, then stages as the source has them.
 
-A stage works feature by feature, x -> clip((x - subtract) * multiply / divide + add, low, high), or projects,
-x -> (x - center) @ matrix + bias. Nothing is folded: stages that work feature by feature do in float64, in this order,
-what scikit-learn's transformers do to dense float64 rows, so that up to the first projection a mapped row is the
-source's own, bit for bit. A projection sums in an order of its own.
+A stage scales feature by feature, x -> clip((x - subtract) * multiply / divide + add, low, high), takes logarithms,
+x -> log(x + offset), or projects, x -> (x - center) @ matrix + bias. Nothing is folded: stages that scale do in
+float64, in this order, what scikit-learn's transformers do to dense float64 rows, so that up to the first stage of
+another kind a mapped row is the source's own, bit for bit. A projection sums in an order of its own, and logarithms
+are NumPy's here and the C library's in the core, which are trusted to be within 4 units.
 
 Two functions bound what this leaves. `mapped_with_errors` bounds, row by row, the distance to the function of the same
 parameters over the real numbers; `source_rounding` bounds how far the source's own float64 arithmetic may be from it.
@@ -30,6 +31,8 @@ IntArray = npt.NDArray[np.intp]
 _TINY = 2.0**-1070
 # Errors are themselves sums of a few rounded products.
 _UP = 1.0 + 2.0**-30
+# Of a logarithm, relatively: 4 units of the library, and two roundings.
+_LOGARITHM = 12.0 * UNIT_ROUNDOFF
 # Pieces of rows that stay in a core's cache while the stages pass over them.
 _PIECE_NUMBERS = 1 << 15
 
@@ -302,7 +305,92 @@ class Projection:
         return result
 
 
-Stage = Affine | Projection
+@dataclass(frozen=True, eq=False)
+class Logarithm:
+    """x -> log(x + offset), per feature.
+
+    Parameters
+    ----------
+    offset : ndarray of shape (n_features,), float64
+        Infinite for features that stay as they are.
+
+    Raises
+    ------
+    ModelFormatError
+        An offset is NaN or negative infinity.
+    """
+
+    offset: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        _check("offset", self.offset, (self.offset.size,), finite=False)
+        if not (self.offset > -np.inf).all():
+            raise ModelFormatError("an offset of an input step is NaN or negative infinity")
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that go in."""
+        return len(self.offset)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return len(self.offset)
+
+    @property
+    def taken(self) -> npt.NDArray[np.bool_]:
+        """Of which features it is the logarithm, shape (n_features,)."""
+        return self.offset < np.inf
+
+    def select(self, features: IntArray) -> Logarithm:
+        """The stage of some of the features, by position."""
+        return Logarithm(self.offset[features])
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
+        """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out.
+
+        What is lost where x + offset = s + lost is rounded comes back as log(s) + lost / s, off by the square of the
+        second, so that 1 + x does not cost a small x its digits. Around t an error e becomes e / (t - e) at most.
+        """
+        return self._run(x, errors, 0.0)
+
+    def _run(
+        self, x: FloatArray, errors: FloatArray | None, lost_at_most: float
+    ) -> tuple[FloatArray, FloatArray | None]:
+        taken = self.taken
+        shifted, lost = compensated.two_sum(x[:, taken], self.offset[taken])
+        with np.errstate(divide="ignore"):
+            logarithms, correction = np.log(shifted), np.where(np.isfinite(shifted), lost / shifted, 0.0)
+        x[:, taken] = logarithms + correction
+        if errors is not None:
+            off = errors[:, taken] + lost_at_most * shifted
+            nearest = shifted * (1.0 - 2.0**-50) - off
+            carried = np.where(nearest > 0, off / nearest, np.inf)
+            own = _LOGARITHM * (np.abs(logarithms) + np.abs(correction)) + 2.0**-104
+            errors[:, taken] = (carried + own) * _UP
+        return x, errors
+
+    run_exactly = run
+
+    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
+        """As `run`, with the errors of a source that rounds x + offset."""
+        return self._run(x, errors, UNIT_ROUNDOFF)
+
+    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which numbers of `x` have no logarithm, of its shape."""
+        outside: npt.NDArray[np.bool_] = self.taken & (x <= -self.offset)
+        return outside
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Inputs that give about `y`."""
+        x = np.array(y)
+        with np.errstate(over="ignore"):
+            x[:, self.taken] = np.exp(y[:, self.taken]) - self.offset[self.taken]
+        return x
+
+
+Stage = Affine | Logarithm | Projection
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +403,7 @@ class InputMap:
         Columns of raw rows.
     columns : ndarray of shape (n_selected,), intp
         Raw column of each selected feature.
-    stages : tuple of Affine and Projection
+    stages : tuple of Affine, Logarithm and Projection
     feature_names : tuple of str, optional
         Names of the raw columns.
 
@@ -366,10 +454,9 @@ class InputMap:
         widths = [len(m.columns) for m in maps]
         while any(waiting):
             # A projection waits until every map that has one is at it; the others meanwhile pass through.
-            affine = any(stages and isinstance(stages[0], Affine) for stages in waiting)
-            kind = Affine if affine else Projection
+            kind = next(k for k in _SIDE_BY_SIDE if any(stages and isinstance(stages[0], k) for stages in waiting))
             now = [stages.pop(0) if stages and isinstance(stages[0], kind) else None for stages in waiting]
-            joined = joined.then_stage((_side_by_side if affine else _block_diagonal)(now, widths))
+            joined = joined.then_stage(_SIDE_BY_SIDE[kind](now, widths))
             widths = [n if stage is None else stage.n_outputs for stage, n in zip(now, widths, strict=True)]
         return joined
 
@@ -377,11 +464,6 @@ class InputMap:
     def n_features(self) -> int:
         """Columns of mapped rows."""
         return self.stages[-1].n_outputs if self.stages else len(self.columns)
-
-    @property
-    def has_projection(self) -> bool:
-        """Whether a stage is a projection."""
-        return any(isinstance(stage, Projection) for stage in self.stages)
 
     @property
     def is_identity(self) -> bool:
@@ -397,6 +479,10 @@ class InputMap:
     def then_affine(self, **parts: Any) -> InputMap:
         """Append an `Affine` stage of numbers or arrays, one or one per feature."""
         return self.then_stage(Affine.of(self.n_features, **parts))
+
+    def then_logarithm(self, offset: float) -> InputMap:
+        """Append the logarithm of all features, each of them plus `offset`."""
+        return self.then_stage(Logarithm(np.full(self.n_features, float(offset))))
 
     def then_select(self, features: npt.ArrayLike) -> InputMap:
         """Append a choice of features by position, in the order given."""
@@ -430,7 +516,7 @@ class InputMap:
         Raises
         ------
         InputError
-            A mapped number is beyond float64; the message names the row.
+            A mapped number is beyond float64, or has no logarithm; the message names the row.
         """
         return self._run(rows, lambda stage, x, errors: stage.run(x, None), with_errors=False)[0]
 
@@ -460,9 +546,10 @@ class InputMap:
     def source_rounding(self, rows: Any) -> FloatArray:
         """How far the source's own float64 arithmetic may be from the real-number function, shape (n_rows,).
 
-        Both begin at the source's own rows before the first projection, which are ours bit for bit.
+        Both begin at the source's own rows before the first stage that does more than scale, which are ours bit for
+        bit.
         """
-        first = next((stage for stage in self.stages if isinstance(stage, Projection)), None)
+        first = next((stage for stage in self.stages if not isinstance(stage, Affine)), None)
         if first is None:
             return np.zeros(rows.shape[0])
         before = self.stages.index(first)
@@ -507,6 +594,8 @@ class InputMap:
             errors = np.zeros_like(x) if with_errors else None
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 for stage in self.stages:
+                    if isinstance(stage, Logarithm):
+                        _check_domain(stage, x, first)
                     x, errors = run(stage, x, errors)
                 if errors is not None and self.stages:
                     distances[piece] = compensated.norms_above(errors)
@@ -533,7 +622,17 @@ class InputMap:
         )
 
 
-def _side_by_side(stages: Sequence[Any], widths: Sequence[int]) -> Affine:
+def _check_domain(stage: Logarithm, x: FloatArray, first_row: int) -> None:
+    outside = stage.outside(x)
+    if outside.any():
+        row, j = map(int, np.argwhere(outside)[0])
+        raise InputError(
+            f"row {first_row + row}: the logarithm of a value is taken that must be above {0.0 - stage.offset[j]:.6g}, "
+            f"but is {x[row, j]:.6g}"
+        )
+
+
+def _scaled_side_by_side(stages: Sequence[Any], widths: Sequence[int]) -> Affine:
     """Affine stages of neighbouring features as one; None passes through."""
     parts: dict[str, FloatArray] = {}
     for name in AFFINE_PARTS:
@@ -546,6 +645,15 @@ def _side_by_side(stages: Sequence[Any], widths: Sequence[int]) -> Affine:
                 ]
             )
     return Affine(sum(widths), **parts)
+
+
+def _logarithms(stages: Sequence[Any], widths: Sequence[int]) -> Logarithm:
+    """Logarithms of neighbouring features as one stage; None passes through."""
+    return Logarithm(
+        np.concatenate(
+            [np.full(n, np.inf) if stage is None else stage.offset for stage, n in zip(stages, widths, strict=True)]
+        )
+    )
 
 
 def _block_diagonal(stages: Sequence[Any], widths: Sequence[int]) -> Projection:
@@ -562,6 +670,14 @@ def _block_diagonal(stages: Sequence[Any], widths: Sequence[int]) -> Projection:
         np.concatenate([block.bias for block in blocks]),
         np.concatenate([block.bias_error for block in blocks]),
     )
+
+
+# Which of the stages that come next goes first, and how those of one kind become one.
+_SIDE_BY_SIDE: dict[type, Callable[[Sequence[Any], Sequence[int]], Stage]] = {
+    Affine: _scaled_side_by_side,
+    Logarithm: _logarithms,
+    Projection: _block_diagonal,
+}
 
 
 def _chosen(values: FloatArray | None, features: IntArray) -> FloatArray | None:

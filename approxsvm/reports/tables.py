@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.artifact.layout import Artifact
-from approxsvm.model.input_map import Affine, InputMap
+from approxsvm.model.input_map import Affine, InputMap, Logarithm
 from approxsvm.plots import STAGE_NAMES, share_text
 from approxsvm.predictor import STAGES
 from approxsvm.reports.evidence import Evidence, Speed
@@ -256,6 +256,8 @@ def _folded(input_map: InputMap) -> list[str]:
             does = [verb for part, verb in names.items() if getattr(stage, part) is not None]
             does += ["clips"] if stage.low is not None or stage.high is not None else []
             chosen.append(f"{', '.join(does)}, feature by feature ({stage.n_features:,})")
+        elif isinstance(stage, Logarithm):
+            chosen.append(f"takes logarithms, feature by feature ({int(stage.taken.sum()):,})")
         else:
             chosen.append(f"projects {stage.n_features:,} features to {stage.n_outputs:,}")
     return chosen

@@ -23,7 +23,7 @@ from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
 from approxsvm.readers import read_any
-from approxsvm.readers.sklearn.feature_maps import feature_map
+from approxsvm.readers.sklearn.feature_maps import feature_map, logarithms
 from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
 from approxsvm.reference.decision_values import cosine_decision_function, taylor_decision_function
 from approxsvm.reports.compilation import Compilation
@@ -510,8 +510,8 @@ def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
     if steps is None:
         assert model.input_map is not None
         return model.input_map.apply(rows)
-    own = None
     if len(steps) > 1 and (sklearn_class(steps[-2]) == "Nystroem" or feature_map(steps[-2])):
+        own = logarithms(steps[-2])
         steps = steps[:-2]
     else:
         kernel_machine = read_any(steps[-1])

@@ -64,6 +64,8 @@ approxsvm_status code_of(Status status) {
             return APPROXSVM_UNSORTED_INDICES;
         case Status::map_overflow:
             return APPROXSVM_MAP_OVERFLOW;
+        case Status::no_logarithm:
+            return APPROXSVM_NO_LOGARITHM;
         case Status::beyond_float64:
             return APPROXSVM_BEYOND_FLOAT64;
         case Status::beyond_tolerance:
@@ -229,13 +231,17 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
         return fail(error, code, row, "row %lld, column %lld is %s", static_cast<long long>(row),
                     static_cast<long long>(column), number == number ? "infinite" : "NaN");
     }
-    const bool names_row = status == Status::map_overflow || status == Status::beyond_float64 ||
-                           status == Status::beyond_tolerance || status == Status::unknown_feature;
+    const bool names_row = status == Status::map_overflow || status == Status::no_logarithm ||
+                           status == Status::beyond_float64 || status == Status::beyond_tolerance ||
+                           status == Status::unknown_feature;
     if (!names_row) return fail(error, code, -1, "%s", message(status));
     const auto row = static_cast<long long>(fault.row);
     if (status == Status::beyond_tolerance) {
         fail(error, code, row, "row %lld: its value is certain to %.3g in float64, and not to the tolerance of %.3g",
              row, fault.found, fault.expected);
+    } else if (status == Status::no_logarithm) {
+        fail(error, code, row, "row %lld: the logarithm of a value is taken that must be above %.6g, but is %.6g", row,
+             fault.expected, fault.found);
     } else {
         fail(error, code, row, "row %lld: %s", row, message(status));
     }

@@ -135,7 +135,7 @@ TEST(must_input_map) {
     for (const std::uint32_t column : {4u, ~0u}) CHECK_EQ(with(16, column), Status::bad_section);
     CHECK_EQ(with(16, 3u), Status::ok);
     CHECK_EQ(with(28, 1u), Status::bad_section);  // padding
-    for (const std::uint32_t kind : {1u, 2u, ~0u}) CHECK_EQ(with(stage_at, kind), Status::bad_section);
+    for (const std::uint32_t kind : {1u, 2u, 3u, ~0u}) CHECK_EQ(with(stage_at, kind), Status::bad_section);
     for (const std::uint32_t present : {0u, 0b10110001u, 0b1110001u, 0b0100001u, ~0u}) {
         CHECK_EQ(with(stage_at + 4, present), Status::bad_section);
     }
@@ -186,6 +186,57 @@ TEST(must_input_map_divisors_and_errors) {
         Bytes bytes = map_head(1, {0}, 1);
         append_stage(bytes, 0, 1u << part::relative_error, 1, {error});
         CHECK_EQ(status_of(bytes, 1, 1), error >= 0.0 && error < 1.0 ? Status::ok : Status::bad_section);
+    }
+}
+
+TEST(must_input_map_logarithms) {
+    for (const double offset : {-1e308, 0.0, 1.0, infinite, -infinite, not_a_number}) {
+        Bytes bytes = map_head(2, {0, 1}, 1);
+        append_stage(bytes, 2, 0, 2, {1.0, offset});
+        CHECK_EQ(status_of(bytes, 2, 2), offset >= -1e308 ? Status::ok : Status::bad_section);
+        CHECK_EQ(status_of(Bytes(bytes.begin(), bytes.end() - 8), 2, 2), Status::bad_section);
+    }
+    for (const std::uint32_t present : {0u, 1u}) {
+        for (const std::size_t n_outputs : {1, 2, 3}) {
+            Bytes bytes = map_head(2, {0, 1}, 1);
+            append_stage(bytes, 2, present, n_outputs, Numbers(n_outputs));
+            const bool is_valid = present == 0 && n_outputs == 2;
+            CHECK_EQ(status_of(bytes, 2, n_outputs), is_valid ? Status::ok : Status::bad_section);
+        }
+    }
+}
+
+TEST(logarithms_hold_their_errors) {
+    Generator generator(17);
+    std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+    for (int round = 0; round < 2000; ++round) {
+        const double offset = round % 3 == 0   ? 1.0
+                              : round % 3 == 1 ? 0.0
+                                               : 0.1,
+                     about = round % 2 ? 1.0 - offset : 0.0, subtract = round % 5 == 0 ? uniform(generator) : 0.0;
+        Bytes bytes = map_head(3, {0, 1, 2}, 2);
+        append_stage(bytes, 0, 1u << part::subtract, 3, {subtract, subtract, subtract});
+        append_stage(bytes, 2, 0, 3, {offset, infinite, offset});
+        const Section section(bytes);
+        InputMapView map;
+        CHECK_EQ(read_input_map(section.bytes, bytes.size(), 3, 3, map), Status::ok);
+        Numbers raw(3);
+        for (double& x : raw) {
+            const double size = std::exp(36.0 * uniform(generator));
+            x = (round % 4 < 2 ? about : 0.0) + (round % 4 == 0 ? 0.09 * uniform(generator) / (1.0 + size) : size);
+            x = std::fabs(x) + subtract;
+        }
+        const OneRow row(map, raw);
+        CHECK(row.is_finite);
+        CHECK_EQ(row.values[1], raw[1] - subtract);
+        long double sq_off = 0.0L;
+        for (const std::size_t j : {std::size_t{0}, std::size_t{2}}) {
+            const long double x = static_cast<long double>(raw[j]) - subtract,
+                              wanted = offset == 1.0 ? std::log1p(x) : std::log(x + offset);
+            sq_off += (row.values[j] - wanted) * (row.values[j] - wanted);
+        }
+        if (sizeof(long double) > sizeof(double)) CHECK(std::sqrt(sq_off) <= row.error * 1.001L + 0x1p-60L);
+        if (subtract == 0.0) CHECK(row.error <= 0x1p-43 + 0x1p-52 * raw[1]);
     }
 }
 

@@ -18,10 +18,10 @@ using namespace approxsvm;
 namespace {
 
 using Bytes = std::vector<unsigned char>;
-const std::vector<std::string> names{"breast_cancer",     "iris_classes",  "breast_cancer_one_class", "diabetes_svr",
-                                     "iris_cubic",        "iris_pipeline", "iris_calibrated",         "iris_ensemble",
-                                     "diabetes_pipeline", "shells_exact",  "digits_subspace",         "digits_classes",
-                                     "iris_fourier"};
+const std::vector<std::string> names{"breast_cancer",     "iris_classes",   "breast_cancer_one_class", "diabetes_svr",
+                                     "iris_cubic",        "iris_pipeline",  "iris_calibrated",         "iris_ensemble",
+                                     "diabetes_pipeline", "shells_exact",   "digits_subspace",         "digits_classes",
+                                     "iris_fourier",      "iris_logarithms"};
 constexpr std::size_t n_rows = 70;  // more than a block
 
 Bytes golden(const std::string& name) {
@@ -369,6 +369,17 @@ TEST(faults_name_the_row) {
     CHECK_EQ(ready.model.predict(rows, labels, ready.workspace, &fault), Status::map_overflow);
     CHECK_EQ(fault.row, std::size_t{33});
     CHECK_EQ(fault.found, 1.7e308);
+
+    Ready logarithms("iris_logarithms");  // of 1 + x, and those of that and 0.5
+    rows = logarithms.rows();
+    rows[21 * 4 + 3] = -0.5;
+    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::no_logarithm);
+    CHECK(fault.row == 21 && fault.found == -0.5 && fault.expected == -0.5);
+    rows[20 * 4] = -1.25;
+    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::no_logarithm);
+    CHECK(fault.row == 20 && fault.found == -1.25 && fault.expected == -1.0);
+    rows[20 * 4 + 3] = HUGE_VAL;
+    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::not_finite);
 }
 
 TEST(copies_share_what_they_point_to) {

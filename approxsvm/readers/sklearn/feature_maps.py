@@ -1,4 +1,4 @@
-"""Feature maps in front of a linear model: TaylorFeatures of our own, RBFSampler, and those that cannot be compiled."""
+"""Feature maps in front of a linear model: TaylorFeatures of our own, samplers, and those that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, require_fitted
 
 # By the names of their classes.
-_COMPILED = {"RBFSampler": "sklearn", "TaylorFeatures": "approxsvm"}
+_COMPILED = {"RBFSampler": "sklearn", "SkewedChi2Sampler": "sklearn", "TaylorFeatures": "approxsvm"}
 # Of scikit-learn and our own. None of them has a kernel that it is a sum of.
 _NOT_COMPILED = (
     "AdditiveChi2Sampler",
     "PolynomialCountSketch",
     "PolynomialFeatures",
     "RandomBinningFeatures",
-    "SkewedChi2Sampler",
     "SplineTransformer",
 )
 
@@ -45,22 +45,32 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
     Raises
     ------
     UnsupportedModelError
-        The map is neither TaylorFeatures of a degree up to 6 nor RBFSampler.
+        The map is neither TaylorFeatures of a degree up to 6, RBFSampler nor SkewedChi2Sampler.
     """
     kind = feature_map(step)
     if kind == "TaylorFeatures":
         return _read_taylor(step, step_name, final, final_name)
-    if kind == "RBFSampler":
-        return _read_fourier(step, step_name, final, final_name)
+    if kind in ("RBFSampler", "SkewedChi2Sampler"):
+        return _read_fourier(kind, step, step_name, final, final_name)
     raise UnsupportedModelError(
         f"step {step_name!r} ({kind}) cannot be compiled; in front of a linear model, of feature maps only "
-        "TaylorFeatures, RBFSampler and Nystroem can"
+        "TaylorFeatures, RBFSampler, SkewedChi2Sampler and Nystroem can"
     )
 
 
-def _read_fourier(step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
-    """Random Fourier features: sqrt(2 / n) cos(x @ random_weights_ + random_offset_), n of them."""
-    require_fitted(step, "RBFSampler", "random_weights_")
+def logarithms(step: Any) -> InputMap | None:
+    """What a feature map does to rows before it multiplies them: SkewedChi2Sampler takes log(x + skewedness)."""
+    if feature_map(step) != "SkewedChi2Sampler":
+        return None
+    return InputMap.identity(len(step.random_weights_)).then_logarithm(step.skewedness)
+
+
+def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
+    """Random Fourier features: sqrt(2 / n) cos(z @ random_weights_ + random_offset_), n of them.
+
+    z is x itself, or log(x + skewedness).
+    """
+    require_fitted(step, kind, "random_weights_")
     frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
     phases = np.asarray(step.random_offset_, dtype=np.float64)
     n_given, n = int(step.n_components), len(phases)
@@ -76,8 +86,9 @@ def _read_fourier(step: Any, step_name: str, final: Any, final_name: str) -> Cos
         coef=coef,
         intercept=np.array([parts.intercept]),
         labels=parts.labels,
-        source=f"RBFSampler + {final_name}",
+        source=f"{kind} + {final_name}",
         feature_names=feature_names(step),
+        input_map=logarithms(step),
         outputs=parts.outputs,
         # Quotient, root and product: 2.5 roundings. Cosines are at most 1.
         value_error=np.array([3.0 * 2.0**-53 * float(np.abs(coef).sum()) + 2.0**-1040]),

@@ -1,4 +1,4 @@
-"""Pipelines: steps that are scaling, selection or projection become the input map of the final estimator's model."""
+"""Pipelines: steps that scale, take logarithms, select or project become the input map of the last one's model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     """Read a fitted Pipeline whose last step is an estimator that `read` knows.
 
     The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
-    from the first projection on, over the real numbers (input_map.py).
+    from the first projection or logarithm on, over the real numbers (input_map.py).
 
     Raises
     ------
@@ -93,7 +93,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
     Raises
     ------
     UnsupportedModelError
-        It is neither affine per feature, with or without limits, nor a selection, nor a projection.
+        It is neither affine per feature, with or without limits, nor a logarithm, a selection or a projection.
     """
     if _is_nothing(step):
         return map_
@@ -218,9 +218,13 @@ def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
 
 
 def _function_transformer(map_: InputMap, step: Any) -> InputMap:
-    if step.func is not None:
-        raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}")
-    return map_
+    if step.func is None:
+        return map_
+    offset = next((offset for function, offset in _LOGARITHMS if step.func is function), None)
+    if offset is None or step.kw_args:
+        given = f" with {', '.join(map(repr, step.kw_args))}" if step.kw_args else ""
+        raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}{given}")
+    return map_.then_logarithm(offset)
 
 
 def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
@@ -257,6 +261,8 @@ def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
+# Functions, each the logarithm of its argument plus a number.
+_LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
 _FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
     "ColumnTransformer": _column_transformer,
     "FeatureUnion": _feature_union,

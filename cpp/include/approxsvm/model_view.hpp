@@ -258,8 +258,8 @@ enum class Values : std::uint8_t {
     exact = 2     // by the engine in float64, or by the definition where that is not enough
 };
 
-// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, beyond_float64,
-// beyond_tolerance, unknown_feature).
+// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, no_logarithm,
+// beyond_float64, beyond_tolerance, unknown_feature).
 struct Fault {
     std::size_t row;
     double found, expected;

@@ -18,11 +18,14 @@ constexpr std::size_t map_header_bytes = 16, stage_header_bytes = 16, max_map_fe
 namespace part {
 enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };
 enum : std::size_t { center, matrix, bias, bias_error, n_projection };
+enum : std::size_t { offset, n_logarithm };
 }  // namespace part
+
+enum class StageKind : std::uint32_t { affine = 0, projection = 1, logarithm = 2 };
 
 // One stage, seen in place. Parts of an affine stage that change nothing are null.
 struct MapStage {
-    bool is_projection;
+    StageKind kind;
     std::size_t n_inputs, n_outputs;
     const double* parts[part::n_affine];
 };
@@ -30,17 +33,21 @@ struct MapStage {
 // The stage at p; returns where the next one is. The bytes have been validated.
 inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inputs, MapStage& stage) {
     const std::uint32_t present = read_at<std::uint32_t>(p, 4);
-    stage.is_projection = read_at<std::uint32_t>(p, 0) == 1;
+    stage.kind = static_cast<StageKind>(read_at<std::uint32_t>(p, 0));
     stage.n_inputs = n_inputs;
     stage.n_outputs = static_cast<std::size_t>(read_at<std::uint64_t>(p, 8));
     const double* numbers = reinterpret_cast<const double*>(p + stage_header_bytes);
     for (const double*& numbers_of_part : stage.parts) numbers_of_part = nullptr;
-    if (stage.is_projection) {
+    if (stage.kind == StageKind::projection) {
         stage.parts[part::center] = numbers;
         stage.parts[part::matrix] = stage.parts[part::center] + n_inputs;
         stage.parts[part::bias] = stage.parts[part::matrix] + n_inputs * stage.n_outputs;
         stage.parts[part::bias_error] = stage.parts[part::bias] + stage.n_outputs;
         return reinterpret_cast<const unsigned char*>(stage.parts[part::bias_error] + stage.n_outputs);
+    }
+    if (stage.kind == StageKind::logarithm) {
+        stage.parts[part::offset] = numbers;
+        return reinterpret_cast<const unsigned char*>(numbers + n_inputs);
     }
     for (std::size_t k = 0; k < part::n_affine; ++k) {
         if (!(present >> k & 1)) continue;
@@ -74,7 +81,12 @@ inline bool all_numbers(const double* numbers, std::size_t n, bool may_be_infini
 inline bool stage_is_valid(const MapStage& stage) {
     const double* const* parts = stage.parts;
     const std::size_t n = stage.n_inputs, m = stage.n_outputs;
-    if (stage.is_projection) {
+    if (stage.kind == StageKind::logarithm) {
+        bool valid = true;
+        for (std::size_t j = 0; j < n; ++j) valid &= parts[part::offset][j] >= -largest_double;  // nor NaN
+        return valid;
+    }
+    if (stage.kind == StageKind::projection) {
         for (std::size_t k = 0; k < m; ++k) {
             if (!(parts[part::bias_error][k] >= 0.0)) return false;
         }
@@ -99,14 +111,24 @@ inline bool read_checked_stage(const unsigned char* p, std::size_t n_bytes, std:
     const std::uint64_t n_outputs = read_at<std::uint64_t>(p, 8);
     const std::size_t left = (n_bytes - stage_header_bytes) / 8;  // numbers
     std::size_t n_numbers = 0;
-    if (kind == 0) {
-        if (n_outputs != n_inputs || present == 0 || present >> part::n_affine != 0) return false;
-        for (std::size_t k = 0; k < part::n_affine; ++k) n_numbers += present >> k & 1 ? n_inputs : 0;
-    } else {
-        if (kind != 1 || present != 0 || n_outputs > max_map_features) return false;
-        const std::size_t m = static_cast<std::size_t>(n_outputs);
-        if (m != 0 && n_inputs > left / m) return false;
-        n_numbers = n_inputs + n_inputs * m + 2 * m;
+    switch (kind) {
+        case static_cast<std::uint32_t>(StageKind::affine):
+            if (n_outputs != n_inputs || present == 0 || present >> part::n_affine != 0) return false;
+            for (std::size_t k = 0; k < part::n_affine; ++k) n_numbers += present >> k & 1 ? n_inputs : 0;
+            break;
+        case static_cast<std::uint32_t>(StageKind::projection): {
+            if (present != 0 || n_outputs > max_map_features) return false;
+            const std::size_t m = static_cast<std::size_t>(n_outputs);
+            if (m != 0 && n_inputs > left / m) return false;
+            n_numbers = n_inputs + n_inputs * m + 2 * m;
+            break;
+        }
+        case static_cast<std::uint32_t>(StageKind::logarithm):
+            if (present != 0 || n_outputs != n_inputs) return false;
+            n_numbers = n_inputs;
+            break;
+        default:
+            return false;
     }
     if (n_numbers > left) return false;
     used = stage_header_bytes + 8 * n_numbers;
@@ -144,7 +166,7 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
         at += used;
         n = stage.n_outputs;
         map.widest = n > map.widest ? n : map.widest;
-        map.has_projection |= stage.is_projection;
+        map.has_projection |= stage.kind == StageKind::projection;
     }
     return at == n_bytes && n == n_features ? Status::ok : Status::bad_section;
 }

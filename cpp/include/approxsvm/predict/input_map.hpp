@@ -1,6 +1,7 @@
 // How raw rows become rows of a model: columns are picked, then stages follow, operation after operation in float64 as
-// the source has them, so that up to the first projection a row is the source's own, bit for bit (models/FORMAT.md,
-// "input_map"). Beside each row goes a bound of its distance to the same function over the real numbers.
+// the source has them, so that up to the first projection or logarithm a row is the source's own, bit for bit
+// (models/FORMAT.md, "input_map"). Beside each row goes a bound of its distance to the same function over the real
+// numbers.
 #pragma once
 
 #include <cmath>
@@ -21,7 +22,15 @@ inline namespace APPROXSVM_TARGET {
 
 // Numbers that fill_map_gains fills for a stage, and for all of them.
 inline std::size_t n_gains(const MapStage& stage) {
-    return stage.is_projection ? stage.n_outputs : 2 * stage.n_outputs + 1;
+    switch (stage.kind) {
+        case StageKind::affine:
+            return 2 * stage.n_outputs + 1;
+        case StageKind::projection:
+            return stage.n_outputs;
+        case StageKind::logarithm:
+            break;
+    }
+    return 0;
 }
 inline std::size_t map_gain_doubles(const InputMapView& map) {
     std::size_t total = 0;
@@ -43,14 +52,14 @@ inline double column_norm(const MapStage& stage, std::size_t c) {
 }
 
 // Of an affine stage |multiply / divide|, by which errors grow, and what underflow adds, n numbers each, and the sum of
-// the latter; of a projection the norms of its columns. All are rounded upwards.
+// the latter; of a projection the norms of its columns; of logarithms nothing. All are rounded upwards.
 inline void fill_map_gains(const InputMapView& map, double* gains) {
     constexpr double tiny = 0x1p-1070;
     for_stages(map, [&](const MapStage& stage) {
         const std::size_t n = stage.n_outputs;
-        if (stage.is_projection) {
+        if (stage.kind == StageKind::projection) {
             for (std::size_t c = 0; c < n; ++c) gains[c] = column_norm(stage, c);
-        } else {
+        } else if (stage.kind == StageKind::affine) {
             const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];
             for (std::size_t j = 0; j < n; ++j) {
                 const double factor = multiply ? std::fabs(multiply[j]) : 1.0,
@@ -195,7 +204,8 @@ class ScalerAlone {
         if (map.n_stages != 1) return;
         read_stage(map.stages, map.n_columns, stage_);
         const double* const* parts = stage_.parts;
-        if (stage_.is_projection || parts[part::low] || parts[part::high] || parts[part::relative_error]) return;
+        if (stage_.kind != StageKind::affine || parts[part::low] || parts[part::high] || parts[part::relative_error])
+            return;
         const bool subtracts = parts[part::subtract], multiplies = parts[part::multiply], divides = parts[part::divide];
         using Scale = decltype(scale_);
         const Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
@@ -330,6 +340,30 @@ inline void run_projection_exactly(const MapStage& stage, bool has_errors, const
     }
 }
 
+// x = log(x + offset) where the offset is finite; false where a number has no logarithm, the first of which goes into
+// `outside` with what it must be above. With s + lost = x + offset it is log(s) + lost / s, off by the square of the
+// second, by 4 units of the C library and by two roundings; around t an error e becomes e / (t - e) at most.
+inline bool run_logarithm(const MapStage& stage, bool has_errors, double* x, double* error, Fault& outside) {
+    constexpr double u = unit64;
+    for (std::size_t j = 0; j < stage.n_inputs; ++j) {
+        const double offset = stage.parts[part::offset][j], came = has_errors ? error[j] : 0.0;
+        error[j] = came;
+        if (!(offset <= largest_double)) continue;
+        if (x[j] <= -offset) {
+            outside.found = x[j];
+            outside.expected = 0.0 - offset;
+            return false;
+        }
+        double lost;
+        const double sum = two_sum(x[j], offset, lost), logarithm = std::log(sum),
+                     correction = sum <= largest_double ? lost / sum : 0.0, nearest = sum * (1.0 - 0x1p-50) - came;
+        x[j] = logarithm + correction;
+        const double carried = nearest > 0.0 ? came / nearest : HUGE_VAL;
+        error[j] = (carried + (12.0 * u * (std::fabs(logarithm) + std::fabs(correction)) + 0x1p-104)) * (1.0 + 0x1p-30);
+    }
+    return true;
+}
+
 // --- rows
 
 // Numbers of memory for a RowMapper.
@@ -342,6 +376,8 @@ struct MappedRow {
     const double* values;  // (n_features,), in the memory lent
     double error;          // Euclidean distance; infinite where it is unknown
     bool is_finite;        // or else scaling has gone beyond float64
+    bool is_inside;        // or else a number has no logarithm: `outside` says which, and what it must be above
+    Fault outside;
 };
 
 // Maps up to map_rows_together rows at a time.
@@ -361,14 +397,23 @@ class RowMapper {
         const double* gains = gains_;
         const unsigned char* next = map_.stages;
         std::size_t n_features = map_.n_columns;
+        for (std::size_t r = 0; r < n; ++r) rows[r].is_inside = true;
         for (std::size_t k = 0; k < map_.n_stages; ++k) {
             MapStage stage;
             next = read_stage(next, n_features, stage);
             n_features = stage.n_outputs;
             const bool has_errors = k > 0;
-            if (!stage.is_projection) {
+            if (stage.kind == StageKind::affine) {
                 for (std::size_t r = 0; r < n; ++r) affine(stage, gains, has_errors, row(x, r), row(error, r), y);
                 gains += n_gains(stage);
+                continue;
+            }
+            if (stage.kind == StageKind::logarithm) {
+                for (std::size_t r = 0; r < n; ++r) {
+                    MappedRow& mapped = rows[r];
+                    if (mapped.is_inside)
+                        mapped.is_inside = run_logarithm(stage, has_errors, row(x, r), row(error, r), mapped.outside);
+                }
                 continue;
             }
             if (exactly) {
@@ -384,7 +429,9 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) {
             const double* values = row(x, r);
             const double distance = map_.n_stages > 0 ? norm_above(row(error, r), n_features) : 0.0;
-            rows[r] = {values, distance == distance ? distance : HUGE_VAL, all_finite(values, 1, n_features)};
+            rows[r].values = values;
+            rows[r].error = distance == distance ? distance : HUGE_VAL;
+            rows[r].is_finite = all_finite(values, 1, n_features);
         }
     }
 

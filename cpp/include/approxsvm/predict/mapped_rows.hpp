@@ -106,6 +106,10 @@ class RowMapping {
         }
         mapper_.map(n, exactly, found);
         for (std::size_t r = 0; r < n; ++r) {
+            if (!found[r].is_inside) {
+                if (fault_) *fault_ = {first + r, found[r].outside.found, found[r].outside.expected};
+                return Status::no_logarithm;
+            }
             if (!found[r].is_finite) return overflowed(first + r);
         }
         return Status::ok;
