@@ -42,6 +42,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, str, str]]] = {
         "--train-rows 100000 --svm-rows 33000 --seeds 2",
         "--train-rows 500 --svm-rows 500 --seeds 1",
     ),
+    "stand_ins": ("benchmarks.stand_ins", "", "--train-rows 300 --test-rows 300"),
     "overview": ("benchmarks.overview", "", "--rows 1000 --components 50"),
 }
 TABLES: Final = pages.TABLES | experiment_pages.TABLES
