@@ -24,6 +24,8 @@ FLOORS = [
     ["readers", "predictor", "features"],
     ["reports.summary", "reports.compilation", "export", "scoring"],
     ["spark", "dask", "duckdb"],
+    ["reports.arithmetic"],
+    ["reports.judgement"],
     ["reports.verification"],
     ["reports.evidence"],
     ["plots"],

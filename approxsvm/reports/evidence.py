@@ -34,6 +34,7 @@ from approxsvm.predictor import (
     native_outputs,
 )
 from approxsvm.readers import read_any
+from approxsvm.reports.judgement import exact_decision_values, judge, own_predictions
 from approxsvm.reports.verification import (
     Compiled,
     Tally,
@@ -41,9 +42,6 @@ from approxsvm.reports.verification import (
     check_same_kind,
     compare,
     drawn_positions,
-    exact_decision_values,
-    judge,
-    own_predictions,
 )
 from approxsvm.rows import chunks
 

@@ -12,9 +12,10 @@ from approxsvm.model.input_map import Affine, InputMap, Logarithm
 from approxsvm.plots import STAGE_NAMES, share_text
 from approxsvm.predictor import STAGES
 from approxsvm.reports.evidence import Evidence, Speed
+from approxsvm.reports.judgement import own_steps
 from approxsvm.reports.summary import summarize
 from approxsvm.reports.surroundings import resident_bytes
-from approxsvm.reports.verification import Compiled, own_steps
+from approxsvm.reports.verification import Compiled
 from approxsvm.reports.words import bytes_text, count, cut, time_text
 from approxsvm.threads import n_threads
 

@@ -7,38 +7,29 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import NEAR_TIE, Artifact
-from approxsvm.compensated import norms_above
+from approxsvm.artifact.layout import Artifact
 from approxsvm.errors import InputError
-from approxsvm.expansion import taylor_features
-from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
+from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
-from approxsvm.readers.sklearn.feature_maps import feature_map, logarithms
-from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
-from approxsvm.reference.decision_values import cosine_decision_function, taylor_decision_function
 from approxsvm.reports.compilation import Compilation
+from approxsvm.reports.judgement import Judgement, judge
 from approxsvm.reports.summary import shown
-from approxsvm.rows import check_sparse, chunks, of_the_whole
+from approxsvm.rows import check_sparse, of_the_whole
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Rows that the source's arithmetic is timed and judged on at a time.
-_BLOCK_ROWS = 512
 # Rows that are predicted at a time, as many as a call usually has; those compared before progress is told; and errors
 # kept for their quantiles, at most.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
-_BLOCK_VECTORS = 4096
 
 
 class Compiled(Protocol):
@@ -373,287 +364,11 @@ class Tally:
         )
 
 
-def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Decision values by the definition in float64: of Gaussians differences first, so that nothing cancels.
-
-    Parameters
-    ----------
-    model : KernelModel or TaylorModel
-    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
-    mapped : ndarray or sparse array of shape (n_rows, n_features), optional
-        The same rows as the kernel sees them; made by the model's own input map when left out.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_decisions), float64
-    """
-    if isinstance(model, (TaylorModel, CosineModel)):
-        dense = _dense(rows if mapped is None else mapped)
-        if model.input_map is not None and mapped is None:
-            dense = model.input_map.apply(dense)
-        if isinstance(model, CosineModel):
-            return cosine_decision_function(model, dense)[:, np.newaxis]
-        return taylor_decision_function(model, dense)[:, np.newaxis]
-    values = np.empty((rows.shape[0], model.n_decisions))
-    coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
-    for start in range(0, rows.shape[0], _BLOCK_ROWS):
-        block = slice(start, start + _BLOCK_ROWS)
-        part = rows[block] if mapped is None else mapped[block]
-        dense = (part if isinstance(part, np.ndarray) else part.toarray()).astype(np.float64)
-        if model.input_map is not None and mapped is None:
-            dense = model.input_map.apply(dense)
-        values[block] = _kernel_sums(model, coefficients, dense) + model.intercept
-    return values
-
-
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """What the source says of some rows.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_decisions)
-        Its decision values by the definition, at rows that its own transformers have made.
-    slack : ndarray of shape (n_rows, n_decisions)
-        What float64 may have changed in them.
-    labels : ndarray of shape (n_rows,), or None
-        By the source's own ``predict`` where it has one, else by the values; None for a regression.
-    certain : ndarray of shape (n_rows,), bool
-        Whether float64 can tell the label.
-    misread : ndarray of shape (n_rows,), bool
-        Whether the source's own answer is not that of its parameters, as they were read.
-    seconds : float
-        What the definition took.
-    """
-
-    values: FloatArray
-    slack: FloatArray
-    labels: npt.NDArray[Any] | None
-    certain: npt.NDArray[np.bool_]
-    misread: npt.NDArray[np.bool_]
-    seconds: float
-
-
-def judge(against: Any, model: SingleModel, rows: Any) -> Judgement:
-    """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
-
-    Parameters
-    ----------
-    against : fitted estimator, KernelModel, or path
-    model : KernelModel
-        What `against` was read as.
-    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
-
-    Returns
-    -------
-    Judgement
-    """
-    pieces = chunks(rows.shape[0], rows.shape[1])  # every source takes dense rows, and some take no others
-    parts = [_judge_dense(against, model, _dense(rows[piece])) for piece in pieces]
-    if len(parts) == 1:
-        return parts[0]
-    return Judgement(
-        values=np.concatenate([part.values for part in parts]),
-        slack=np.concatenate([part.slack for part in parts]),
-        labels=None if parts[0].labels is None else np.concatenate([part.labels for part in parts]),
-        certain=np.concatenate([part.certain for part in parts]),
-        misread=np.concatenate([part.misread for part in parts]),
-        seconds=sum(part.seconds for part in parts),
-    )
-
-
-def _judge_dense(against: Any, model: SingleModel, rows: FloatArray) -> Judgement:
-    mapped = rows if model.input_map is None else _own_rows(against, model, rows)
-    start = time.perf_counter()
-    values = exact_decision_values(model, rows, mapped)
-    seconds = time.perf_counter() - start
-    noise = np.zeros((len(rows), 1))
-    if model.input_map is not None:
-        noise = noise + _moved(model, mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
-    noise = noise + _own_noise(against, model, mapped)
-    slack = _slack(model, values) + noise
-    own = own_predictions(against, rows)
-    if model.task == "regression":
-        misread = np.zeros(len(rows), bool)
-        if own is not None:
-            allowed = 64 * slack + float(model.value_error.max())
-            misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
-        return Judgement(values, slack, None, np.ones(len(rows), bool), misread, seconds)
-    near = NEAR_TIE * _scale(model) + noise + np.zeros_like(values)
-    if model.task == "one_class":
-        labels: npt.NDArray[Any] = np.where(values[:, 0] > 0, 1, -1)
-        certain = np.abs(values[:, 0]) > near[:, 0]
-    else:
-        classes, certain = native_outputs(model.outputs, model.task, len(model.labels)).certified_class(values, near)
-        labels = model.labels[classes]
-    misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
-    return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)
-
-
-def _dense(rows: Any) -> FloatArray:
-    """A float64 copy: the source may overwrite what it is given (``copy=False``)."""
-    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-
-
-def own_predictions(
-    against: Any, rows: Any, method: Literal["predict", "predict_proba"] = "predict"
-) -> npt.NDArray[Any] | None:
-    """What the source itself says of a dense copy of rows; None where it is numbers and not an estimator."""
-    if not hasattr(against, method):
-        return None
-    return np.asarray(getattr(against, method)(_named(against, _dense(rows))))
-
-
-def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
-    """Rows as the kernel of the source sees them, by its own transformers where it has some."""
-    steps = own_steps(source)
-    if steps is None:
-        assert model.input_map is not None
-        return model.input_map.apply(rows)
-    if len(steps) > 1 and (sklearn_class(steps[-2]) == "Nystroem" or feature_map(steps[-2])):
-        own = logarithms(steps[-2])
-        steps = steps[:-2]
-    else:
-        kernel_machine = read_any(steps[-1])
-        own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
-        steps = steps[:-1]
-    mapped: Any = _named(steps[0], rows.copy()) if steps else rows
-    for step in steps:
-        mapped = step.transform(mapped)
-    mapped = np.array(mapped.toarray() if hasattr(mapped, "toarray") else mapped, dtype=np.float64)
-    return np.asarray(mapped if own is None else own.apply(mapped))
-
-
-def own_steps(source: Any) -> list[Any] | None:
-    """Transformers and final estimator of a source, one after the other; None where it is not an estimator."""
-    for inner in ("best_estimator_", "regressor_"):
-        if hasattr(source, inner):
-            return own_steps(getattr(source, inner))
-    if hasattr(source, "calibrated_classifiers_"):
-        return own_steps(source.calibrated_classifiers_[0].estimator)
-    if sklearn_class(source) == "FrozenEstimator":
-        return own_steps(source.estimator)
-    if not hasattr(source, "predict"):
-        return None
-    if sklearn_class(source) != "Pipeline":
-        return [source]
-    steps = [step for _, step in flat_steps(source)]
-    return steps[:-1] + (own_steps(steps[-1]) or [])
-
-
-def _own_noise(source: Any, model: SingleModel, mapped: FloatArray) -> FloatArray:
-    """What the source's own float64 loses beside rows, shape (n_rows, 1), where its way to a kernel cancels.
-
-    scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
-    """
-    if isinstance(model, TaylorModel):
-        return _slack(model, np.zeros((len(mapped), 1)))
-    if isinstance(model, CosineModel):
-        of_angles = (model.n_features + 8) * model.slope * norms_above(mapped)[:, np.newaxis]
-        return np.asarray(4.0 * 2.0**-53 * (of_angles + (model.n_cosines + 40) * model.sum_moduli))
-    if model.is_polynomial:
-        return _polynomial_noise(model, mapped)
-    steps = own_steps(source)
-    if steps is None:
-        return np.zeros((len(mapped), 1))
-    moduli = _scale(model)
-    nystroem = steps[-2] if len(steps) > 1 and sklearn_class(steps[-2]) == "Nystroem" else None
-    if nystroem is not None:
-        weights = np.abs(np.asarray(nystroem.normalization_, np.float64)).T @ np.abs(np.ravel(steps[-1].coef_))
-        moduli = float(weights.sum())
-    elif sklearn_class(steps[-1]) != "KernelRidge":
-        return np.zeros((len(mapped), 1))
-    vectors = model.dense_support_vectors(0, model.n_sv)
-    reach = norms_above(mapped) + float(norms_above(vectors).max(initial=0.0))
-    u = 2.0**-53
-    lost = model.gamma * 2.0 * (model.n_features + 8) * u * reach**2 + 4.0 * (model.n_sv + 8) * u
-    result: FloatArray = (moduli * np.minimum(lost, 1.0))[:, np.newaxis]
-    return result
-
-
-def _polynomial_noise(model: KernelModel, mapped: FloatArray) -> FloatArray:
-    """What float64 sums over support vectors, or over coefficients, lose in any order: these kernels grow with rows."""
-    path = model.n_sv + max(1.0, 0.5 * model.degree) * model.n_features + 16
-    return np.asarray(4.0 * path * 2.0**-53 * (_polynomial_moduli(model, mapped)[0] + np.abs(model.intercept)))
-
-
-def _polynomial_moduli(model: KernelModel, mapped: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """sum_i |a_i| (||gamma x_i|| ||z|| + |coef0|)^p and its slope in ||z||, (n_rows, n_decisions) each."""
-    norms, p = norms_above(mapped), model.degree
-    reach = abs(model.gamma) * norms_above(model.dense_support_vectors(0, model.n_sv))
-    sums, slopes = np.zeros((2, len(mapped), model.n_decisions))
-    for k in range(model.n_decisions):
-        weights = np.abs(model.coefficients(k))
-        for power in range(p + 1):
-            share = math.comb(p, power) * abs(model.coef0) ** (p - power) * float(weights @ reach**power)
-            sums[:, k] += share * norms**power
-            slopes[:, k] += power * share * norms ** max(power - 1, 0)
-    return sums, slopes
-
-
-def _named(estimator: Any, rows: Any) -> Any:
-    """Rows with the column names that an estimator was fitted with."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return rows
-    from pandas import DataFrame  # the estimator has seen a data frame
-
-    return DataFrame(rows, columns=names)
-
-
-def _moved(model: SingleModel, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-    """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
-    if isinstance(model, CosineModel):
-        return np.minimum(model.slope * errors, 2.0 * model.sum_moduli)
-    if isinstance(model, KernelModel) and model.is_polynomial:
-        return np.asarray(errors * _polynomial_moduli(model, mapped)[1] * (1.0 + 1e-6))  # errors are tiny beside rows
-    return np.asarray(_scale(model) * np.minimum(math.sqrt(2.0 * model.gamma / math.e) * errors, 1.0))
-
-
-def _kernel_sums(model: KernelModel, coefficients: FloatArray, rows: FloatArray) -> FloatArray:
-    from scipy.spatial.distance import cdist
-
-    sums = np.zeros((len(rows), model.n_decisions))
-    for first in range(0, model.n_sv, _BLOCK_VECTORS):
-        last = min(first + _BLOCK_VECTORS, model.n_sv)
-        vectors = model.dense_support_vectors(first, last)
-        with np.errstate(over="ignore", under="ignore"):
-            if model.is_polynomial:
-                kernel = (model.gamma * (rows @ vectors.T) + model.coef0) ** model.degree
-            else:
-                kernel = np.exp(-model.gamma * cdist(rows, vectors, "sqeuclidean"))
-        sums += kernel @ coefficients[first:last]
-    return sums
-
-
 def _read(against: Any, n_features: int) -> SingleModel:
     model = read_any(against, n_features=n_features)
     if isinstance(model, Ensemble):
         raise InputError("the source model is an ensemble, but the compiled one is not")
     return model
-
-
-def _scale(model: SingleModel) -> float:
-    """Greatest sum of |a_i| of any decision function, or what has its place (expansion/taylor_features.py)."""
-    if isinstance(model, TaylorModel):
-        return taylor_features.norms_of(model)[2]
-    if isinstance(model, CosineModel):
-        return model.sum_moduli
-    return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
-
-
-def _slack(model: SingleModel, exact: FloatArray) -> FloatArray:
-    """The exact values are computed too: allow them the rounding of a float64 sum."""
-    moduli = np.full(exact.shape, _scale(model))
-    if isinstance(model, TaylorModel):
-        # A feature and its sum; in the Gaussian s errs by n_features roundings, and s phi_k(s) is below 8.
-        path = sum(map(len, model.weights)) + 8 * model.n_features + 64
-        return np.asarray(path * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact))
-    if model.is_polynomial:
-        moduli = moduli + np.abs(exact)
-    n_terms = model.n_cosines if isinstance(model, CosineModel) else model.n_sv
-    slack: FloatArray = (n_terms + model.n_features + 16) * 2.0**-52 * moduli + 2.0**-50 * np.abs(exact)
-    return slack
 
 
 def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:
