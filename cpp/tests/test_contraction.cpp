@@ -93,7 +93,7 @@ class GoldenModel {
         for (std::size_t j = 0; j < view_.input_map.n_columns; ++j) x.push_back(row[view_.input_map.columns[j]]);
         for (const MapStage& stage : stages()) {
             const double* const* parts = stage.parts;
-            if (stage.is_projection) {
+            if (stage.kind == StageKind::projection) {
                 std::vector<long double> y(parts[part::bias], parts[part::bias] + stage.n_outputs);
                 for (std::size_t j = 0; j < x.size(); ++j) {
                     for (std::size_t k = 0; k < y.size(); ++k) {
@@ -101,6 +101,13 @@ class GoldenModel {
                     }
                 }
                 x = y;
+                continue;
+            }
+            if (stage.kind == StageKind::logarithm) {
+                for (std::size_t j = 0; j < x.size(); ++j) {
+                    const double offset = parts[part::offset][j];
+                    if (offset <= largest_double) x[j] = std::log(x[j] + offset);
+                }
                 continue;
             }
             for (std::size_t j = 0; j < x.size(); ++j) {
@@ -122,7 +129,7 @@ class GoldenModel {
         const std::vector<MapStage> all = stages();
         for (auto stage = all.rbegin(); stage != all.rend(); ++stage) {
             const double* const* parts = stage->parts;
-            if (stage->is_projection) {
+            if (stage->kind == StageKind::projection) {
                 std::vector<double> z(parts[part::center], parts[part::center] + stage->n_inputs);
                 for (std::size_t j = 0; j < z.size(); ++j) {
                     for (std::size_t k = 0; k < x.size(); ++k) {
@@ -130,6 +137,13 @@ class GoldenModel {
                     }
                 }
                 x = z;
+                continue;
+            }
+            if (stage->kind == StageKind::logarithm) {
+                for (std::size_t j = 0; j < x.size(); ++j) {
+                    const double offset = parts[part::offset][j];
+                    if (offset <= largest_double) x[j] = std::exp(x[j]) - offset;
+                }
                 continue;
             }
             for (std::size_t j = 0; j < x.size(); ++j) {

@@ -44,7 +44,7 @@ inline void part_block(const float* coefficients, int k, const float* zeros, std
                        float* part) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     float inner[stride];
-    if (k == 2) return quadratic_block<Registers>(coefficients, zeros, n_features, block, part, inner);
+    if (k == 2) return quadratic_block<Registers, false>(coefficients, zeros, n_features, block, part, inner);
     for (std::size_t r = 0; r < stride; ++r) part[r] = 0.0f;
     for (std::size_t i = 0; i < n_features; ++i) {
         const std::size_t n = n_features - i;

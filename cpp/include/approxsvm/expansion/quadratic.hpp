@@ -30,7 +30,7 @@ constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
 
 // The matrix rows first_row .. first_row + tile_rows of one full panel, against all columns from their own
 // diagonal on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
-template <int FirstRow, int Registers, class Real>
+template <int FirstRow, bool WithNorm, int Registers, class Real>
 APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
                                const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
                                typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
@@ -65,14 +65,38 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
             const Register x = load(u + (FirstRow + i) * stride + v * width);
             total[v] = fmadd(x, sum[i][v], total[v]);
-            sq_norm[v] = fmadd(x, x, sq_norm[v]);
+            if (WithNorm) sq_norm[v] = fmadd(x, x, sq_norm[v]);
         }
     }
 }
 
-// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and sq_norm =
-// ||u||^2.
-template <int Registers, class Real>
+// The last, short panel, of Rows matrix rows; u is the block from its first column on.
+template <int Rows, bool WithNorm, int Registers, class Real>
+APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
+                                      typename RegisterOf<Real>::type (&total)[Registers],
+                                      typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    APPROXSVM_UNROLL for (int i = 0; i < Rows; ++i) {
+        Register sum[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[v] = set1(linear[i]);
+        APPROXSVM_UNROLL for (int j = i; j < Rows; ++j) {
+            const Register q = set1(panel[j * (j + 1) / 2 + i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+                sum[v] = fmadd(q, load(u + j * stride + v * width), sum[v]);
+            }
+        }
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+            const Register x = load(u + i * stride + v * width);
+            total[v] = fmadd(x, sum[v], total[v]);
+            if (WithNorm) sq_norm[v] = fmadd(x, x, sq_norm[v]);
+        }
+    }
+}
+
+// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, where
+// somebody asks for it, sq_norm = ||u||^2.
+template <int Registers, bool WithNorm = true, class Real>
 inline void quadratic_block(const Real* quadratic, const Real* linear, std::size_t n_features, const Real* block,
                             Real* form, Real* sq_norm) {
     using Register = typename RegisterOf<Real>::type;
@@ -82,28 +106,43 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     const Real* panel = quadratic;
     std::size_t first = 0;
     for (; first + panel_rows <= n_features; first += panel_rows) {
-        add_tile<0, Registers>(panel, linear + first, first, n_features, block, total, sq);
+        add_tile<0, WithNorm, Registers>(panel, linear + first, first, n_features, block, total, sq);
         if constexpr (tile_rows < static_cast<int>(panel_rows)) {
-            add_tile<tile_rows, Registers>(panel, linear + first, first, n_features, block, total, sq);
+            add_tile<tile_rows, WithNorm, Registers>(panel, linear + first, first, n_features, block, total, sq);
         }
         panel += panel_triangle + panel_rows * (n_features - first - panel_rows);
     }
-    for (std::size_t i = first; i < n_features; ++i) {  // the last, short panel: at most 28 entries
-        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-            const Real* u = block + v * width;
-            Register sum = set1(linear[i]);
-            for (std::size_t j = i; j < n_features; ++j) {
-                const std::size_t k = j - first;
-                sum = fmadd(set1(panel[k * (k + 1) / 2 + (i - first)]), load(u + j * stride), sum);
-            }
-            const Register x = load(u + i * stride);
-            total[v] = fmadd(x, sum, total[v]);
-            sq[v] = fmadd(x, x, sq[v]);
-        }
+    linear += first;
+    block += first * stride;
+    switch (n_features -
+            first) {  // of a few features this is all, and parts of high degree are made of many such forms
+        case 1:
+            add_short_panel<1, WithNorm>(panel, linear, block, total, sq);
+            break;
+        case 2:
+            add_short_panel<2, WithNorm>(panel, linear, block, total, sq);
+            break;
+        case 3:
+            add_short_panel<3, WithNorm>(panel, linear, block, total, sq);
+            break;
+        case 4:
+            add_short_panel<4, WithNorm>(panel, linear, block, total, sq);
+            break;
+        case 5:
+            add_short_panel<5, WithNorm>(panel, linear, block, total, sq);
+            break;
+        case 6:
+            add_short_panel<6, WithNorm>(panel, linear, block, total, sq);
+            break;
+        case 7:
+            add_short_panel<7, WithNorm>(panel, linear, block, total, sq);
+            break;
+        default:
+            break;
     }
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
         store(form + v * width, total[v]);
-        store(sq_norm + v * width, sq[v]);
+        if (WithNorm) store(sq_norm + v * width, sq[v]);
     }
 }
 
