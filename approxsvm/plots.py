@@ -204,7 +204,8 @@ class ErrorBoundDisplay(_Display):
             raise InputError("errors are known beside the source alone: give against=...")
         judged = evidence.against.judged
         tolerance = None if judged.verification is None else judged.verification.tolerance
-        return cls(judged.errors, judged.bounds, evidence.by_expansion[evidence.against.positions], tolerance=tolerance)
+        by_expansion = evidence.values_by_expansion[evidence.against.positions]
+        return cls(judged.errors, judged.bounds, by_expansion, tolerance=tolerance)
 
     def _draw(self, ax: Any) -> None:
         known = np.isfinite(self.bounds) & (self.bounds > 0.0)
@@ -277,7 +278,7 @@ class DecisionBandDisplay(_Display):
     def _of(cls, evidence: Evidence) -> DecisionBandDisplay:
         if evidence.values is None or evidence.bounds is None:
             raise InputError("an ensemble that averages probabilities has no decision values")
-        return cls(evidence.values, evidence.bounds, evidence.by_expansion, is_lead=evidence.are_leads)
+        return cls(evidence.values, evidence.bounds, evidence.values_by_expansion, is_lead=evidence.are_leads)
 
     @property
     def band(self) -> float:

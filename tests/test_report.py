@@ -42,6 +42,7 @@ from approxsvm.plots import (
     StageShareDisplay,
     share_text,
 )
+from approxsvm.predictor import BOUNDS, VALUES
 from approxsvm.reports.page import make_report
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -150,6 +151,25 @@ def test_the_page_has_the_figures_of_verify(cancer):
     assert f"{share_text(report.evidence.by_expansion.mean())} settled by the expansion".replace("\u00a0", " ") in text
     accuracy = (source.predict(X) == CANCER[1][1::2]).mean()
     assert text.count(f"{accuracy:.4%}") == 2  # compiled and source
+
+
+def test_of_several_classes_the_stages_are_those_of_labels():
+    """Their expansions prove labels and nothing else, so that every value is the exact engine's."""
+    X, y = IRIS
+    source = SVC().fit(X, y)
+    compiled = approxsvm.compile(source, X, n_centers=4, degree=2)
+    assert compiled.artifact.header["majority_only"] == 1
+    found, report = approxsvm.verify(compiled, source, X), compiled.report(X, y, against=source)
+    proven, settled = compiled.certified(X).mean(), report.evidence.by_expansion
+    assert found.kept
+    assert 0.5 < found.certified_fraction == report.evidence.certified.mean() == proven
+    assert found.rows_per_stage["expansion"] == report.evidence.rows_per_stage["expansion"] == settled.sum() > 70
+    text = text_of(report.html)
+    assert f"{share_text(settled.mean())} settled by the expansion".replace("\u00a0", " ") in text
+    assert "These values come from the exact engine: expansions of several classes prove labels alone." in text
+    assert not report.evidence.values_by_expansion.any()
+    _, bounds = compiled._evaluator.evaluate(X, VALUES | BOUNDS, "settled")
+    assert bounds.max() < 1e-3  # of the exact engine
 
 
 def test_confusion_is_of_source_and_compiled():

@@ -37,11 +37,13 @@ from approxsvm.readers import read_any
 from approxsvm.reports.judgement import exact_decision_values, judge, own_predictions
 from approxsvm.reports.verification import (
     Compiled,
+    Settled,
     Tally,
     Verification,
     check_same_kind,
     compare,
     drawn_positions,
+    proves_labels_alone,
 )
 from approxsvm.rows import chunks
 
@@ -158,7 +160,10 @@ class Evidence:
         at least. None where the model has none.
     are_leads : bool
         Whether `values` are those of several classes.
+    of_engine : bool
+        Whether all `values` are the exact engine's, because expansions prove labels and nothing else.
     stages : ndarray of shape (n_rows,), uint8
+        What settled the labels, or a regression's values.
     certified : ndarray of shape (n_rows,), bool
         Whether the first stage's own bound proves the row.
     distances, sv_distances : ndarray, or None
@@ -176,6 +181,7 @@ class Evidence:
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
+    of_engine: bool
     stages: npt.NDArray[np.uint8]
     certified: BoolArray
     distances: FloatArray | None
@@ -189,6 +195,11 @@ class Evidence:
     def by_expansion(self) -> BoolArray:
         """Rows that were settled before the exact engine."""
         return np.asarray(self.stages < len(EXPANSION_STAGES))
+
+    @property
+    def values_by_expansion(self) -> BoolArray:
+        """Rows whose `values` and `bounds` are of a stage before the exact engine."""
+        return np.asarray(self.by_expansion & (not self.of_engine))
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
@@ -256,6 +267,7 @@ def gather(
         values=values,
         bounds=bounds,
         are_leads=values is not None and len(artifact.labels) > 2,
+        of_engine=proves_labels_alone(artifact),
         stages=stages,
         certified=certified,
         distances=distances,
@@ -281,7 +293,8 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
     artifact = evaluator.artifact
     if artifact.averages:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
-    values, bounds, stages, certified = evaluator.evaluate(rows, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
+    found = Settled.of(evaluator, rows)
+    values, bounds, stages, certified = found.values, found.bounds, found.stages, found.certified
     if artifact.task == "regression":
         if values.ndim > 1:  # of several targets the one that is known worst
             worst = bounds.argmax(axis=1)[:, np.newaxis]

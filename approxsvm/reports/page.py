@@ -131,8 +131,10 @@ def _charts(artifact: Artifact, evidence: Evidence) -> dict[str, Chart]:
             lambda ax: plots.ErrorBoundDisplay.from_evidence(evidence, ax=ax),
         )
     if evidence.values is not None and artifact.task != "regression":
-        has_fallback = evidence.by_expansion.any() and artifact.mode != "approximate"
+        has_fallback = evidence.values_by_expansion.any() and artifact.mode != "approximate"
         open_rows = " Others go to the exact engine." if has_fallback else ""
+        if evidence.of_engine:
+            open_rows = " These values come from the exact engine: expansions of several classes prove labels alone."
         found["band"] = chart(
             "band",
             "Decision values, and the band left open",

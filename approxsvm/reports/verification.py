@@ -77,7 +77,7 @@ class Verification:
     certified_fraction : float or None
         Share of the rows that the first stage's own bound proved; None in mode "exact", where no row is left to one.
     rows_per_stage : dict
-        How many rows each stage answered.
+        How many rows each stage settled: their labels, or a regression's values.
     speed_ratio : float
         Time of the source's arithmetic in float64 NumPy on one thread, over ours, in this run.
     mode : str
@@ -161,16 +161,59 @@ def verify(
 
 
 @dataclass(frozen=True, eq=False)
+class Settled:
+    """What a compiled model says of rows, by the cheapest stage that settles each.
+
+    Attributes
+    ----------
+    values, bounds : ndarray of shape (n_rows,) or (n_rows, n_decisions)
+        Bounds are infinite where a pair of classes was never evaluated. Where expansions prove labels and nothing else,
+        as those of several classes do, these are the exact engine's.
+    stages : ndarray of shape (n_rows,), uint8
+        Positions in ``predictor.STAGES``: what settled the label, or a regression's value.
+    certified : ndarray of shape (n_rows,), bool
+    seconds : float
+        What that took, without values that no label needs.
+    """
+
+    values: FloatArray
+    bounds: FloatArray
+    stages: npt.NDArray[np.uint8]
+    certified: npt.NDArray[np.bool_]
+    seconds: float
+
+    @classmethod
+    def of(cls, evaluator: Evaluator, rows: Any) -> Settled:
+        """Predict rows that were checked already."""
+        values_too = 0 if proves_labels_alone(evaluator.artifact) else VALUES | BOUNDS
+        start = time.perf_counter()
+        *numbers, stages, certified = evaluator.evaluate(rows, values_too | STAGE_NUMBERS | CERTIFIED, "settled")
+        seconds = time.perf_counter() - start
+        values, bounds = numbers or evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
+        return cls(values, bounds, stages, certified, seconds)
+
+    def part(self, few: slice) -> Settled:
+        """Of some of the rows."""
+        share = len(self.stages[few]) / max(len(self.stages), 1)
+        arrays = (self.values[few], self.bounds[few], self.stages[few], self.certified[few])
+        return Settled(*arrays, share * self.seconds)
+
+
+def proves_labels_alone(artifact: Artifact) -> bool:
+    """Whether expansions settle labels, but every value is the exact engine's."""
+    return not artifact.members and artifact.header["majority_only"] == 1
+
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """What was found of a few rows, one after the other.
 
     Attributes
     ----------
     values, bounds : ndarray of shape (n_rows, n_decisions)
-        Of the cheapest stage that settles the row; bounds are infinite where a pair of classes was never evaluated.
     stages : ndarray of shape (n_rows,), uint8
-        Positions in ``predictor.STAGES``.
     certified : ndarray of shape (n_rows,), bool
+        As in Settled.
     predicted : ndarray of shape (n_rows,), or None
         Labels; None for a regression.
     judged : Judgement
@@ -220,35 +263,24 @@ def compare(
         raise InputError("there are no rows to verify")
     for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
         part = rows[piece]
-        start = time.perf_counter()
         try:
-            found = compiled._evaluator.evaluate(part, VALUES | BOUNDS | STAGE_NUMBERS | CERTIFIED, "settled")
+            found = Settled.of(compiled._evaluator, part)
         except InputError as error:
             raise of_the_whole(error, piece.start) from None
-        seconds_per_row = (time.perf_counter() - start) / part.shape[0]
         for few in _slices(part.shape[0], _COMPARED_ROWS):
-            yield _compare(compiled, against, model, part[few], [array[few] for array in found], seconds_per_row)
+            yield _compare(compiled, against, model, part[few], found.part(few))
             if progress is not None:
                 progress((piece.start + few.stop) / rows.shape[0])
 
 
-def _compare(
-    compiled: Compiled,
-    against: Any,
-    model: SingleModel,
-    rows: Any,
-    found: list[Any],
-    seconds_per_row: float,
-) -> Comparison:
+def _compare(compiled: Compiled, against: Any, model: SingleModel, rows: Any, found: Settled) -> Comparison:
     """Judge what was found of a few rows."""
-    values, bounds, stages, certified = found
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked before
         judged = judge(against, model, rows)
         predicted = None if judged.labels is None else compiled.predict(rows)
-    shape = judged.values.shape
-    seconds = seconds_per_row * len(stages)
-    return Comparison(values.reshape(shape), bounds.reshape(shape), stages, certified, predicted, judged, seconds)
+    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (found.values, found.bounds))
+    return Comparison(values, bounds, found.stages, found.certified, predicted, judged, found.seconds)
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:
