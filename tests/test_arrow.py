@@ -288,14 +288,15 @@ def test_rows_beyond_the_models_range():
     """Finite numbers that the core refuses: they are named, and the others have their answers."""
     model = SVC(kernel="poly", degree=3, gamma=1.0).fit(X[:, :2], TWO)
     predictor = approxsvm.Predictor(approxsvm.compile(model).artifact)
-    rows = np.random.default_rng(0).normal(size=(40, 2))
-    rows[[4, 5, 30], 1] = 1e200
+    rows = np.random.default_rng(0).normal(size=(1100, 2))  # more than are taken at a time then
+    refused = [4, 5, 511, 512, 1099]
+    rows[refused, 1] = 1e200
     table = pa.table({"f0": rows[:, 0].copy(), "f1": rows[:, 1].copy()})
-    good = np.delete(np.arange(40), [4, 5, 30])
+    good = np.delete(np.arange(1100), refused)
     with pytest.raises(InputError, match=r"^row 4: .*range of float64"):
         predictor.predict_arrow(table)
     found = predictor.predict_arrow(table, on_error="null", outputs=["label", "value"])
-    assert np.flatnonzero(found["label"].is_null()).tolist() == [4, 5, 30]
+    assert np.flatnonzero(found["label"].is_null()).tolist() == refused
     np.testing.assert_array_equal(found["value"].to_numpy()[good], predictor.decision_function(rows[good]))
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,8 @@ from approxsvm.errors import DataFormatError, InputError
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
+
+from approxsvm.scoring import readers  # noqa: E402  # behind what may skip all
 
 MODEL = GOLDEN / "breast_cancer.asvm"
 PREDICTOR = approxsvm.Predictor(MODEL)
@@ -178,6 +181,69 @@ def test_many_bad_lines(tmp_path):
     assert f"{tmp_path / 'rows.libsvm'}, line 3: wrong input" in scored.bad_rows[1]
 
 
+IRIS = approxsvm.Predictor(GOLDEN / "iris_classes.asvm")
+FLOWERS = np.array([[5.1, 3.5, 1.4, 0.2], [6.7, 3.0, 5.2, 2.3], [5.9, 3.0, 4.2, 1.5]])
+
+
+def flowers(sep=",", end="\n", quoted="{}"):
+    rows = [["id", "f0", "f1", "f2", "f3"]] + [
+        [quoted.format(k), *map(repr, row)] for k, row in enumerate(FLOWERS.tolist())
+    ]
+    return "".join(sep.join(row) + end for row in rows)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        flowers(end="\r"),
+        flowers(end="\r\n"),
+        "\ufeff" + flowers(),
+        "\n\r\n" + flowers(end="\n\n"),
+        flowers().rstrip(),
+        flowers(quoted='"{}\r\n, and ""more"""'),
+        flowers(end=",\n"),
+    ],
+)
+def test_dialects_of_csv(tmp_path, content):
+    (tmp_path / "rows.csv").write_bytes(content.encode())
+    approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.parquet", keep=["id"])
+    found = read(tmp_path / "a.parquet").to_pydict()
+    assert [cell[0] for cell in found["id"]] == ["0", "1", "2"]
+    assert found["label"] == IRIS.predict(FLOWERS).tolist()
+
+
+def test_line_breaks_in_cells_wherever_a_block_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "_TEXT_BYTES", 1 << 10)
+    cells = [f"{k}\n{'x' * (k % 50)}\n" for k in range(500)]
+    (tmp_path / "rows.csv").write_bytes(csv_bytes(TABLE.set_column(0, "id", pa.array(cells))))
+    approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "a.parquet", keep=["id"])
+    assert read(tmp_path / "a.parquet").to_pydict() == {"id": cells, "label": LABELS}
+
+
+def test_a_line_of_names_alone(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,f0,f1,f2,f3")
+    assert approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", keep=["id"]).n_rows == 0
+    assert (tmp_path / "a.csv").read_text() == '"id","label"\n'
+
+
+def test_cells_that_are_not_utf8(tmp_path):
+    """They cost their rows, and no others."""
+    (tmp_path / "rows.csv").write_bytes(flowers(quoted="é{}").encode().replace("é1".encode(), b"\xe9"))
+    words = r"rows.csv, row 1: column 'id' holds b'\\xe9', which is not UTF-8 text"
+    with pytest.raises(InputError, match=words):
+        approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", keep=["id"])
+    scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", keep=["id"], on_error="null")
+    assert (scored.n_bad, re.search(words, scored.bad_rows[0]) is None) == (1, False)
+    labels = IRIS.predict(FLOWERS).tolist()
+    found = read(tmp_path / "a.csv").to_pydict()
+    assert found == {"id": ["é0", "", "é2"], "label": [labels[0], None, labels[2]]}
+
+
+def test_suffixes_in_capitals(tmp_path):
+    (tmp_path / "ROWS.CSV.GZ").write_bytes(gzip.compress(csv_bytes(TABLE[:200])) + gzip.compress(csv_bytes(TABLE)[:0]))
+    assert approxsvm.score_dataset(MODEL, tmp_path / "ROWS.CSV.GZ", tmp_path / "a.csv").n_rows == 200
+
+
 def write_bad(folder):
     """500 rows with faults in four, as every format has them."""
     table = TABLE.slice(0, 100)
@@ -223,6 +289,8 @@ def test_bad_rows(tmp_path, name):
         for found, words in zip(scored.bad_rows, REASONS[name], strict=True):
             assert found.startswith(f"{source}, {words}")
         answers = read(output)
+        if name.endswith("libsvm"):  # a line that is no row has no target, one with a bad feature has
+            assert answers["target"].to_pylist() == [None if k == 10 else 1 if k in (40, 41) else k for k in range(100)]
         assert answers["label"].to_pylist() == [LABELS[k] if k in good else None for k in range(100)]
         scored = approxsvm.score_dataset(MODEL, source, output, keep=keep, on_error="skip", batch_rows=batch_rows)
         assert (scored.n_rows, scored.n_bad) == (100, 3)
@@ -252,7 +320,11 @@ def test_text_that_is_no_number(tmp_path):
     [
         (b"id,f0\n1,2\n", "rows.csv: there is 1 column of features, 'f0', but the model has 30"),
         (b"", "rows.csv"),
+        (b"\n\n", "rows.csv: it is empty"),
         (b"PAR1 and more", "rows.csv"),
+        ("id,f0\n1,2\n".encode("utf-16"), r"rows.csv: its first line is not UTF-8 text: b'\\xff\\xfei"),
+        (b"x" * 5_000_000, r"rows.csv: there is no column 'id', only 'x{100}\.\.\.'$"),
+        (b"id,f0\n1," + b"2" * 9_000_000, "rows.csv: .*a line is longer than 4194304 bytes"),
     ],
 )
 def test_unreadable_tables(tmp_path, content, error):
@@ -270,6 +342,55 @@ def test_files_cut_short(inputs, tmp_path, name, share):
     with pytest.raises((InputError, DataFormatError), match=name):
         approxsvm.score_dataset(MODEL, tmp_path / name, tmp_path / "answers.csv")
     assert os.listdir(tmp_path) == [name]
+
+
+def test_a_line_without_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "_TEXT_BYTES", 1 << 10)
+    (tmp_path / "rows.libsvm").write_bytes(b"1 1:2\n" + b"x" * 10_000)
+    with pytest.raises(
+        DataFormatError, match=r"rows.libsvm, line 2: it has more than 2944 bytes, too many for 30 feat"
+    ):
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.libsvm", tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_arrow_files_that_lie(tmp_path, new):
+    """Arrow itself would read a gigabyte behind the text."""
+    content = arrow_bytes(TABLE[:100], new)
+    ends = np.arange(0, 303, 3, dtype=np.int32)
+    assert content.count(ends.tobytes()) == 1
+    (tmp_path / "rows.arrow").write_bytes(
+        content.replace(ends.tobytes(), np.where(ends == 300, 1 << 30, ends).tobytes())
+    )
+    with pytest.raises(DataFormatError, match=r"rows.arrow: not a readable arrow file: .*1073741824"):
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.csv", keep=["id"])
+
+
+ODD = {
+    "union": pa.UnionArray.from_sparse(pa.array([0] * 10, pa.int8()), [pa.array(range(10))]),
+    "view": pa.array(list("abcdefghij"), pa.string_view()),
+    "bytes": pa.array([b"a"] * 10, pa.binary_view()),
+    "runs": pa.RunEndEncodedArray.from_arrays([4, 10], ["a", "b"]),
+    "list": pa.array([[1, 2]] * 10),
+}
+
+
+def test_columns_of_odd_types(tmp_path):
+    """They may stand beside the features, and be kept as far as the output holds them."""
+    table = TABLE[:10].set_column(1, "f0", pa.array([None, *ROWS[1:10, 0].tolist()]))
+    for name, column in ODD.items():
+        table = table.append_column(name, column)
+    (tmp_path / "rows.arrow").write_bytes(arrow_bytes(table, pa.ipc.new_file))
+    kept = list(ODD)
+    approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.arrow", keep=kept, on_error="skip")
+    assert read(tmp_path / "a.arrow").select(kept).to_pylist() == table[1:].select(kept).to_pylist()
+    texts = ["view", "bytes", "runs"]
+    approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.csv", keep=texts, on_error="skip")
+    assert read(tmp_path / "a.csv")["view"].to_pylist() == list("bcdefghij")
+    for output, name in (("b.csv", "list"), ("b.parquet", "union")):
+        with pytest.raises(InputError, match=rf"column '{name}' is .*, which {output[2:]} files do not hold"):
+            approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / output, keep=[name], on_error="skip")
+    assert sorted(os.listdir(tmp_path)) == ["a.arrow", "a.csv", "rows.arrow"]
 
 
 def test_zero_rows(tmp_path):
@@ -336,10 +457,11 @@ def test_folders_and_patterns(tmp_path):
         approxsvm.score_dataset(MODEL, tmp_path / "nowhere", tmp_path / "folder")
 
 
-def test_answers_inside_the_folder_are_no_input(tmp_path):
+@pytest.mark.parametrize("pattern", ["", "/**/*.parquet"])
+def test_answers_inside_the_folder_are_no_input(tmp_path, pattern):
     folder = make_folder(tmp_path)
     for n_kept in (0, 4):
-        scored = approxsvm.score_dataset(MODEL, folder, folder / "answers")
+        scored = approxsvm.score_dataset(MODEL, f"{folder}{pattern}", folder / "answers")
         assert (len(scored.written), scored.n_kept) == (4 - n_kept, n_kept)
 
 
@@ -466,8 +588,9 @@ def test_kept_columns_of_several_files(tmp_path):
     names = [tmp_path / f"{name}.parquet" for name in "abc"]
     approxsvm.score_dataset(MODEL, names[:2], tmp_path / "answers.arrow", keep=["id"])
     assert read(tmp_path / "answers.arrow")["id"].to_pylist() == 2 * list(range(500))
-    with pytest.raises(InputError, match=r"c.parquet: what is kept has other types than in the first file"):
-        approxsvm.score_dataset(MODEL, names, tmp_path / "answers.arrow", keep=["id"])
+    for others in (names, names[1::-1]):
+        with pytest.raises(InputError, match=r"[ca].parquet: what is kept has other types than in the first file"):
+            approxsvm.score_dataset(MODEL, others, tmp_path / "answers.arrow", keep=["id"])
 
 
 # --- the command
@@ -535,6 +658,29 @@ def test_from_standard_input_to_standard_output(inputs, kind, name, output):
     reader = arrow_csv.read_csv if output == "csv" else lambda stream: pa.ipc.open_stream(stream).read_all()
     assert reader(io.BytesIO(found.stdout))["label"].to_pylist() == LABELS
     assert found.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize(("kind", "name"), [("csv", "rows.csv"), ("arrow", "stream.ipc"), ("libsvm", "rows.t")])
+def test_from_a_named_pipe(inputs, tmp_path, kind, name):
+    """As shells make of <(zcat rows.csv.gz): read once, from the first to the last byte."""
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((inputs / name).read_bytes()))
+    writer.start()
+    approxsvm.score_dataset(MODEL, tmp_path / "pipe", tmp_path / "a.arrow", input_format=kind)
+    writer.join()
+    assert read(tmp_path / "a.arrow")["label"].to_pylist() == LABELS
+
+
+def test_standard_streams_that_are_not_there(inputs, monkeypatch):
+    with pytest.raises(InputError, match="standard input is read once, but it is named several times"):
+        approxsvm.score_dataset(MODEL, ["-", "-"], "a.csv")
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(InputError, match="standard input: it is closed"):
+        approxsvm.score_dataset(MODEL, "-", "a.csv")
+    with pytest.raises(InputError, match="standard output is closed"):
+        approxsvm.score_dataset(MODEL, inputs / "rows.csv", "-")
 
 
 # --- memory

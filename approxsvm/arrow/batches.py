@@ -16,10 +16,12 @@ from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
+pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
 _MAX_REASONS = 20  # that are given of one batch
+_CAREFUL_ROWS = 1 << 9  # of a batch with rows that the core refuses
 # Of tables that come as a whole: a matrix of this many rows stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
 
@@ -194,7 +196,9 @@ class BoundScorer:
             from scipy.sparse import csr_array
 
             sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
-        return Block(pa.RecordBatch.from_pylist([], self._of_rows), str, sparse, share=1.0, is_end=True)
+        # And not from_pylist(), which knows not every type that a column beside the features may have.
+        nothing = [pa.nulls(0, column.type) for column in self._of_rows]
+        return Block(pa.RecordBatch.from_arrays(nothing, schema=self._of_rows), str, sparse, share=1.0, is_end=True)
 
     def score(self, block: Block) -> Scored:
         """Answers for a block of rows.
@@ -245,17 +249,22 @@ class BoundScorer:
             reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row)
             own.setdefault(row, reason)
         parts, answered = [], []
-        left = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
+        asked = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
+        # In small pieces: what is behind a refused row is copied, and asked for once more.
+        left, behind = asked[:_CAREFUL_ROWS], asked[_CAREFUL_ROWS:]
         while True:
             found, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
             parts.append(found)
-            answered.append(left[: len(left) if refused is None else refused])
-            if refused is None:
+            answered.append(left[:refused])
+            if refused is not None:
+                own[int(left[refused])] = reason
+                left = left[refused + 1 :]
+                if self._scorer.on_error == "fail":
+                    break
+            if refused is None or len(left) == 0:
+                left, behind = behind[:_CAREFUL_ROWS], behind[_CAREFUL_ROWS:]
+            if len(left) == 0:
                 break
-            own[int(left[refused])] = reason
-            if self._scorer.on_error == "fail":
-                break
-            left = left[refused + 1 :]
         for row, reason in own.items():
             faults.setdefault(row, reason)
         whole = {output: np.concatenate([part[output] for part in parts]) for output in answers.outputs}
@@ -368,9 +377,20 @@ def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int) -
 
 
 def _plain_type(kind: Any) -> Any:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind, kind)
 
 
 def _plain(column: Any) -> Any:
-    """A kept column; dictionaries would differ from batch to batch, which files do not take."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    """A kept column, of a type that can be written and whose rows can be chosen.
+
+    Dictionaries would differ from batch to batch, which files do not take. Views are what Polars has; CSV files do not
+    take them, and `take` does not either.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    elif pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    kind = _plain_type(column.type)
+    return column if column.type == kind else column.cast(kind)

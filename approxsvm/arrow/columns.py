@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _NATIVE = (pa.float32(), pa.float64())
 # Texts of a CSV file that stand for no value.
 _MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"])
 _MAX_NAMES_SHOWN = 20
+_MAX_NAME_SHOWN = 100
 # Between columns of the buffer: rows whose number is a power of two would fall into few sets of the cache.
 _PADDING = 16
 
@@ -89,7 +91,8 @@ def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
 
 def _shown(names: Sequence[str], separator: str = ", ") -> str:
     more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
-    return separator.join(map(repr, names[:_MAX_NAMES_SHOWN])) + more or "none"
+    shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
+    return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
 
 
 class FeatureColumns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -51,6 +52,8 @@ def output_format(output: str, asked: str | None, is_folder: bool) -> str:
 def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
     """A function that appends batches to a file, which is there once the block has ended well, whole."""
     if path == STANDARD:
+        if sys.stdout is None:
+            raise InputError("standard output is closed")
         with _writer(sys.stdout.buffer, schema, kind, is_stream=True) as write:
             yield write
         sys.stdout.buffer.flush()
@@ -60,21 +63,40 @@ def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
         yield write
 
 
+def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> Any:
+    if kind == "parquet":
+        return import_package("pyarrow.parquet", "arrow", "writing Parquet files").ParquetWriter(file, schema)
+    if kind == "arrow":
+        return (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, schema)
+    return import_package("pyarrow.csv", "arrow", "writing CSV files").CSVWriter(file, schema)
+
+
+def _check_types(schema: Any, kind: str) -> None:
+    """Say which column it is that files of a kind do not hold, if any."""
+    for column in schema:
+        nothing = pa.RecordBatch.from_arrays([pa.nulls(1, column.type)], [column.name])
+        try:
+            with _opened(io.BytesIO(), nothing.schema, kind) as writer:
+                writer.write_batch(nothing)
+        except pa.ArrowException:
+            raise InputError(f"column {column.name!r} is {column.type}, which {kind} files do not hold") from None
+
+
 @contextmanager
 def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[Write]:
-    if kind == "parquet":
-        parquet = import_package("pyarrow.parquet", "arrow", "writing Parquet files")
-        made = parquet.ParquetWriter(file, schema)
-    elif kind == "arrow":
-        made = (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, schema)
-    else:
-        arrow_csv = import_package("pyarrow.csv", "arrow", "writing CSV files")
-        made = arrow_csv.CSVWriter(file, schema)
+    try:
+        made = _opened(file, schema, kind, is_stream=is_stream)
+    except pa.ArrowException:
+        _check_types(schema, kind)
+        raise
     try:
         yield made.write_batch
-    except BaseException:
+    except BaseException as error:
         with suppress(Exception):  # the first failure is the one to tell of
             made.close()
+        if isinstance(error, pa.ArrowException):
+            _check_types(schema, kind)
+            raise InputError(f"a {kind} file does not hold these answers: {error}") from None
         raise
     made.close()
 

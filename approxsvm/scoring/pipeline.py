@@ -25,6 +25,7 @@ from approxsvm.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # what holds the same values
 _MAX_REASONS = 100  # that are kept of all bad rows
 
 
@@ -175,11 +176,21 @@ def _of_schema(batch: Any, schema: Any, name: str) -> Any:
     if batch.schema == schema:
         return batch
     try:
+        _check_casts(batch.schema, schema)
         return pa.RecordBatch.from_arrays(
             [column.cast(kept.type) for column, kept in zip(batch.columns, schema, strict=True)], schema=schema
         )
     except pa.ArrowException as error:
         raise InputError(f"{name}: what is kept has other types than in the first file: {error}") from None
+
+
+def _check_casts(given: Any, schema: Any) -> None:
+    """Refuse types that the first file's do not hold: some casts would round or cut without a word."""
+    for one, kept in zip(given, schema, strict=True):
+        both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
+        common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")
+        if common.field(0) != both[0]:
+            raise pa.ArrowTypeError(f"{one.name} is {one.type}, {kept.type} does not hold all of its values")
 
 
 class _Share:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +21,7 @@ from approxsvm.scoring.sources import COMPRESSED, Source
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 _TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file that are parsed at a time; a line of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # of a line of LIBSVM text for each feature, beside the above: index, number and much room
 _SMALL_TEXT_BYTES = 1 << 15
 _COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file that are read at a time, whatever the row group's size
 _MAX_NUMBERS = 1 << 21  # of a batch
@@ -79,24 +78,26 @@ def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     OSError
         It cannot be read.
     """
-    if source.path is not None:
-        open(source.path, "rb").close()  # an error that names it, which Arrow's do not always
+    if source.regular_path is not None:
+        open(source.regular_path, "rb").close()  # an error that names it, which Arrow's do not always
+    with contextlib.ExitStack() as opened:
+        try:
+            scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading, opened)
+        except InputError as error:
+            raise InputError(f"{source.name}: {error}") from None
+        except _ARROW_ERRORS as error:
+            raise _unreadable(source, error) from error
+        return scorer_of_blocks, _named(source, blocks, opened.pop_all())
+
+
+_ARROW_ERRORS = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
+
+
+def _named(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
+    """The same blocks, and what is opened is closed behind them; what goes wrong has the file's name."""
     try:
-        scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading)
-    except InputError as error:
-        raise InputError(f"{source.name}: {error}") from None
-    except _ARROW_ERRORS as error:
-        raise _unreadable(source, error) from error
-    return scorer_of_blocks, _named(source, blocks)
-
-
-_ARROW_ERRORS = (pa.ArrowException, OSError, EOFError)
-
-
-def _named(source: Source, blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks; what goes wrong has the file's name."""
-    try:
-        yield from blocks
+        with opened:
+            yield from blocks
     except _ARROW_ERRORS as error:
         raise _unreadable(source, error) from error
 
@@ -104,7 +105,10 @@ def _named(source: Source, blocks: Iterator[Block]) -> Iterator[Block]:
 def _unreadable(source: Source, error: Exception) -> Exception:
     if isinstance(error, OSError) and error.errno is not None:
         return OSError(error.errno, error.strerror, source.name)
-    return DataFormatError(f"{source.name}: not a readable {source.format} file: {' '.join(str(error).split())}")
+    words = " ".join(str(error).split())
+    if source.format == "csv" and "straddl" in words:
+        words = f"a line is longer than {_TEXT_BYTES} bytes"
+    return DataFormatError(f"{source.name}: not a readable {source.format} file: {words}")
 
 
 def _numbered(source: Source, first: int) -> Callable[[int], str]:
@@ -114,12 +118,12 @@ def _numbered(source: Source, first: int) -> Callable[[int], str]:
 # --- columns with types
 
 
-def _open_parquet(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
+def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
         raise InputError("a Parquet file is read from its end, and so not from standard input")
     # Column chunks are read in pieces: a row group, which may be the whole file, is never in memory.
-    file = parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False)
+    file = opened.enter_context(parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False))
     schema = file.schema_arrow
     features = scorer.features(schema.names)
     needed = scorer.needed(features)
@@ -128,40 +132,52 @@ def _open_parquet(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
 
     def blocks() -> Iterator[Block]:
         first = 0
-        with file:
-            for batch in file.iter_batches(batch_size=n_rows, columns=needed):
-                share = (first + batch.num_rows) / max(file.metadata.num_rows, 1)
-                yield Block(batch, _numbered(source, first), share=share)
-                first += batch.num_rows
+        for batch in file.iter_batches(batch_size=n_rows, columns=needed):
+            share = (first + batch.num_rows) / max(file.metadata.num_rows, 1)
+            yield Block(batch, _numbered(source, first), share=share)
+            first += batch.num_rows
 
     return bound, blocks()
 
 
-def _open_arrow(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
-    if source.path is None:
-        reader: Any = pa.ipc.open_stream(sys.stdin.buffer)
-        n_batches, batches = None, iter(reader)
-    else:
-        with open(source.path, "rb") as file:
+def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    is_file = False
+    path = source.regular_path
+    if path is not None:
+        with open(path, "rb") as file:
             is_file = file.read(6) == b"ARROW1"
         # Mapped: columns that lie there uncompressed go to the core where they lie.
-        memory = pa.memory_map(os.fspath(source.path))
-        reader = pa.ipc.open_file(memory) if is_file else pa.ipc.open_stream(memory)
-        n_batches = reader.num_record_batches if is_file else None
-        batches = (reader.get_batch(k) for k in range(n_batches)) if n_batches is not None else iter(reader)
+        stream: Any = opened.enter_context(pa.memory_map(os.fspath(path)))
+    else:
+        stream = source.open_stream(opened)
+    reader: Any = pa.ipc.open_file(stream) if is_file else pa.ipc.open_stream(stream)
     schema = reader.schema
     features = scorer.features(schema.names)
     needed = scorer.needed(features)
+    bound = scorer.bind(schema, features)
     n_rows = reading.rows_of(len(needed))
+    n_batches: int | None = None
+    batches: Iterator[Any]
+    if not is_file:
+        batches = iter(reader)
+    else:
+        # Of a compressed file the others would be decompressed.
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, needed)))
+        reader = pa.ipc.open_file(stream, options=options)
+        n_batches = reader.num_record_batches
+        batches = map(reader.get_batch, range(n_batches))
 
     def blocks() -> Iterator[Block]:
         first = 0
         for k, whole in enumerate(batches):
+            # Arrow believes what a file says of its buffers, and would read beyond them.
+            whole.validate()
             for batch in pieces(whole.select(needed), n_rows):
+                batch.validate(full=True)
                 yield Block(batch, _numbered(source, first), share=k / n_batches if n_batches else None)
                 first += batch.num_rows
 
-    return scorer.bind(schema, features), blocks()
+    return bound, blocks()
 
 
 # --- text
@@ -175,23 +191,28 @@ class _Text:
 
     closed = False
 
-    def __init__(self, source: Source) -> None:
-        self._stream: Any = sys.stdin.buffer
-        self.n_bytes: int | None = None
-        if source.path is not None:
-            compressed = source.path.suffix.lower() in COMPRESSED
-            self._stream = pa.input_stream(os.fspath(source.path), compression="detect")
-            self.n_bytes = None if compressed else max(os.path.getsize(source.path), 1)
+    def __init__(self, source: Source, opened: contextlib.ExitStack) -> None:
+        self._stream: Any = source.open_stream(opened)
+        path = source.regular_path
+        self.n_bytes = None if path is None else path.stat().st_size
+        compression = None if source.path is None else COMPRESSED.get(source.path.suffix.lower())
+        if compression is not None:
+            self._stream, self.n_bytes = pa.CompressedInputStream(self._stream, compression), None
         self.position = 0
         self._head = b""
 
     def first_line(self) -> bytes:
-        while b"\n" not in self._head and len(self._head) < _TEXT_BYTES:
+        """The first that is not blank, without its end; nothing where there is none."""
+        while True:
+            line, *more_lines = self._head.lstrip(b"\r\n").splitlines()[:2] or [b""]
+            if more_lines or len(self._head) >= _TEXT_BYTES:
+                return line
             more = self._stream.read(1 << 16)
             if not more:
-                break
+                # Arrow takes names without an end of line for a broken file.
+                self._head += b"\n"
+                return line
             self._head += more
-        return self._head.partition(b"\n")[0]
 
     def read(self, n: int = -1) -> bytes:
         """Up to n bytes, as files give them."""
@@ -214,19 +235,19 @@ class _Text:
         return False
 
     def close(self) -> None:
-        if self._stream is not sys.stdin.buffer:
-            self._stream.close()
+        """Whoever opened the stream closes it."""
 
     @property
     def share(self) -> float | None:
-        return None if self.n_bytes is None else min(1.0, self.position / self.n_bytes)
+        return None if self.n_bytes is None else min(1.0, self.position / max(self.n_bytes, 1))
 
 
-def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
+def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
     """Features are read as text, and parsed by whoever scores the block: on all processors, and bad ones by row."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
-    text = _Text(source)
-    names = _cells(text.first_line(), reading.delimiter)
+    text = _Text(source, opened)
+    how = arrow_csv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True)
+    names = _cells(text.first_line(), how)
     has_names = reading.header
     if has_names is None:
         has_names = not all(is_number(name) for name in names if name)
@@ -252,15 +273,19 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
         lost.clear()
         return found
 
+    how.invalid_row_handler = of_another_width
     reader = arrow_csv.open_csv(
         pa.PythonFile(text, mode="r"),
         # Lines have numbers only where one thread reads them, which does not parse numbers.
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=_TEXT_BYTES, column_names=None if has_names else names
         ),
-        parse_options=arrow_csv.ParseOptions(delimiter=reading.delimiter, invalid_row_handler=of_another_width),
+        parse_options=how,
         convert_options=arrow_csv.ConvertOptions(
-            include_columns=needed, column_types=dict.fromkeys(needed, pa.string()), strings_can_be_null=False
+            include_columns=needed,
+            column_types=dict.fromkeys(needed, pa.string()),
+            strings_can_be_null=False,
+            check_utf8=False,
         ),
     )
     schema = pa.schema([(name, pa.string()) for name in needed])
@@ -276,23 +301,52 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
 
     def blocks() -> Iterator[Block]:
         first = 0
-        with contextlib.closing(text):
-            for whole in reader:
-                for batch in pieces(whole, reading.rows_of(len(needed))):
-                    yield Block(batch, place(first), lost=told(), share=text.share)
-                    first += batch.num_rows
-            if lost:
-                yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=told(), share=text.share)
+        for whole in reader:
+            for piece in pieces(whole, reading.rows_of(len(needed))):
+                batch, unreadable = _valid_text(piece)
+                yield Block(batch, place(first), unreadable=unreadable, lost=told(), share=text.share)
+                first += batch.num_rows
+        if lost:
+            yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=told(), share=text.share)
 
     return scorer.bind(schema, features, text=True), blocks()
 
 
-def _cells(line: bytes, delimiter: str) -> list[str]:
-    text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
-    return next(csv.reader([text], delimiter=delimiter), [])
+def _cells(line: bytes, how: Any) -> list[str]:
+    """The cells of a line, as Arrow sees them."""
+    arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
+    if not line:
+        raise InputError("it is empty, without a line of names")
+    options = arrow_csv.ReadOptions(use_threads=False, block_size=len(line) + 2)
+    try:
+        return list(arrow_csv.read_csv(pa.BufferReader(line + b"\n"), options, how).schema.names)
+    except UnicodeDecodeError:
+        raise InputError(f"its first line is not UTF-8 text: {line[:40]!r}") from None
 
 
-def _open_libsvm(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
+def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
+    """The batch with null in place of what is not UTF-8, and the rows that it was found in."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        pass
+    else:
+        return batch, {}
+    unreadable: dict[int, str] = {}
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        cells = column.cast(pa.binary()).to_pylist()
+        for row, cell in enumerate(cells):
+            try:
+                cell.decode()
+            except UnicodeDecodeError:
+                cells[row] = None
+                unreadable.setdefault(row, f"column {name!r} holds {cell[:40]!r}, which is not UTF-8 text")
+        columns.append(pa.array(cells, pa.binary()).cast(pa.string()))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema), unreadable
+
+
+def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
     from scipy.sparse import csr_array
 
     if scorer.columns is not None:
@@ -302,40 +356,45 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     for artifact in artifacts:
         if (artifact.n_raw_features, int(artifact.header["first_index"])) != (width, first_index):
             raise InputError("the models take rows of different widths or first indices, LIBSVM text has one")
+    text = _Text(source, opened)
+    most_bytes = _TEXT_BYTES + _LIBSVM_BYTES * width
     schema = pa.schema([(TARGET, pa.float64())])
     bound = scorer.bind_sparse(schema)
 
-    def block(text: bytes, first_line: int, share: float | None) -> Block:
-        labels, indptr, indices, values, unreadable = _parse(text, width, first_index)
+    def block(lines: bytes, first_line: int, share: float | None) -> Block:
+        labels, indptr, indices, values, unreadable, no_label = _parse(lines, width, first_index)
         rows = csr_array((values, indices, indptr), shape=(len(labels), width))
-        batch = pa.RecordBatch.from_arrays([pa.array(labels)], schema=schema)
+        has_none = np.zeros(len(labels), np.bool_)
+        has_none[no_label] = True
+        batch = pa.RecordBatch.from_arrays([pa.array(labels, mask=has_none)], schema=schema)
         return Block(batch, lambda row: f"{source.name}, line {first_line + row}", rows, unreadable, share=share)
 
     def blocks() -> Iterator[Block]:
-        text = _Text(source)
-        with contextlib.closing(text):
-            left, line = b"", 1
-            while True:
-                more = text.read(_TEXT_BYTES)
-                cut = more.rfind(b"\n") + 1
-                if more and not cut:
-                    left += more
-                    continue
-                piece, left = left + more[:cut], more[cut:]
-                if not more:
-                    piece, left = piece + left, b""
-                if piece:
-                    found = block(piece, line, text.share)
-                    yield found
-                    line += found.batch.num_rows
-                if not more:
-                    return
+        left, line = b"", 1
+        while True:
+            more = text.read(_TEXT_BYTES)
+            cut = more.rfind(b"\n") + 1
+            if more and not cut:
+                left += more
+                if len(left) > most_bytes:
+                    words = f"it has more than {most_bytes} bytes, too many for {width} features"
+                    raise DataFormatError(f"{source.name}, line {line}: {words}")
+                continue
+            piece, left = left + more[:cut], more[cut:]
+            if not more:
+                piece, left = piece + left, b""
+            if piece:
+                found = block(piece, line, text.share)
+                yield found
+                line += found.batch.num_rows
+            if not more:
+                return
 
     return bound, blocks()
 
 
-def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str]]:
-    """Rows of LIBSVM text; those that are none are empty, with the reason why."""
+def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str], list[int]]:
+    """Rows of LIBSVM text; those that are none are empty, with the reason why; those without a label."""
     unreadable: dict[int, str] = {}
     try:
         parts = [_native.parse_libsvm_data(text)[:4]]
@@ -346,6 +405,7 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
                 unreadable[n_rows] = reason
             parts.append(part)
             n_rows += len(part[0])
+    no_label = list(unreadable)
     labels, indptr, indices, values = _joined(parts)
     for row in _outside(indptr, indices, width, first_index):
         bad = indices[indptr[row] : indptr[row + 1]]
@@ -357,7 +417,7 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
         lengths[list(unreadable)] = 0
         indices, values, indptr = indices[keep], values[keep], np.concatenate([[0], np.cumsum(lengths)])
     columns = indices - first_index
-    return labels, indptr.astype(np.int32), columns.astype(np.int32), values, unreadable
+    return labels, indptr.astype(np.int32), columns.astype(np.int32), values, unreadable, no_label
 
 
 def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], str]]:
@@ -407,7 +467,7 @@ def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[in
     return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
 
 
-_READERS: dict[str, Callable[[Source, Scorer, Reading], Blocks]] = {
+_READERS: dict[str, Callable[[Source, Scorer, Reading, contextlib.ExitStack], Blocks]] = {
     "csv": _open_csv,
     "parquet": _open_parquet,
     "arrow": _open_arrow,

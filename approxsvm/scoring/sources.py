@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import IO
 
 from approxsvm.errors import InputError
 
@@ -21,7 +24,7 @@ SUFFIXES = {
     ".libsvm": "libsvm",
     ".svm": "libsvm",
 }
-COMPRESSED = (".gz", ".bz2", ".zst")
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 STANDARD = "-"  # input or output
 
 
@@ -46,6 +49,26 @@ class Source:
     format: str
     relative: PurePath
 
+    @property
+    def regular_path(self) -> Path | None:
+        """The path of a file with an end to start from; None of a pipe."""
+        return self.path if self.path is not None and self.path.is_file() else None
+
+    def open_stream(self, opened: ExitStack) -> IO[bytes]:
+        """Its bytes, from the first to the last, until `opened` is closed.
+
+        Raises
+        ------
+        InputError
+            It is standard input, which is closed.
+        OSError
+        """
+        if self.path is not None:
+            return opened.enter_context(open(self.path, "rb"))
+        if sys.stdin is None:
+            raise InputError("it is closed")
+        return sys.stdin.buffer
+
 
 def format_of(name: str | os.PathLike[str]) -> str | None:
     """What a file's name says that it is, compressed or not; None where it says nothing."""
@@ -65,7 +88,7 @@ def find_sources(
     inputs : sequence of path
         Files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-", standard input. Of a folder, files
         whose suffix is known, at any depth; what begins with "." or "_" is left out. A file of another suffix that is
-        named itself is LIBSVM text.
+        named itself is LIBSVM text; so is a pipe.
     input_format : str, optional
         What the files are, whatever their names.
     without : Path, optional
@@ -90,7 +113,9 @@ def find_sources(
             path.stat()  # an error that names it, before anything is done
             found.append(Source(path, name, input_format or format_of(path) or "libsvm", PurePath(path.name)))
         else:
-            found += _of_pattern(name, input_format)
+            found += _of_pattern(name, input_format, without)
+    if sum(source.path is None for source in found) > 1:
+        raise InputError("standard input is read once, but it is named several times")
     if not found:
         raise InputError(f"there is no file to score in {', '.join(str(given) for given in inputs) or 'nothing'}")
     return found
@@ -103,19 +128,23 @@ def _of_folder(folder: Path, input_format: str | None, without: Path | None) -> 
         known = input_format or format_of(path)
         if known is None or not path.is_file() or any(part[0] in "._" for part in relative.parts):
             continue
-        if without is None or without.resolve() not in path.resolve().parents:
+        if not _is_within(path, without):
             found.append(Source(path, str(path), known, relative))
     return found
 
 
-def _of_pattern(pattern: str, input_format: str | None) -> list[Source]:
+def _is_within(path: Path, folder: Path | None) -> bool:
+    return folder is not None and folder.resolve() in path.resolve().parents
+
+
+def _of_pattern(pattern: str, input_format: str | None, without: Path | None) -> list[Source]:
     fixed = Path(pattern)
     while glob.has_magic(str(fixed)):
         fixed = fixed.parent
     found = []
     for name in sorted(glob.glob(pattern, recursive=True)):
         path = Path(name)
-        if path.is_file():
+        if path.is_file() and not _is_within(path, without):
             known = input_format or format_of(path) or "libsvm"
             found.append(Source(path, name, known, path.relative_to(fixed)))
     if not found:
