@@ -539,6 +539,21 @@ def test_killed_before_a_single_file_is_whole(inputs, tmp_path):
     assert os.listdir(tmp_path) == ["answers.csv"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
+def test_two_runs_write_one_file(inputs, tmp_path):
+    """Neither takes the other's file away; the last has the name."""
+    output = tmp_path / "answers.csv"
+
+    def second(n_rows, share):
+        if not output.exists():
+            approxsvm.score_dataset(MODEL, inputs / "rows.parquet", output)
+            assert read(output)["label"].to_pylist() == LABELS
+
+    approxsvm.score_dataset(MODEL, inputs / "rows.parquet", output, outputs=["value"], progress=second)
+    assert read(output).schema.names == ["value"]
+    assert os.listdir(tmp_path) == ["answers.csv"]
+
+
 @pytest.mark.parametrize("output", ["answers.csv", "answers.parquet"])
 def test_no_room_on_the_disk(inputs, tmp_path, output):
     """As far as a limit on the size of files shows it: nothing is left behind, and the message names the output."""

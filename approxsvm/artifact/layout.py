@@ -10,10 +10,15 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple, TypeVar
+
+try:
+    import fcntl
+except ImportError:  # Windows, which does not remove what is open
+    fcntl = None  # type: ignore[assignment]
 
 import numpy as np
 import numpy.typing as npt
@@ -188,6 +193,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with open(temporary, "xb") as file:  # and not tempfile, whose files are private
                 if target.exists() and hasattr(os, "fchmod"):  # which Windows has not
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+                _lock(file)
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -201,11 +207,29 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove what a process that was killed while it wrote `path` by `whole_file` has left beside it."""
+    """Remove what a process that was killed while it wrote `path` by `whole_file` has left beside it.
+
+    What another process is writing just now stays: of two, the last has the name, and either's file is whole.
+    """
     target = Path(os.path.realpath(path))
     for name in os.listdir(target.parent):
         if re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}", name):
-            (target.parent / name).unlink(missing_ok=True)
+            with suppress(FileNotFoundError, PermissionError), open(target.parent / name, "rb") as file:
+                if _lock(file):
+                    (target.parent / name).unlink()
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Hold a file as long as it is open and this process lives; False if somebody else does."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks
+    return True
 
 
 def _replaceable(path: str | os.PathLike[str]) -> Path | None:
