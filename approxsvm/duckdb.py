@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ _TYPES = {
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
 }
+_STORED = {pa.float16(): pa.float32()}  # types of labels that DuckDB has not
 
 
 def register(
@@ -44,7 +45,8 @@ def register(
 
     The function takes the features in the model's order, each as DOUBLE. It gives the label, with the type that the
     source model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features gives
-    NULL, as everywhere in SQL.
+    NULL, as everywhere in SQL. Every cursor of the connection may call it; it is replaced through the one that it was
+    registered with.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def register(
     Raises
     ------
     InputError
-        The model has no such output, or `on_error` is something else.
+        There are several models, the model has no such output, or `on_error` is something else.
     MissingPackageError
         duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
 
@@ -74,6 +76,8 @@ def register(
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}")
+    if isinstance(model, Mapping):
+        raise InputError(f"a function has one model, but {len(model)} are given")
     evaluators = open_evaluators(model)
     (evaluator,) = evaluators.values()
     n_features = evaluator.artifact.n_raw_features
@@ -85,12 +89,16 @@ def register(
     def function(*columns: Any) -> Any:
         batch = pa.RecordBatch.from_arrays([_whole(column) for column in columns], schema=schema)
         found = bound.score(Block(batch, lambda row: f"{name}(), row {row} of a vector")).batch
-        return found.column(0) if found.num_columns == 1 else found.to_struct_array()
+        answers = [_with_sql_type(column) for column in found.columns]
+        if len(answers) == 1:
+            return answers[0]
+        # A row has all of its answers or none.
+        return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
 
     # DuckDB counts the parameters.
     kind = inspect.Parameter.POSITIONAL_ONLY
     function.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in names])  # type: ignore[attr-defined]
-    types = [_sql_type(field.type) for field in bound.schema]
+    types = [_TYPES[_STORED.get(field.type, field.type)] for field in bound.schema]
     answer = types[0]
     if len(types) > 1:
         fields = (_quoted(field.name) + f" {one}" for field, one in zip(bound.schema, types, strict=True))
@@ -111,8 +119,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sql_type(kind: Any) -> str:
-    return _TYPES[pa.float32() if kind == pa.float16() else kind]
+def _with_sql_type(column: Any) -> Any:
+    return column.cast(_STORED.get(column.type, column.type))
 
 
 def _whole(column: Any) -> Any:

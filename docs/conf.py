@@ -26,6 +26,7 @@ myst_heading_anchors = 4
 default_role = "code"  # what numpydoc puts into single backquotes
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["duckdb"]  # the site is built without it
 autodoc_typehints = "none"  # the docstrings say shapes, which types do not
 napoleon_google_docstring = False
 napoleon_use_rtype = False

@@ -39,6 +39,7 @@ def rows_of(connection, query):
         (np.array([10, 20, 30], np.int16), "SMALLINT"),
         (np.array([1, 2, 3]), "BIGINT"),
         (np.array([1.0, 2.0, 3.0]), "DOUBLE"),
+        (np.array([1.0, 2.0, 3.0], np.float16), "FLOAT"),
     ],
 )
 def test_labels(connection, labels, kind):
@@ -88,7 +89,17 @@ def test_null_is_null_and_the_rest_is_an_error(connection):
         assert rows_of(connection, query.format("mild", bad)) == [(first,), (None,), (None,)]
 
 
+def test_a_struct_is_null_as_a_whole(connection):
+    fast = approxsvm.compile(SVC().fit(X, SPECIES), X)
+    for on_error, bad in (("fail", "NULL"), ("null", "NULL"), ("null", "'nan'::DOUBLE")):
+        register(connection, "svm", fast, outputs=["label", "certified"], on_error=on_error)
+        found = rows_of(connection, f"SELECT svm(x, 1, 2, 3) FROM (VALUES (0.5), ({bad})) t(x)")
+        assert [answer is None for (answer,) in found] == [False, True]
+
+
 def test_what_a_model_does_not_have(connection):
+    with pytest.raises(InputError, match="a function has one model, but 2 are given"):
+        register(connection, "svm", dict.fromkeys("ab", GOLDEN / "iris_classes.asvm"))
     with pytest.raises(InputError, match="no output 'probability'"):
         register(connection, "svm", GOLDEN / "iris_classes.asvm", outputs=["probability"])
     with pytest.raises(InputError, match="on_error must be one of 'fail', 'null', not 'skip'"):
