@@ -370,6 +370,7 @@ ODD = {
     "union": pa.UnionArray.from_sparse(pa.array([0] * 10, pa.int8()), [pa.array(range(10))]),
     "view": pa.array(list("abcdefghij"), pa.string_view()),
     "bytes": pa.array([b"a"] * 10, pa.binary_view()),
+    "categories": pa.DictionaryArray.from_arrays([0, 1, None, 1, 0] * 2, pa.array(["a", "b"], pa.string_view())),
     "runs": pa.RunEndEncodedArray.from_arrays([4, 10], ["a", "b"]),
     "list": pa.array([[1, 2]] * 10),
 }
@@ -384,9 +385,12 @@ def test_columns_of_odd_types(tmp_path):
     kept = list(ODD)
     approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.arrow", keep=kept, on_error="skip")
     assert read(tmp_path / "a.arrow").select(kept).to_pylist() == table[1:].select(kept).to_pylist()
-    texts = ["view", "bytes", "runs"]
+    texts = ["view", "bytes", "categories", "runs"]
     approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.csv", keep=texts, on_error="skip")
     assert read(tmp_path / "a.csv")["view"].to_pylist() == list("bcdefghij")
+    views = pa.array([["a"]] * 10, pa.list_(pa.string_view()))
+    with pytest.raises(InputError, match="rows of what is kept cannot be skipped, only nulled: .*string_view"):
+        PREDICTOR.predict_arrow(table.append_column("views", views), columns=FEATURES, keep=["views"], on_error="skip")
     for output, name in (("b.csv", "list"), ("b.parquet", "union")):
         with pytest.raises(InputError, match=rf"column '{name}' is .*, which {output[2:]} files do not hold"):
             approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / output, keep=[name], on_error="skip")

@@ -224,7 +224,10 @@ class BoundScorer:
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         skipped = tuple(sorted(faults)) if self._scorer.on_error == "skip" else ()
         if skipped:
-            batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
+            try:
+                batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
+            except pa.ArrowNotImplementedError as error:  # lists of views, say
+                raise InputError(f"rows of what is kept cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
 
@@ -389,8 +392,8 @@ def _plain(column: Any) -> Any:
     take them, and `take` does not either.
     """
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    elif pa.types.is_run_end_encoded(column.type):
+        return _plain(column.dictionary).take(column.indices)
+    if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
     kind = _plain_type(column.type)
     return column if column.type == kind else column.cast(kind)
