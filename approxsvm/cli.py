@@ -551,7 +551,7 @@ def export(
 @click.option(
     "--header/--no-header",
     default=None,
-    help="Whether the first line of CSV files names the columns; it does otherwise if it is not all numbers.",
+    help="Whether the first line of CSV files names the columns; it does otherwise if it is not all numbers and holes.",
 )
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows that are predicted at a time.")
 @click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Threads that predict; -1 for all.")
@@ -632,7 +632,8 @@ def score(
 def _model_name(text: str) -> tuple[str, str]:
     """A model's name and file; the name is the file's where none is given."""
     name, equals, path = text.partition("=")
-    return (name, path) if equals and "/" not in name else (Path(text).stem, text)
+    is_named = equals and "/" not in name and not Path(text).exists()  # a folder may be called day=1
+    return (name, path) if is_named else (Path(text).stem, text)
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -35,6 +35,7 @@ from approxsvm.scoring import readers  # noqa: E402  # behind what may skip all
 
 MODEL = GOLDEN / "breast_cancer.asvm"
 PREDICTOR = approxsvm.Predictor(MODEL)
+IRIS = approxsvm.Predictor(GOLDEN / "iris_classes.asvm")
 ROWS = np.random.default_rng(0).normal(size=(500, 30)).astype(np.float32).astype(np.float64)
 LABELS = PREDICTOR.predict(ROWS).tolist()
 FEATURES = [f"f{k}" for k in range(30)]
@@ -160,6 +161,13 @@ def test_csv_without_names(tmp_path):
     assert read(tmp_path / "b.csv").to_pydict() == {"31": [7] * 20, "label": fast.predict(X[:20]).tolist()}
 
 
+def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
+    """Of a model without names, whose columns may be called anything, it would be lost."""
+    (tmp_path / "rows.csv").write_text("5.1,NA,1.4,0.2\n6.7,3.0,5.2,2.3\n")
+    scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", on_error="null")
+    assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
+
+
 def test_names_that_are_numbers(tmp_path):
     """As data frames without names are saved: only the user knows."""
     table = pa.Table.from_arrays(TABLE.select(FEATURES).columns, [str(k) for k in range(30)])
@@ -181,7 +189,6 @@ def test_many_bad_lines(tmp_path):
     assert f"{tmp_path / 'rows.libsvm'}, line 3: wrong input" in scored.bad_rows[1]
 
 
-IRIS = approxsvm.Predictor(GOLDEN / "iris_classes.asvm")
 FLOWERS = np.array([[5.1, 3.5, 1.4, 0.2], [6.7, 3.0, 5.2, 2.3], [5.9, 3.0, 4.2, 1.5]])
 
 
@@ -389,7 +396,7 @@ def test_columns_of_odd_types(tmp_path):
     approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.csv", keep=texts, on_error="skip")
     assert read(tmp_path / "a.csv")["view"].to_pylist() == list("bcdefghij")
     views = pa.array([["a"]] * 10, pa.list_(pa.string_view()))
-    with pytest.raises(InputError, match="rows of what is kept cannot be skipped, only nulled: .*string_view"):
+    with pytest.raises(InputError, match=r"rows of what is kept cannot be skipped, only nulled: .*string_view"):
         PREDICTOR.predict_arrow(table.append_column("views", views), columns=FEATURES, keep=["views"], on_error="skip")
     for output, name in (("b.csv", "list"), ("b.parquet", "union")):
         with pytest.raises(InputError, match=rf"column '{name}' is .*, which {output[2:]} files do not hold"):
@@ -486,6 +493,9 @@ def test_a_run_is_taken_up(tmp_path):
     with pytest.raises(InputError, match="another run: its models"):
         approxsvm.score_dataset(GOLDEN / "breast_cancer_one_class.asvm", folder, answers)
     assert json.loads((answers / "_approxsvm_score.json").read_text())["kind"] == "parquet"
+    (answers / "_approxsvm_score.json").write_text("[1]")
+    with pytest.raises(InputError, match=r"_approxsvm_score.json: not the record of a run"):
+        approxsvm.score_dataset(MODEL, folder, answers)
     (answers / "_approxsvm_score.json").unlink()
     with pytest.raises(InputError, match="is there already"):
         approxsvm.score_dataset(MODEL, folder, answers)
@@ -597,6 +607,11 @@ def test_an_input_is_never_overwritten(inputs, tmp_path):
     (tmp_path / "rows.csv").write_bytes((inputs / "rows.csv").read_bytes())
     with pytest.raises(InputError, match="is an input, which would be lost"):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "rows.csv")
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "rows.csv").symlink_to(tmp_path / "rows.csv")
+    for folder in (tmp_path, tmp_path / "answers"):
+        with pytest.raises(InputError, match="is an input, which would be lost"):
+            approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", folder, output_format="csv")
 
 
 def test_kept_columns_of_several_files(tmp_path):
@@ -619,7 +634,7 @@ def run(*arguments, **options):
     return CliRunner().invoke(main, ["score", *map(str, arguments)], **options)
 
 
-def test_the_command(inputs, tmp_path):
+def test_the_command(inputs, tmp_path, monkeypatch):
     output = tmp_path / "answers.parquet"
     found = run(MODEL, inputs / "rows.parquet", "-o", output, "--keep", "id, f0", "--outputs", "value,label", "-j", 1)
     assert found.exit_code == 0, found.output
@@ -629,6 +644,11 @@ def test_the_command(inputs, tmp_path):
     two = run("--model", f"a={MODEL}", "--model", f"b={MODEL}", inputs / "rows.csv", "-o", tmp_path / "two.csv")
     assert two.exit_code == 0, two.output
     assert read(tmp_path / "two.csv").schema.names == ["a_label", "b_label"]
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "day=1" / "m.asvm").write_bytes(MODEL.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    of_a_day = run("day=1/m.asvm", inputs / "rows.csv", "-o", "day.csv")
+    assert of_a_day.exit_code == 0, of_a_day.output
 
 
 def test_the_command_names_bad_rows(tmp_path):

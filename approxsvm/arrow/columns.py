@@ -186,12 +186,17 @@ class FeatureColumns:
 
 
 def _fault(value: Any) -> str:
-    if value is None or (isinstance(value, str) and value.strip() in _MISSING.to_pylist()):
+    if value is None or (isinstance(value, str) and is_missing(value)):
         return "is null"
     number = _number(value) if isinstance(value, str) else float(value)
     if isinstance(value, str) and math.isnan(number):
         return f"holds {value[:40]!r}, which is no number"
     return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
+
+
+def is_missing(text: str) -> bool:
+    """Whether a cell of a CSV file stands for no value."""
+    return text.strip() in _MISSING.to_pylist()
 
 
 def _value_type(kind: Any) -> Any:

@@ -134,6 +134,8 @@ class PartFolder:
             other = taken.setdefault(path, source)
             if other is not source:
                 raise InputError(f"{other.name} and {source.name} would both be answered in {path}")
+            if source.path is not None and path.exists() and path.samefile(source.path):
+                raise InputError(f"{path} is an input, which would be lost")
             self.paths[source] = path
         self._claim({"kind": kind, **asked})
 
@@ -141,7 +143,7 @@ class PartFolder:
         record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
         asked = json.loads(text)
         if record.exists():
-            found = json.loads(record.read_text())
+            found = self._read(record)
             differ = [name for name in sorted(found.keys() | asked.keys()) if found.get(name) != asked.get(name)]
             if not differ:
                 return
@@ -155,6 +157,12 @@ class PartFolder:
                 raise InputError(f"{path} is there already, and {self._folder} has no record of its run")
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(text.encode(), record)
+
+    def _read(self, record: Path) -> dict[str, Any]:
+        try:
+            return dict(json.loads(record.read_text()))
+        except (ValueError, TypeError):
+            raise InputError(f"{record}: not the record of a run; take another folder, or remove it") from None
 
     def is_done(self, source: Source) -> bool:
         """Whether the part of a source is there and not older."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from approxsvm import _native
 from approxsvm.arrow.batches import Block, BoundScorer, Scorer, pieces
+from approxsvm.arrow.columns import is_missing
 from approxsvm.errors import DataFormatError, InputError
 from approxsvm.packages import import_package
 from approxsvm.readers.data import is_number
@@ -40,7 +41,7 @@ class Reading:
     delimiter : str
         Between the columns of CSV files.
     header : bool or None
-        Whether their first line has names; None where it is to tell by itself, not being all numbers.
+        Whether their first line has names; None where it is to tell by itself, not being all numbers and holes.
 
     Raises
     ------
@@ -250,7 +251,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     names = _cells(text.first_line(), how)
     has_names = reading.header
     if has_names is None:
-        has_names = not all(is_number(name) for name in names if name)
+        has_names = not all(is_number(name) or is_missing(name) for name in names)
     if not has_names:
         names = [str(k + 1) for k in range(len(names))]
     features = scorer.features(names, by_position=not has_names)
