@@ -253,20 +253,21 @@ class BoundScorer:
             own.setdefault(row, reason)
         parts, answered = [], []
         asked = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
-        # In small pieces: what is behind a refused row is copied, and asked for once more.
-        left, behind = asked[:_CAREFUL_ROWS], asked[_CAREFUL_ROWS:]
+        start, n_at_once = 0, len(asked)
         while True:
+            left = asked[start : start + n_at_once]
             found, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
             parts.append(found)
             answered.append(left[:refused])
-            if refused is not None:
+            if refused is None:
+                start += len(left)
+            else:
                 own[int(left[refused])] = reason
-                left = left[refused + 1 :]
                 if self._scorer.on_error == "fail":
                     break
-            if refused is None or len(left) == 0:
-                left, behind = behind[:_CAREFUL_ROWS], behind[_CAREFUL_ROWS:]
-            if len(left) == 0:
+                # From here on in small pieces: what is behind a refused row is copied, and asked for once more.
+                start, n_at_once = start + refused + 1, _CAREFUL_ROWS
+            if start >= len(asked):
                 break
         for row, reason in own.items():
             faults.setdefault(row, reason)

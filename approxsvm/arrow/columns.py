@@ -126,7 +126,7 @@ class FeatureColumns:
             )
         if not self._is_list and len(names) != n_features:
             raise InputError(
-                f"there is 1 column of features, {self.names[0]!r}, but the model has {n_features} features"
+                f"there is 1 column of features, {_shown(self.names)}, but the model has {n_features} features"
             )
         numbers = [types[0].value_type] if self._is_list else types
         for name, kind in zip(self.names, numbers, strict=True):

@@ -57,7 +57,8 @@ def score_dataset(
     delimiter : str
         The character between columns of CSV files that are read.
     header : bool, optional
-        Whether the first line of CSV files names the columns; when left out, it does if it is not all numbers and holes.
+        Whether the first line of CSV files names the columns; when left out, it does unless it is all numbers and
+        holes.
     batch_rows : int, optional
         65,536, or fewer where there are more than 32 columns.
     n_jobs : int, optional

@@ -327,15 +327,16 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
     """The batch with null in place of what is not UTF-8, and the rows that it was found in."""
-    try:
-        batch.validate(full=True)
-    except pa.ArrowInvalid:
-        pass
-    else:
-        return batch, {}
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            pass
+        else:
+            columns.append(column)
+            continue
         cells = column.cast(pa.binary()).to_pylist()
         for row, cell in enumerate(cells):
             try:
