@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -256,7 +258,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         names = [str(k + 1) for k in range(len(names))]
     features = scorer.features(names, by_position=not has_names)
     needed = scorer.needed(features)
-    ragged: list[int] = []  # rows that are left out, by their numbers
+    ragged = array("q")  # rows that are left out, by their numbers
     lost: list[str] = []  # those of them that nobody has been told of yet
 
     def of_another_width(row: Any) -> str:
@@ -293,10 +295,9 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
 
     def place(first: int) -> Callable[[int], str]:
         def name(row: int) -> str:
-            number = first + row
-            for skipped in ragged:
-                number += skipped <= number
-            return f"{source.name}, row {number}"
+            # In front of the k-th ragged row are ragged[k] - k others.
+            n_ragged = bisect_right(range(len(ragged)), first + row, key=lambda k: ragged[k] - k)
+            return f"{source.name}, row {first + row + n_ragged}"
 
         return name
 
