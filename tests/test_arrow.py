@@ -233,7 +233,8 @@ def test_lists(named):
     fixed = pa.FixedSizeListArray.from_arrays(flat, 4)
     offsets = pa.array(np.arange(0, ROWS.size + 1, 4, dtype=np.int32))
     answer = named.predict(ROWS).tolist()
-    for lists in (fixed, pa.ListArray.from_arrays(offsets, flat), fixed.cast(pa.list_(pa.float32(), 4))):
+    coded = pa.DictionaryArray.from_arrays(np.arange(len(ROWS)), fixed)
+    for lists in (fixed, coded, pa.ListArray.from_arrays(offsets, flat), fixed.cast(pa.list_(pa.float32(), 4))):
         table = pa.table({"vector": lists})
         found = named.predict_arrow(table.slice(5), columns=["vector"])["label"].to_pylist()
         assert found == answer[5:]

@@ -227,6 +227,18 @@ def test_line_breaks_in_cells_wherever_a_block_ends(tmp_path, monkeypatch):
     assert read(tmp_path / "a.parquet").to_pydict() == {"id": cells, "label": LABELS}
 
 
+def test_names_with_every_character(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :5].set_axis(["a b", "c,d", 'e"f', "g\nh", "é"], axis=1)
+    fast = approxsvm.compile(SVC(gamma=1e-4).fit(X[::4], y[::4]), X[::4])
+    table = pa.Table.from_pandas(X[:20], preserve_index=False)
+    (tmp_path / "rows.csv").write_bytes(csv_bytes(table))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for name in ("rows.csv", "rows.parquet"):
+        approxsvm.score_dataset(fast, tmp_path / name, tmp_path / "a.csv", keep=["g\nh"])
+        assert read(tmp_path / "a.csv")["label"].to_pylist() == fast.predict(X[:20]).tolist()
+
+
 def test_a_line_of_names_alone(tmp_path):
     (tmp_path / "rows.csv").write_text("id,f0,f1,f2,f3")
     assert approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", keep=["id"]).n_rows == 0

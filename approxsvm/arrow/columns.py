@@ -157,6 +157,8 @@ class FeatureColumns:
         return rows
 
     def _of_lists(self, lists: Any) -> npt.NDArray[Any]:
+        if pa.types.is_dictionary(lists.type):
+            lists = lists.dictionary_decode()
         width, n_rows = self.n_features, len(lists)
         if pa.types.is_fixed_size_list(lists.type):
             starts = width * (lists.offset + np.arange(n_rows + 1))

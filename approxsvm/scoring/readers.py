@@ -205,10 +205,11 @@ class _Text:
         self._head = b""
 
     def first_line(self) -> bytes:
-        """The first that is not blank, without its end; nothing where there is none."""
+        """The first that is not blank, with line breaks that are quoted; nothing where there is none."""
         while True:
-            line, *more_lines = self._head.lstrip(b"\r\n").splitlines()[:2] or [b""]
-            if more_lines or len(self._head) >= _TEXT_BYTES:
+            text = self._head.lstrip(b"\r\n")
+            line = _first_line(text)
+            if len(line) < len(text.rstrip(b"\r\n")) or len(self._head) >= _TEXT_BYTES:
                 return line
             more = self._stream.read(1 << 16)
             if not more:
@@ -243,6 +244,17 @@ class _Text:
     @property
     def share(self) -> float | None:
         return None if self.n_bytes is None else min(1.0, self.position / max(self.n_bytes, 1))
+
+
+def _first_line(text: bytes) -> bytes:
+    """Up to the first line break outside of quotation marks, or all."""
+    n_bytes = n_quotes = 0
+    for line in text.splitlines(keepends=True):
+        n_bytes += len(line)
+        n_quotes += line.count(b'"')
+        if n_quotes % 2 == 0:
+            break
+    return text[:n_bytes].rstrip(b"\r\n")
 
 
 def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
