@@ -397,4 +397,9 @@ def _plain(column: Any) -> Any:
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
     kind = _plain_type(column.type)
-    return column if column.type == kind else column.cast(kind)
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowNotImplementedError:  # of views by pyarrow 16
+        return pa.array(column.to_pylist(), kind)
