@@ -9,8 +9,10 @@ from approxsvm.packages import import_package
 
 pa = import_package("pyarrow", "dask", "approxsvm.dask")
 dask = import_package("dask", "dask", "approxsvm.dask")
+dd = import_package("dask.dataframe", "dask", "approxsvm.dask")
 
 from approxsvm.arrow.batches import score_batches  # noqa: E402  # behind what names the extra
+from approxsvm.errors import InputError  # noqa: E402
 from approxsvm.scoring.jobs import Job  # noqa: E402
 
 
@@ -37,9 +39,10 @@ def score(
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         "label" when left out, of a regression "value".
     keep : sequence of str
-        Columns that are handed on, in front.
+        Columns that are handed on as they are, in front.
     columns : sequence of str, optional
-        The columns that are features, in the models' order.
+        The columns that are features, in the models' order; or one column of lists: of Arrow's, or of Python's where
+        Dask's option ``dataframe.convert-string`` is off, which makes text of them.
     on_error : {"fail", "null", "skip"}
         What becomes of rows with a null, NaN, infinity, or a number beyond the model's range. With "null" answers have
         pandas' nullable types.
@@ -56,25 +59,40 @@ def score(
     MissingPackageError
         dask or pyarrow is not installed: ``pip install 'approxsvm[dask]'``.
     """
-    job = Job.of(model, outputs, keep, columns, on_error)
+    if not isinstance(ddf, dd.DataFrame):
+        raise InputError(f"expected a Dask data frame, got {type(ddf).__module__}.{type(ddf).__name__}")
+    job = Job.of(model, outputs, [*map(str, keep)], None if columns is None else [*map(str, columns)], on_error)
     meta = _score_partition(ddf._meta, job.contents, job.without_contents())
     shipped = dask.delayed(job.contents, name=f"approxsvm-{job.token}")
     return ddf.map_partitions(_score_partition, shipped, job.without_contents(), meta=meta, enforce_metadata=False)
 
 
 def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
-    """Answers for a partition, with its index."""
+    """Answers for a partition, with its index, behind the columns that are kept as they are."""
+    import pandas as pd
+
     scorer = job.scorer(lambda: contents)
     names = [str(column) for column in frame.columns]
-    needed = scorer.needed(scorer.features(names))
-    table = pa.Table.from_pandas(frame.loc[:, [name in needed for name in names]], preserve_index=False)
+    features = {name for some in scorer.features(names).values() for name in some}
+    table = _as_arrow(frame.loc[:, [name in features for name in names]])
+    for name in job.keep:
+        if name not in features:
+            table = table.append_column(name, pa.nulls(len(frame)))  # which stand in for what Arrow might change
     found, rows = score_batches(
         scorer, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
     )
     nullable = _nullable().get if job.on_error == "null" else None
-    answers = found.to_pandas(types_mapper=nullable)
-    answers.index = frame.index[rows]
-    return answers
+    answers = found.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)
+    kept = frame.iloc[rows, [names.index(name) for name in job.keep]]
+    answers.index = kept.index
+    return pd.concat([kept, answers], axis=1)
+
+
+def _as_arrow(features: Any) -> Any:
+    try:
+        return pa.Table.from_pandas(features, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"a feature must be a number: {' '.join(map(str, error.args))}") from None
 
 
 def _nullable() -> dict[Any, Any]:

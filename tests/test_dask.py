@@ -15,6 +15,7 @@ import approxsvm
 from approxsvm.errors import ApproxSVMError, ArtifactError, InputError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is part of the extra dask")
+dask = pytest.importorskip("dask", reason="dask is not installed; it is the extra dask")
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed; it is the extra dask")
 
 from approxsvm.dask import score  # noqa: E402
@@ -55,6 +56,37 @@ def test_several_models_and_chosen_columns():
     assert found["cubic_label"].tolist() == approxsvm.load(GOLDEN / "iris_cubic.asvm").predict(ROWS).tolist()
 
 
+@pytest.mark.parametrize("on_error", ["fail", "null", "skip"])
+def test_kept_columns_are_handed_on_as_they_are(on_error):
+    """Through Arrow and back, whole numbers with gaps would be floats, in those partitions that have gaps."""
+    kept = {
+        "whole": pd.array([2**60 + 1 + k if k > 300 and k % 3 else None for k in range(900)], dtype="Int64"),
+        "flag": pd.array([None if k % 7 else True for k in range(900)], dtype="boolean"),
+        "kind": pd.Categorical(["a", "b", "c"] * 300),
+        "small": np.arange(900, dtype=np.int16),
+        "gaps": np.where(np.arange(900) % 2, 0.5, np.nan),
+    }
+    frame = FRAME.assign(**kept)
+    lazy = score(dd.from_pandas(frame, npartitions=4), PREDICTOR, keep=[*kept], on_error=on_error)
+    found = computed(lazy)
+    pd.testing.assert_frame_equal(found[[*kept]], frame[[*kept]], check_freq=False)
+    assert lazy.dtypes.to_dict() == found.dtypes.to_dict()
+    assert found["label"].tolist() == LABELS.tolist()
+
+
+def test_names_that_are_numbers_and_columns_of_lists():
+    numbered = FRAME.set_axis(range(FRAME.shape[1]), axis=1)
+    found = computed(score(dd.from_pandas(numbered, npartitions=3), PREDICTOR, columns=[0, 1, 2, 3], keep=[4]))
+    assert found["label"].tolist() == LABELS.tolist()
+    assert found[4].tolist() == FRAME["id"].tolist()
+    lists = pd.DataFrame({"x": pd.Series([None, *ROWS[1:].tolist()], dtype=object)})
+    with dask.config.set({"dataframe.convert-string": False}):  # of lists, too
+        parts = dd.from_map(lambda first: lists.iloc[first : first + 1], range(3), meta=lists.iloc[:0])
+        found = computed(score(parts, PREDICTOR, columns=["x"], on_error="null"))
+    assert found["label"].isna().tolist() == [True, False, False]
+    assert found["label"][1:].tolist() == LABELS[1:3].tolist()
+
+
 def test_bad_rows():
     frame = FRAME.copy()
     frame.iloc[[3, 500], 1] = np.nan
@@ -76,6 +108,10 @@ def test_wrong_columns_are_told_of_at_once():
         score(dd.from_pandas(FRAME, npartitions=2), PREDICTOR, keep=["day"])
     with pytest.raises(InputError, match=r"column 'id' is .*string, but a feature must be a number"):
         score(dd.from_pandas(FRAME, npartitions=2), PREDICTOR, columns=["id", "f0", "f1", "f2"])
+    with pytest.raises(InputError, match=r"expected a Dask data frame, got pandas\..*DataFrame"):
+        score(FRAME, PREDICTOR)
+    with pytest.raises(InputError, match=r"a feature must be a number: .* column f0 with type complex"):
+        score(dd.from_pandas(FRAME.assign(f0=1j), npartitions=2), PREDICTOR)
 
 
 def test_workers_compare_version_and_checksum():

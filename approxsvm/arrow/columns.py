@@ -118,7 +118,9 @@ class FeatureColumns:
         self.n_features = n_features
         self._room = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        self._is_list = len(types) == 1 and _is_list(types[0])
+        # Where none of several features is there, nothing says that the column is one of lists.
+        no_list = len(types) == 1 and n_features > 1 and pa.types.is_null(types[0])
+        self._is_list = len(types) == 1 and (_is_list(types[0]) or no_list)
         if pa.types.is_fixed_size_list(types[0]) and self._is_list and types[0].list_size != n_features:
             raise InputError(
                 f"column {self.names[0]!r} has lists of {types[0].list_size} numbers, but the model has {n_features} "
@@ -128,7 +130,7 @@ class FeatureColumns:
             raise InputError(
                 f"there is 1 column of features, {_shown(self.names)}, but the model has {n_features} features"
             )
-        numbers = [types[0].value_type] if self._is_list else types
+        numbers = [types[0].value_type] if self._is_list and not no_list else types
         for name, kind in zip(self.names, numbers, strict=True):
             if not (_is_number(kind) or (text and _is_text(kind))):
                 raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
@@ -160,6 +162,8 @@ class FeatureColumns:
         if pa.types.is_dictionary(lists.type):
             lists = lists.dictionary_decode()
         width, n_rows = self.n_features, len(lists)
+        if pa.types.is_null(lists.type):
+            return np.full((n_rows, width), np.nan)
         if pa.types.is_fixed_size_list(lists.type):
             starts = width * (lists.offset + np.arange(n_rows + 1))
         else:
