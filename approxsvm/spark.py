@@ -19,7 +19,7 @@ from approxsvm.packages import import_package
 pa = import_package("pyarrow", "spark", "approxsvm.spark")
 import_package("pyspark", "spark", "approxsvm.spark")
 
-from pyspark import SparkFiles  # noqa: E402  # behind what names the extra
+from pyspark import SparkFiles, TaskContext  # noqa: E402  # behind what names the extra
 from pyspark.ml import Transformer  # noqa: E402
 from pyspark.ml.functions import vector_to_array  # noqa: E402
 from pyspark.ml.param import Param, Params, TypeConverters  # noqa: E402
@@ -32,9 +32,9 @@ from pyspark.ml.util import (  # noqa: E402
     MLWriter,
 )
 from pyspark.sql import SparkSession  # noqa: E402
-from pyspark.sql.functions import arrow_udf  # noqa: E402
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema  # noqa: E402
-from pyspark.sql.types import StructType  # noqa: E402
+from pyspark.sql.functions import arrow_udf, col, when  # noqa: E402
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type  # noqa: E402
+from pyspark.sql.types import ArrayType, BooleanType, NullType, NumericType, StructType  # noqa: E402
 
 from approxsvm.arrow.batches import Block, BoundScorer, Scorer  # noqa: E402
 from approxsvm.artifact.layout import write_whole  # noqa: E402
@@ -65,7 +65,7 @@ def score(
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
         Several models answer in one pass over the rows; their columns begin with their names.
     columns : sequence of str, optional
-        The columns that are features, in the models' order; or one column of arrays.
+        The columns that are features, in the models' order; or one column of arrays, or of Spark ML's vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         "label" when left out, of a regression "value".
     keep : sequence of str, optional
@@ -80,22 +80,22 @@ def score(
     Raises
     ------
     InputError
-        A column is missing or is no number, or an output does not exist. A bad row ends the job, with a message that
-        names it within its partition.
+        A column is missing or is no number, an output does not exist, or has the name of a column that is kept. A bad
+        row ends the job, with a message that names it within its partition.
     MissingPackageError
         pyspark or pyarrow is not installed: ``pip install 'approxsvm[spark]'``.
     """
     kept = dataframe.columns if keep is None else keep
     job = Job.of(model, outputs, kept, columns, on_error)
     scorer = job.scorer(lambda: job.contents)
-    features = scorer.features(dataframe.columns, others=keep or ())
-    chosen = dataframe.select(*(_quoted(name) for name in scorer.needed(features)))
-    bound = scorer.bind(to_arrow_schema(chosen.schema), features)
-    answers = from_arrow_schema(pa.schema([_spark_field(field) for field in list(bound.schema)[len(kept) :]]))
-    schema = StructType([*(chosen.schema[name] for name in kept), *answers])
+    chosen, features = _chosen(dataframe, kept, scorer.features(dataframe.columns, others=keep or ()))
+    answers = list(scorer.bind(_arrow_schema(chosen, features), features).schema)[len(kept) :]
+    _check_case(dataframe, kept, [field.name for field in answers])
+    schema = StructType([*(chosen.schema[name] for name in kept), *_spark_fields(answers)])
     _ship(dataframe.sparkSession, job)
-    small = job.without_contents()
-    return chosen.mapInArrow(lambda batches: _score_partition(batches, small, features), schema)
+    small, names = job.without_contents(), chosen.columns
+    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # mapInArrow takes dots and backticks for syntax
+    return plain.mapInArrow(lambda batches: _score_partition(batches, small, names, features), schema)
 
 
 def predict_udf(
@@ -128,15 +128,17 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model has no such output.
+        The model has no such output, or `on_error` is something else. A bad row ends the job, and so do more or fewer
+        columns than the model has features.
     """
+    if on_error not in ("fail", "null"):
+        raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
     artifact = artifact_of(model)
     names = tuple(f"f{k}" for k in range(artifact.n_raw_features))
     job = Job.of(artifact, outputs, (), names, on_error)
-    answers = [_spark_field(field) for field in _bound_to_doubles(job.scorer(lambda: job.contents), names).schema]
+    kinds = _spark_fields(_bound_to_doubles(job.scorer(lambda: job.contents), names).schema)
     _ship(spark or SparkSession.active(), job)
     small = job.without_contents()
-    kinds = from_arrow_schema(pa.schema(answers))
 
     def predict(*columns: Any) -> Any:
         return _score_columns(columns, small, names)
@@ -155,6 +157,56 @@ def _bound_to_doubles(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+Features = dict[str, tuple[str, ...]]
+
+
+def _chosen(dataframe: Any, kept: Sequence[str], features: Features) -> tuple[Any, Features]:
+    """What is kept, and behind it the other features, vectors as arrays of another name."""
+    names = list(dict.fromkeys(name for some in features.values() for name in some))
+    is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
+    arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
+    columns = [col(_quoted(name)) for name in [*kept, *(name for name in names if name not in {*kept, *arrays})]]
+    for name, array in arrays.items():
+        vectors = col(_quoted(name))  # of which Spark converts none that are null
+        columns.append(when(vectors.isNotNull(), vector_to_array(vectors)).alias(array))
+    return dataframe.select(*columns), {
+        model: tuple(arrays.get(name, name) for name in some) for model, some in features.items()
+    }
+
+
+def _arrow_schema(chosen: Any, features: Features) -> Any:
+    """The types of features. What is kept only is handed on, whatever it is, and so nulls stand in for it."""
+    names = {name for some in features.values() for name in some}
+    return pa.schema(
+        [
+            (field.name, _feature_type(field.name, field.dataType) if field.name in names else pa.null())
+            for field in chosen.schema
+        ]
+    )
+
+
+def _feature_type(name: str, kind: Any) -> Any:
+    if isinstance(kind, ArrayType):
+        return pa.list_(_feature_type(name, kind.elementType))
+    if not isinstance(kind, (NumericType, BooleanType, NullType)):
+        raise InputError(f"column {name!r} is {kind.simpleString()}, but a feature must be a number")
+    return to_arrow_type(kind)
+
+
+def _check_case(dataframe: Any, kept: Sequence[str], answers: Sequence[str]) -> None:
+    """Spark would not know one from the other by their names."""
+    if dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    lower = {name.lower(): name for name in kept}
+    for name in answers:
+        if name.lower() in lower:
+            raise InputError(f"two columns of the output would be named {lower[name.lower()]!r} and {name!r}")
+
+
+def _spark_fields(fields: Any) -> Any:
+    return from_arrow_schema(pa.schema([_spark_field(field) for field in fields]))
 
 
 def _spark_field(field: Any) -> Any:
@@ -181,9 +233,10 @@ def _ship(spark: Any, job: Job) -> None:
     context = spark.sparkContext
     there = {Path(name).name for name in context.listFiles}
     for name, digits in job.checksums:
-        if _file_name(digits) not in there:
-            path = _folder() / _file_name(digits)
+        path = _folder() / _file_name(digits)
+        if not path.exists():  # or no longer: machines that join later get it from here
             write_whole(job.contents[name], path)
+        if path.name not in there:
             context.addFile(str(path))
 
 
@@ -196,9 +249,14 @@ def _shipped(job: Job) -> Scorer:
     )
 
 
-def _score_partition(batches: Iterator[Any], job: Job, features: dict[str, tuple[str, ...]]) -> Iterator[Any]:
+def _partition() -> str:
+    return f"partition {TaskContext.get().partitionId()}"
+
+
+def _score_partition(batches: Iterator[Any], job: Job, names: Sequence[str], features: Features) -> Iterator[Any]:
     scorer, bound, first = _shipped(job), None, 0
     for batch in batches:
+        batch = pa.RecordBatch.from_arrays(batch.columns, names)
         if bound is None:
             bound = scorer.bind(batch.schema, features)
         yield _for_spark(bound.score(Block(batch, _place(first))).batch)
@@ -206,12 +264,15 @@ def _score_partition(batches: Iterator[Any], job: Job, features: dict[str, tuple
 
 
 def _place(first: int) -> Callable[[int], str]:
-    return lambda row: f"row {first + row} of the partition"
+    return lambda row: f"row {first + row} of {_partition()}"
 
 
 def _for_spark(batch: Any) -> Any:
     schema = pa.schema([_spark_field(field) for field in batch.schema])
-    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    columns = [
+        column if column.type == field.type else column.cast(field.type)  # Arrow's cast refuses some nulls in structs
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -219,12 +280,16 @@ _bound_scorers: dict[tuple[Job, tuple[Any, ...]], BoundScorer] = {}
 
 
 def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> Any:
+    if len(columns) != len(names):
+        raise InputError(f"the function is given {len(columns)} columns, but the model has {len(names)} features")
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
         _bound_scorers.clear()  # one at a time: columns keep their types while a query runs
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
-    found = _for_spark(_bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch")).batch)
+    found = _for_spark(
+        _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch
+    )
     return found.column(0) if found.num_columns == 1 else found.to_struct_array()
 
 
@@ -277,34 +342,27 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         onError: OnError = "fail",
     ) -> None:
         super().__init__()
-        if inputCols is not None and featuresCol is not None:
-            raise InputError(
-                "inputCols and featuresCol are both given, but only one of them says what the features are"
-            )
         self._setDefault(onError="fail")
         self.artifact = None if model is None else artifact_of(model)
         given = {"inputCols": inputCols, "featuresCol": featuresCol, "outputs": outputs, "onError": onError}
         self._set(**{name: value for name, value in given.items() if value is not None})
+        self._columns()
 
     def _value(self, name: str) -> Any:
         parameter = self.getParam(name)
         return self.getOrDefault(parameter) if self.isDefined(parameter) else None
 
+    def _columns(self) -> Any:
+        several, one = self._value("inputCols"), self._value("featuresCol")
+        if several is not None and one is not None:
+            raise InputError(
+                "inputCols and featuresCol are both given, but only one of them says what the features are"
+            )
+        return several if one is None else [one]
+
     def _transform(self, dataset: Any) -> Any:
-        columns, vectors = self._value("inputCols"), self._value("featuresCol")
-        rows = dataset
-        if vectors is not None:
-            columns = [_ARRAYS]
-            column = dataset[vectors]
-            is_vector = dataset.schema[vectors].dataType.typeName() == "vectorudt"
-            rows = dataset.withColumn(_ARRAYS, vector_to_array(column) if is_vector else column)
         return score(
-            rows,
-            self.artifact,
-            columns,
-            outputs=self._value("outputs"),
-            keep=dataset.columns,
-            on_error=self._value("onError"),
+            dataset, self.artifact, self._columns(), outputs=self._value("outputs"), on_error=self._value("onError")
         )
 
     def write(self) -> MLWriter:
@@ -315,9 +373,6 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     def read(cls) -> MLReader:
         """Spark's own way to load it."""
         return _TransformerReader(cls)
-
-
-_ARRAYS = "__approxsvm_features__"
 
 
 class _TransformerWriter(DefaultParamsWriter):  # type: ignore[misc]

@@ -87,6 +87,27 @@ def test_several_models_and_bad_rows(frame):
         our_spark.score(frame.drop("f3"), PREDICTOR, FEATURES)
 
 
+def test_odd_columns(frame):
+    """Names with what Spark takes for syntax, types that have no place in Arrow or not with nulls, and cases."""
+    from pyspark.sql import functions
+
+    odd = ["a.b", "c`d", "e f", "ü, 'g\""]
+    kept = {
+        "at.": functions.timestamp_seconds("id"),
+        "of`": functions.when(functions.col("id") > 0, functions.struct(functions.lit(True).alias("yes"))),
+    }
+    named = frame.toDF(*odd, "id").withColumns(kept)
+    found = our_spark.score(named, PREDICTOR, odd, keep=["id", *kept])
+    assert [field.dataType for field in found.schema][1:3] == [named.schema[name].dataType for name in kept]
+    rows = sorted(found.collect())
+    assert [row["label"] for row in rows] == LABELS
+    assert [row[:3] for row in rows] == sorted(named.select("id", "`at.`", "`of```").collect())
+    with pytest.raises(InputError, match="would be named 'Label' and 'label'"):
+        our_spark.score(frame.withColumn("Label", frame.id), PREDICTOR, FEATURES)
+    with pytest.raises(InputError, match="column 'f0' is timestamp, but a feature must be a number"):
+        our_spark.score(frame.withColumn("f0", kept["at."]), PREDICTOR)
+
+
 def test_udf(spark, frame):
     svm = our_spark.predict_udf(PREDICTOR)
     assert rows_of(frame.select("id", svm(*FEATURES).alias("label")))["label"].to_pylist() == LABELS
@@ -94,6 +115,12 @@ def test_udf(spark, frame):
     spark.udf.register("svm", our_spark.predict_udf(PREDICTOR, outputs=["label", "certified"]))
     found = rows_of(spark.sql(f"SELECT id, svm({', '.join(FEATURES)}).label AS label FROM rows WHERE id < 300"))
     assert found["label"].to_pylist() == LABELS[:300]
+    with pytest.raises(Exception, match="is given 2 columns, but the model has 4 features"):
+        frame.select(svm("f0", "f1")).collect()
+    with pytest.raises(Exception, match=r"row \d+ of a batch of partition \d+: column 'f0' is infinite"):
+        frame.withColumn("f0", frame.f0 + float("inf")).select(svm(*FEATURES)).collect()
+    with pytest.raises(InputError, match="not 'skip': a function answers every row"):
+        our_spark.predict_udf(PREDICTOR, on_error="skip")
 
 
 def test_transformer(spark, frame, tmp_path):
@@ -113,6 +140,27 @@ def test_transformer(spark, frame, tmp_path):
     assert rows_of(found.drop("vector"))["label"].to_pylist() == LABELS
     with pytest.raises(InputError, match="only one of them says"):
         our_spark.SVMTransformer(PREDICTOR, inputCols=FEATURES, featuresCol="vector")
+    with pytest.raises(InputError, match="only one of them says"):
+        by_name.transform(frame, {by_name.featuresCol: "vector"})
+
+
+def test_vectors(spark):
+    """Dense, sparse, missing, in a column whose name has a dot; handed on beside the answers."""
+    from pyspark.ml.linalg import Vectors, VectorUDT
+    from pyspark.sql.types import LongType, StructType
+
+    few = np.where(np.arange(4) == 1, 0.0, ROWS[:9])
+    vectors = [
+        Vectors.sparse(4, [0, 2, 3], row[[0, 2, 3]]) if k % 2 else Vectors.dense(row) for k, row in enumerate(few)
+    ]
+    schema = StructType().add("id", LongType()).add("a.v", VectorUDT())
+    table = spark.createDataFrame([*enumerate(vectors), (9, None)], schema)
+    stage = our_spark.SVMTransformer(PREDICTOR, featuresCol="a.v", onError="null")
+    found = sorted(stage.transform(table).collect())
+    assert [row["a.v"] for row in found] == [*vectors, None]
+    assert [row["label"] for row in found] == [*PREDICTOR.predict(few).tolist(), None]
+    with pytest.raises(Exception, match=r"row \d of partition \d: column 'a\.v, as an array' is null"):
+        our_spark.score(table, PREDICTOR, ["a.v"]).collect()
 
 
 def test_the_artifact_is_shipped_once_and_compared(spark, frame):
