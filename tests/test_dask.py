@@ -123,6 +123,12 @@ def test_workers_compare_version_and_checksum():
         wrong.scorer(lambda: job.contents)
     opened = job.scorer(lambda: job.contents)
     assert job.without_contents().scorer(lambda: pytest.fail("it is open already")) is opened
+    other = Job.of(PREDICTOR, ["value"], (), None, "null").without_contents()
+    shared = other.scorer(lambda: pytest.fail("its model is open already"))
+    assert shared.evaluators["model"] is opened.evaluators["model"]
+    twice = Job.of(dict.fromkeys("ab", GOLDEN / "iris_degree3.asvm"), ["value"], (), None, "null")
+    both = twice.scorer(lambda: twice.contents).evaluators
+    assert both["a"] is both["b"]
 
 
 def die_once(frame, marker):

@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
+from weakref import WeakValueDictionary
 
 from approxsvm.arrow.batches import OnError, Scorer
 from approxsvm.errors import ApproxSVMError, ArtifactError
-from approxsvm.predictor import artifact_of, open_evaluators
+from approxsvm.predictor import Evaluator, artifact_of
 
 _MOST_OPEN = 8  # jobs whose models a worker keeps open
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
+# Their models by checksum: jobs of one model that want other outputs or columns share it.
+_open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -72,7 +75,7 @@ class Job:
         Parameters
         ----------
         contents : callable
-            Gives the artifacts, by name; asked when they are opened.
+            Gives the artifacts, by name; asked when one of them is to be opened.
 
         Raises
         ------
@@ -87,24 +90,26 @@ class Job:
         key = self.without_contents()
         with _lock:
             if key not in _open_jobs:
-                _open_jobs[key] = self._opened(contents())
+                _open_jobs[key] = self._opened(contents)
             _open_jobs.move_to_end(key)
             while len(_open_jobs) > _MOST_OPEN:
                 _open_jobs.popitem(last=False)
             return _open_jobs[key]
 
-    def _opened(self, contents: Mapping[str, bytes]) -> Scorer:
-        for name, expected in self.checksums:
-            found = checksum(contents[name])
-            if found != expected:
-                raise ArtifactError(f"the artifact of {name} has the checksum {found}, but the job says {expected}")
-        return Scorer(
-            open_evaluators({name: contents[name] for name, _ in self.checksums}),
-            outputs=self.outputs,
-            keep=self.keep,
-            columns=self.columns,
-            on_error=self.on_error,
-        )
+    def _opened(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
+        evaluators: dict[str, Evaluator] = {}
+        found: Mapping[str, bytes] = {}
+        for name, digits in self.checksums:
+            evaluator = _open_models.get(digits)
+            if evaluator is None:
+                found = found or contents()
+                if checksum(found[name]) != digits:
+                    raise ArtifactError(
+                        f"the artifact of {name} has the checksum {checksum(found[name])}, but the job says {digits}"
+                    )
+                evaluator = _open_models[digits] = Evaluator(artifact_of(found[name]))
+            evaluators[name] = evaluator
+        return Scorer(evaluators, outputs=self.outputs, keep=self.keep, columns=self.columns, on_error=self.on_error)
 
 
 def checksum(data: bytes) -> str:
