@@ -42,6 +42,7 @@ from approxsvm.predictor import artifact_of  # noqa: E402
 from approxsvm.scoring.jobs import Job, checksum  # noqa: E402
 
 OnError = Literal["fail", "null", "skip"]
+Features = dict[str, tuple[str, ...]]  # by model, in its order
 
 
 def score(
@@ -157,9 +158,6 @@ def _bound_to_doubles(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-Features = dict[str, tuple[str, ...]]
 
 
 def _chosen(dataframe: Any, kept: Sequence[str], features: Features) -> tuple[Any, Features]:
