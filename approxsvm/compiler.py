@@ -376,7 +376,7 @@ def _typical_row_error(model: KernelModel, rows: Any) -> float:
         return 0.0
     if rows is None:
         rows = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
-        rows = rows[np.isfinite(rows).all(axis=1)]
+        rows = rows[model.input_map.takes(rows)]
     some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
     return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0
 

@@ -152,6 +152,17 @@ def test_rows_that_break_a_tolerance_are_refused(rows):
         fast.predict(far)
 
 
+def test_frequencies_at_the_end_of_float64_compile():
+    model = CosineModel("regression", np.array([[1.7e308]]), np.ones(1), np.array([0.5]), np.ones(1))
+    fast = approxsvm.compile(model)
+    X = np.array([[0.0], [1e-308]])
+    errors = error_to_exact(fast.predict(X), exact_values(model, X))
+    assert (errors <= fast.error_bound(X)).all()
+    assert fast.error_bound(X).max() < 1e-14
+    with pytest.raises(InputError, match="row 1"):
+        fast.predict(np.array([[0.0], [1.0]]))
+
+
 def test_what_does_not_compile_is_named(rows, tmp_path):
     X, y = rows
     pipeline = fitted(X, y, LinearSVC())

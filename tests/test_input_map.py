@@ -11,7 +11,9 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVR
 
+import approxsvm
 from approxsvm import compensated
 from approxsvm.errors import InputError, ModelFormatError
 from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
@@ -368,6 +370,27 @@ def test_raw_rows_that_stand_behind_mapped_ones():
     assert not raw[:, [0, 3, 5]].any()
     turned = map_.then_stage(Projection.about([1, 2, 3], np.linalg.qr(rng.normal(size=(3, 2)))[0]))
     np.testing.assert_allclose(turned.apply(turned.preimage(mapped[:, :2])), mapped[:, :2], rtol=1e-12, atol=1e-12)
+
+
+def test_which_rows_a_map_takes():
+    map_ = InputMap.identity(2).then_affine(multiply=[1.0, 1e10]).then_stage(Logarithm(np.array([1.0, np.inf])))
+    rows = np.array([[0.0, 0.0], [-1.0, 0.0], [-2.0, 1.0], [np.inf, 0.0], [1.0, np.nan], [1.0, 1e300], [1.0, -1e290]])
+    taken = map_.takes(rows)
+    np.testing.assert_array_equal(taken, [True, False, False, False, False, False, True])
+    assert np.isfinite(map_.apply(rows[taken])).all()
+    for row in rows[np.isfinite(rows).all(axis=1) & ~taken]:
+        with pytest.raises(InputError):
+            map_.apply(row[np.newaxis])
+
+
+def test_a_tolerance_needs_no_rows_where_those_behind_the_support_vectors_have_no_logarithm():
+    X = np.random.default_rng(0).gamma(0.3, size=(60, 4)) + 1e-12
+    y = np.log(X).sum(axis=1)
+    pipeline = make_pipeline(FeatureUnion([("log", FunctionTransformer(np.log)), ("pca", PCA(2))]), SVR(C=5.0))
+    fast = approxsvm.compile(pipeline.fit(X, y), tolerance=0.5)
+    model = approxsvm.read_model(pipeline)
+    assert not model.input_map.takes(model.input_map.preimage(model.support_vectors)).all()
+    assert np.abs(fast.predict(X) - pipeline.predict(X)).max() <= 0.5
 
 
 def test_a_finite_row_that_overflows_is_refused_by_its_number():

@@ -557,6 +557,22 @@ class InputMap:
         behind = InputMap(front.n_features, np.arange(front.n_features), self.stages[before:])
         return behind._run(front.apply(rows), lambda stage, x, errors: stage.run_as_source(x, errors))[1]
 
+    def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which raw rows `apply` would not refuse, shape (n_rows,).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_raw_features), float64
+        """
+        x = self._selected(rows)
+        fine = np.isfinite(rows).all(axis=1, keepdims=True)
+        with np.errstate(all="ignore"):
+            for stage in self.stages:
+                if isinstance(stage, Logarithm):
+                    x[stage.outside(x)] = np.nan
+                x = stage.run(x, None)[0]
+        return np.asarray((fine & np.isfinite(x)).all(axis=1))
+
     def preimage(self, mapped: FloatArray) -> FloatArray:
         """Raw rows that are mapped to about `mapped`: what raw rows look like where nobody has shown any.
 
@@ -567,7 +583,8 @@ class InputMap:
         Returns
         -------
         ndarray of shape (n_rows, n_raw_features), float64
-            Zero in columns that the map does not use.
+            Zero in columns that the map does not use. Where it uses one twice, or projects, rows may come out that it
+            does not take.
         """
         x = mapped
         for stage in reversed(self.stages):

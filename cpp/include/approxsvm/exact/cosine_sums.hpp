@@ -250,8 +250,8 @@ inline CosineValue cosines_by_definition(const ModelView& model, const CosineSum
     }
     const double n = static_cast<double>(model.n_cosines), path = static_cast<double>(d) + 4.0;
     const double norm = norm_above(z, d), a1 = decision.sum_moduli, value = total + all_lost;
-    // 7 is above 2 pi, which the engine's norms are without. Products of numbers beyond that may overflow.
-    if (!(7.0 * sums.in64.largest_norm * norm <= 0x1p900)) return {value, infinity};
+    // In turns. Products of numbers beyond that may overflow.
+    if (!(sums.in64.largest_norm * norm <= 0x1p900)) return {value, infinity};
     const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total_norm;
     const double added = 2.0 * (n + 4.0) * (n + 4.0) * unit64 * unit64 * (a1 + std::fabs(decision.intercept));
     const double most = 2.0 * a1;
