@@ -481,7 +481,9 @@ class InputMap:
         return self.then_stage(Affine.of(self.n_features, **parts))
 
     def then_logarithm(self, offset: float) -> InputMap:
-        """Append the logarithm of all features, each of them plus `offset`."""
+        """Append the logarithm of all features, each of them plus `offset`, a finite number."""
+        if not np.isfinite(offset):
+            raise ModelFormatError(f"the offset of a logarithm is {offset}, but must be finite")
         return self.then_stage(Logarithm(np.full(self.n_features, float(offset))))
 
     def then_select(self, features: npt.ArrayLike) -> InputMap:
