@@ -96,8 +96,8 @@ def _like_epsilon(n_rows: int) -> Rows:
 
 
 SHAPES = (
-    Shape("SensIT-shaped", 100, 40_000, 25_722, _like_sensit),
-    Shape("epsilon-shaped", 2_000, 12_000, 36_988, _like_epsilon),
+    Shape("SensIT-shaped", 100, 20_000, 25_722, _like_sensit),
+    Shape("epsilon-shaped", 2_000, 6_000, 36_988, _like_epsilon),
 )
 
 
