@@ -114,8 +114,8 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     }
     linear += first;
     block += first * stride;
-    switch (n_features -
-            first) {  // of a few features this is all, and parts of high degree are made of many such forms
+    // Of a few features this is all, and parts of high degree are made of many such forms.
+    switch (n_features - first) {
         case 1:
             add_short_panel<1, WithNorm>(panel, linear, block, total, sq);
             break;
