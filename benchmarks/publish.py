@@ -51,7 +51,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, str, str]]] = {
 }
 TABLES: Final = pages.TABLES | experiment_pages.TABLES
 PICTURES: Final = pictures.PICTURES | experiment_pages.PICTURES
-_MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->\n\n).*?(\n\n<!-- end of figures -->)", re.DOTALL)
+_MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->)\n.*?\n(<!-- end of figures -->)", re.DOTALL)
 
 
 def records_in(folder: Path) -> Records:
@@ -61,7 +61,7 @@ def records_in(folder: Path) -> Records:
 
 def filled(page: str, records: Records) -> str:
     """The page with every table as the records have it."""
-    return _MARKED.sub(lambda match: f"{match[1]}{TABLES[match[2]](records)}{match[3]}", page)
+    return _MARKED.sub(lambda match: f"{match[1]}\n\n{TABLES[match[2]](records)}\n\n{match[3]}", page)
 
 
 def _measure(part: tuple[str, str, str], results: Path, *, quick: bool) -> None:
