@@ -72,14 +72,13 @@ class Figures:
     sklearn_microseconds: float
 
 
-def _overlapping(n_rows: int, n_features: int, n_informative: int, class_sep: float) -> Rows:
+def _overlapping(n_rows: int, n_features: int, n_informative: int) -> Rows:
     X, y = make_classification(
         n_rows,
         n_features,
         n_informative=n_informative,
         n_redundant=n_features // 2,
         n_clusters_per_class=4,
-        class_sep=class_sep,
         flip_y=0.1,
         random_state=0,
     )
@@ -87,11 +86,11 @@ def _overlapping(n_rows: int, n_features: int, n_informative: int, class_sep: fl
 
 
 def _like_sensit(n_rows: int) -> Rows:
-    return _overlapping(n_rows, 100, 20, 1.0)
+    return _overlapping(n_rows, 100, 20)
 
 
 def _like_epsilon(n_rows: int) -> Rows:
-    X, y = _overlapping(n_rows, 2_000, 40, 1.0)
+    X, y = _overlapping(n_rows, 2_000, 40)
     return normalize(X), y
 
 
@@ -99,6 +98,10 @@ SHAPES = (
     Shape("SensIT-shaped", 100, 20_000, 25_722, _like_sensit),
     Shape("epsilon-shaped", 2_000, 6_000, 36_988, _like_epsilon),
 )
+
+
+def _seconds_per_row(model: Any, X: Any) -> float:
+    return warm_seconds(partial(model.predict, X)) / len(X)
 
 
 def measure(shape: Shape, n_train: int, n_test: int) -> Figures:
@@ -119,13 +122,7 @@ def measure(shape: Shape, n_train: int, n_test: int) -> Figures:
     certified = fast.summary.certified_fraction
     some, slow = X_test[spread(n_test, _ENGINE_ROWS)], X_test[spread(n_test, _SLOW_ROWS)]
     timed = {"plan": (fast, X_test), "expansion": (about["mean"], X_test), "engine": (engine, some)}
-    times = medians(
-        {
-            name: partial(lambda model, rows: warm_seconds(partial(model.predict, rows)) / len(rows), model, rows)
-            for name, (model, rows) in timed.items()
-        },
-        _ROUNDS,
-    )
+    times = medians({name: partial(_seconds_per_row, *what) for name, what in timed.items()}, _ROUNDS)
     with threadpool_limits(1):
         (of_sklearn,) = microseconds([partial(svc.predict, slow)], len(slow), 3)
     history = fast.compilation

@@ -17,8 +17,8 @@ constexpr std::size_t map_header_bytes = 16, stage_header_bytes = 16, max_map_fe
 
 namespace part {
 enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };
-enum : std::size_t { center, matrix, bias, bias_error, n_projection };
-enum : std::size_t { offset, n_logarithm };
+enum : std::size_t { center, matrix, bias, bias_error };
+enum : std::size_t { offset };
 }  // namespace part
 
 enum class StageKind : std::uint32_t { affine = 0, projection = 1, logarithm = 2 };
