@@ -14,7 +14,7 @@
 #include "../artifact/subspaces_section.hpp"
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
-#include "rbf_winner.hpp"
+#include "rbf_row.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -206,6 +206,15 @@ inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, c
     for (std::size_t f = 0; f < n_forms; ++f) {
         listed_sums<Registers>(sums.kernels, sums.others, 1, sums.others_of[f], sums.others_of[f + 1], coordinates,
                                half_sq_norm, partial, others + f * stride);
+    }
+}
+
+// The same at a single row, by the kernel values of all lanes of the stage.
+inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const float* values, double* room,
+                              double* own, double* others) {
+    listed_sums_row(sums.own, n_forms, 0, sums.n_own, values, room, own);
+    for (std::size_t f = 0; f < n_forms; ++f) {
+        listed_sums_row(sums.others, 1, sums.others_of[f], sums.others_of[f + 1], values, room, others + f);
     }
 }
 

@@ -31,6 +31,7 @@ constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 // with coefficients 0.
 struct ListOfVectors {
     const std::size_t* offsets;  // (n_tiles, tile_rows): where they begin in the panels
+    const std::uint32_t* lanes;  // (n_tiles, tile_rows): their lanes, counted from the first panel
     const float* half_sq_norms;  // (n_tiles, tile_rows)
     const float* coef;           // (n_tiles, n_sums, tile_rows)
 };
@@ -103,10 +104,12 @@ struct WinnerTiles {
 
 struct ListMemory {
     std::size_t* offsets;
+    std::uint32_t* lanes;
     float *half_sq_norms, *coef;
 
     ListMemory(std::size_t n_tiles, std::size_t n_sums, Carver& carver)
         : offsets(carver.take<std::size_t>(n_tiles * tile_rows)),
+          lanes(carver.take<std::uint32_t>(n_tiles * tile_rows)),
           half_sq_norms(carver.take<float>(n_tiles * tile_rows)),
           coef(carver.take<float>(n_tiles * tile_rows, n_sums)) {}
 };
@@ -140,13 +143,14 @@ class ListWriter {
         : kernels_(kernels), memory_(memory), n_sums_(n_sums) {}
 
     std::size_t n_tiles() const { return tiles_for(n_); }
-    ListOfVectors list() const { return {memory_.offsets, memory_.half_sq_norms, memory_.coef}; }
+    ListOfVectors list() const { return {memory_.offsets, memory_.lanes, memory_.half_sq_norms, memory_.coef}; }
 
     // The support vector in that lane of the panels, coefficient(f) in the sum of function f.
     template <class Coefficient>
     void add(std::size_t lane, const Coefficient& coefficient) {
         constexpr std::size_t width = panel_width<float>;
         memory_.offsets[n_] = lane / width * width * kernels_.n_features + lane % width;
+        memory_.lanes[n_] = static_cast<std::uint32_t>(lane);
         memory_.half_sq_norms[n_] = kernels_.half_sq_norms[lane];
         float* const coef = memory_.coef + n_ / tile_rows * tile_rows * n_sums_ + n_ % tile_rows;
         for (std::size_t f = 0; f < n_sums_; ++f) coef[f * tile_rows] = static_cast<float>(coefficient(f));
@@ -298,16 +302,21 @@ inline void products_block(const float* panels, std::size_t n_features, std::siz
 struct Presumption {
     std::size_t n_classes, n_tiles;  // no class where there is no presumption
     ListOfVectors landmarks;
-    const float* linear;     // panels of a vector for each class, as support vectors are in theirs
-    const float* constants;  // (n_classes,), rounded up to whole tiles
+    KernelSum<float> copies;  // of the landmarks side by side, in the list's order, for rows alone
+    const float* linear;      // panels of a vector for each class, as support vectors are in theirs
+    const float* constants;   // (n_classes,), rounded up to whole tiles
 };
 
 struct PresumptionMemory {
     ListMemory landmarks;
-    float *linear, *constants;
+    std::size_t n_lanes;
+    float *copies, *half_sq_norms, *linear, *constants;
 
     PresumptionMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Carver& carver)
         : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, carver),
+          n_lanes(n_classes > 0 ? KernelSumMemory<float>::n_lanes(n_landmarks) : 0),
+          copies(carver.take<float>(n_lanes, n_features)),
+          half_sq_norms(carver.take<float>(n_lanes)),
           linear(carver.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
           constants(carver.take<float>(tiles_for(n_classes) * tile_rows)) {}
 };
@@ -315,13 +324,16 @@ struct PresumptionMemory {
 class PresumptionWriter {
   public:
     PresumptionWriter(const KernelSum<float>& kernels, const PresumptionMemory& memory, std::size_t n_classes)
-        : landmarks_(kernels, memory.landmarks, n_classes),
+        : kernels_(kernels),
+          landmarks_(kernels, memory.landmarks, n_classes),
           memory_(memory),
           n_classes_(n_classes),
           n_features_(kernels.n_features) {
         const std::size_t n_linear = kernel_expansion_panels<float>(n_classes) * n_features_ * panel_width<float>;
         for (std::size_t k = 0; k < n_linear; ++k) memory_.linear[k] = 0.0f;
         for (std::size_t c = 0; c < tiles_for(n_classes) * tile_rows; ++c) memory_.constants[c] = 0.0f;
+        for (std::size_t k = 0; k < memory_.n_lanes * n_features_; ++k) memory_.copies[k] = 0.0f;
+        for (std::size_t l = 0; l < memory_.n_lanes; ++l) memory_.half_sq_norms[l] = 0.0f;
     }
 
     void set_constant(std::size_t c, double constant) { memory_.constants[c] = narrowed(constant); }
@@ -331,20 +343,32 @@ class PresumptionWriter {
     }
     // The support vector in that lane, with a weight for each class.
     void add_landmark(std::size_t lane, const float* weights) {
+        constexpr std::size_t width = panel_width<float>;
         landmarks_.add(lane, [=](std::size_t c) { return weights[c]; });
+        const float* const from = kernels_.panels + lane / width * width * n_features_ + lane % width;
+        float* const to = memory_.copies + n_added_ / width * width * n_features_ + n_added_ % width;
+        for (std::size_t j = 0; j < n_features_; ++j) to[j * width] = from[j * width];
+        memory_.half_sq_norms[n_added_++] = kernels_.half_sq_norms[lane];
     }
     // Complete after all of these.
     Presumption presumption() {
         landmarks_.end_list();
-        return {n_classes_, landmarks_.n_tiles(), landmarks_.list(), memory_.linear, memory_.constants};
+        KernelSum<float> copies = kernels_;
+        copies.n_sv = n_added_;
+        copies.n_panels = kernel_expansion_panels<float>(n_added_);
+        copies.panels = memory_.copies;
+        copies.half_sq_norms = memory_.half_sq_norms;
+        return {n_classes_, landmarks_.n_tiles(), landmarks_.list(), copies, memory_.linear, memory_.constants};
     }
 
   private:
     static float narrowed(double x) { return static_cast<float>(x < -1e30 ? -1e30 : x > 1e30 ? 1e30 : x); }
 
+    const KernelSum<float>& kernels_;
     ListWriter landmarks_;
     const PresumptionMemory memory_;
     const std::size_t n_classes_, n_features_;
+    std::size_t n_added_ = 0;
 };
 
 // The class with the best score for each row of a block. `scores` has room for n_classes rounded up to tiles times the

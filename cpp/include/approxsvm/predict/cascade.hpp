@@ -14,23 +14,62 @@
 
 #include "../artifact/reader.hpp"
 #include "../outputs/votes.hpp"
-#include "engine_stage.hpp"
-#include "subspace_stage.hpp"
-#include "winner_stage.hpp"
+#include "exact_cascade.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// --- bounds of the later stages
+// --- the kernel sum itself
 
-// certificate.md, 3 (iv): float64 sums of direct differences.
-inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
-    const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
-    const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
-    const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
-    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
-           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
-}
+// A sum of RBF kernels, for ExactCascade.
+class RbfFunction {
+  public:
+    using Sums32 = SingleSums<float>;
+    using Sums64 = SingleSums<double>;
+    static constexpr bool refuses = false;
+
+    // `memory` is of definition_bytes.
+    RbfFunction(const PreparedModel& prepared, float* memory)
+        : prepared_(prepared),
+          decision_(prepared.view->decisions[0]),
+          slope_(kernel_slope(prepared.view->gamma)),
+          memory_(memory) {}
+
+    Sums32 sums(float* products) const { return {prepared_.exact32.expansion, products}; }
+    Sums64 sums(double* products) const { return {prepared_.exact64.expansion, products}; }
+
+    double rounding(const RowSums<float>& row) const { return rounding_of(prepared_.exact32, row); }
+    double rounding(const RowSums<double>& row) const { return rounding_of(prepared_.exact64, row); }
+    double slack(double row_error) const { return row_slack(decision_, slope_, row_error); }
+
+    BoundedValue define(const RowSource& source, std::size_t i, double row_error) const {
+        const ModelView& view = *prepared_.view;
+        double sum = 0.0, moduli = 0.0, all_moved = 0.0;
+        for_kernels_by_definition(prepared_, source, i, row_error, memory_,
+                                  [&](std::size_t k, double kernel, double moved) {
+                                      sum += view.dual_coef[k] * kernel;
+                                      moduli += std::fabs(view.dual_coef[k]) * kernel;
+                                      all_moved += std::fabs(view.dual_coef[k]) * moved;
+                                  });
+        const double bound = definition_bound(view, decision_, moduli) + decision_.value_error + all_moved;
+        return {sum + decision_.intercept, 1.0001 * bound};
+    }
+
+  private:
+    template <class Real>
+    double rounding_of(const ExactEngine<Real>& engine, const RowSums<Real>& row) const {
+        const EngineBound<Real> bound(engine.expansion, engine.typical_half_sq_norm);
+        return bound.of(bound.of_row(static_cast<double>(row.half_sq_norm), row.n_terms), row.sums[row.stride],
+                        engine.narrowing_error, decision_);
+    }
+
+    const PreparedModel& prepared_;
+    const DecisionNumbers& decision_;
+    const double slope_;  // of the kernel, at most
+    float* const memory_;
+};
+
+// --- bounds of expansions
 
 // What the parts of degree 3 up to the remainder's are together, at most: exp(-s/2) sqrt(v'G v) times the square root
 // of sum_k 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
@@ -63,101 +102,6 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
 }
 
-// Squared distances of a row to all support vectors in turn, differences first and in the order of the features. Where
-// support vectors are stored by what differs from a reference, features in which neither they nor the row do are left
-// out: these add zero.
-class Distances {
-  public:
-    // The row is z, (n_features,), followed by room for as many numbers and, if `packed` is compressed, features.
-    Distances(const ModelView& model, double* z)
-        : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
-        if (!packed_.compressed) return;
-        differing_ = reinterpret_cast<std::uint32_t*>(x_);
-        for (std::size_t j = 0; j < d_; ++j) {
-            if (z_[j] != reference_value(packed_, j)) differing_[n_differing_++] = static_cast<std::uint32_t>(j);
-        }
-    }
-
-    double next() {
-        double sum = 0.0;
-        if (!packed_.compressed) {
-            reader_.next(x_);
-            for (std::size_t j = 0; j < d_; ++j) sum += (x_[j] - z_[j]) * (x_[j] - z_[j]);
-            return sum;
-        }
-        std::size_t k = 0;
-        const auto add_reference_until = [&](std::size_t end) {
-            for (; k < n_differing_ && differing_[k] < end; ++k) {
-                const double difference = reference_value(packed_, differing_[k]) - z_[differing_[k]];
-                sum += difference * difference;
-            }
-        };
-        reader_.next_stored([&](std::size_t j, double value) {
-            add_reference_until(j);
-            k += k < n_differing_ && differing_[k] == j;
-            sum += (value - z_[j]) * (value - z_[j]);
-        });
-        add_reference_until(d_);
-        return sum;
-    }
-
-  private:
-    const std::size_t d_;
-    const PackedVectors& packed_;
-    SupportVectorReader reader_;
-    const double* const z_;
-    double* const x_;
-    std::uint32_t* differing_ = nullptr;
-    std::size_t n_differing_ = 0;
-};
-inline std::size_t definition_bytes(const ModelView& model) {
-    return 2 * model.n_features * sizeof(double);
-}
-
-// Calls visit(k, K(x_k, row), moved) for every support vector in turn; `moved` bounds what a row that is off by
-// row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far away. `memory`
-// is of definition_bytes.
-template <class Source, class Visit>
-inline void for_kernels_by_definition(const PreparedModel& prepared, const Source& source, std::size_t i,
-                                      double row_error, float* memory, const Visit& visit) {
-    const ModelView& model = *prepared.view;
-    double* const z = reinterpret_cast<double*>(memory);
-    const double unseen = source.load(i, nullptr, 1.0, z, 1);
-    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(model.n_features) + 8.0) * unit64;
-    Distances distances(model, z);
-    for (std::size_t k = 0; k < model.n_sv; ++k) {
-        const double sq_distance = distances.next() + unseen;
-        double moved = 0.0;
-        if (row_error != 0.0) {  // or NaN
-            const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
-            const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
-            // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.
-            const double gaussian = std::exp(-model.gamma * near * near);
-            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * far * gaussian * (1.0 + 1e-12) : 0.0;
-            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
-            if (!(moved < 1.0)) moved = 1.0;
-        }
-        visit(k, std::exp(-model.gamma * sq_distance), moved);
-    }
-}
-
-// --- what is wanted
-
-inline bool wants_values(const Evaluation& out) {
-    return out.values || out.bounds;
-}
-
-// Whether rows go straight to the engine in float64.
-inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
-    if (is_polynomial(model)) return false;  // all of its values are exact
-    if (request.values != Values::promised) return request.values == Values::exact;
-    return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
-}
-
-// An exact value errs by less than this share of the sum of the coefficients' moduli: where the bound of float64 is
-// larger, among support vectors hundreds of kernel widths away, the definition takes over.
-constexpr double exact_share = 1e-10;
-
 // --- the cascade
 
 // What rows are beside the coordinates u: squared norms of the features unknown to the model, and of their scaled
@@ -176,76 +120,33 @@ inline void add_unseen(const ModelView& model, const Expansion& expansion, doubl
                          : 0.0;
 }
 
-// Rows are routed to their centers this many at a time.
-constexpr std::size_t route_rows = 16384;
-
-// Scratch memory of one thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse
-// rows for either engine and its sums, the centers of routed rows, and the values of all pairs of classes for a block
-// of rows.
-struct EvaluationMemory {
-    float *first_block, *later_block;
-    NonzeroRoom nonzeros32, nonzeros64;
-    float* products32;
-    double* products64;
-    double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
-    std::uint32_t *routing, *tally, *block_wins;
-    WinnerRoom winner;
-    SubspaceRoom subspaces;
-
-    EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver), subspaces(model, carver) {
-        const bool blocks = model.n_centers > 0 || !by_columns(model);
-        const std::size_t block = blocks ? workspace_bytes(model.n_features) / sizeof(float) : 0;
-        const std::size_t defined = definition_bytes(model) / sizeof(float);
-        const bool classes = has_classes(model);
-        const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t n_sums = classes ? n_labels * n_labels : 2;
-        first_block = carver.take<float>(block);
-        later_block = carver.take<float>(block > defined ? block : defined);
-        nonzeros32 = NonzeroRoom::of<float>(model, carver);
-        nonzeros64 = NonzeroRoom::of<double>(model, carver);
-        products32 = carver.take<float>(room_for_products<float>(model));
-        products64 = carver.take<double>(room_for_products<double>(model));
-        sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
-        sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
-        routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
-        const std::size_t n_pairs_here = classes || is_polynomial(model) ? model.n_decisions : 0;
-        pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
-        pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
-        pair_moved = carver.take<double>(n_pairs_here);
-        tally = carver.take<std::uint32_t>(2 * n_labels);
-        block_wins = carver.take<std::uint32_t>(n_labels * block_rows);
-    }
-};
-
-inline std::size_t evaluation_workspace_bytes(const ModelView& model) {
-    Carver counter(nullptr);
-    EvaluationMemory memory(model, counter);
-    return counter.bytes_anywhere();
-}
-
-template <class Source>
 class Cascade {
+    // Types that are deduced come before what uses them.
+    auto offer_subspace() {
+        return [this](std::size_t i, double sum, double bound) {
+            const double intercept = view_.decisions[0].intercept, value = sum + intercept;
+            bound += exact_.slack_of(i) + 0x1p-51 * std::fabs(intercept);
+            if (!exact_.suffices(value, bound)) return false;
+            exact_.settle(i, value, bound, by_subspace);
+            return true;
+        };
+    }
+    auto pass_on() {
+        return [this](std::size_t i) { exact_.send_to_float32(i); };
+    }
+
   public:
-    Cascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
+    Cascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
             const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
-          out_(out),
-          counts_(counts),
+          wants_bounds_(static_cast<bool>(out.bounds)),
           block_(memory.later_block),
           batch_(batch),
-          request_(request),
-          slope_(kernel_slope(view_.gamma)),
-          tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
-          engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
-                                                                    : infinity),
+          exact_(prepared, source, out, counts, request, batch, memory),
           subspaces_(prepared, source, block_, memory.subspaces),
-          by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0),
-          engine32_(prepared, source, batch, {prepared.exact32.expansion, memory.products32}, block_, memory.nonzeros32,
-                    memory.sums32),
-          engine64_(prepared, source, batch, {prepared.exact64.expansion, memory.products64}, block_, memory.nonzeros64,
-                    memory.sums64) {}
+          by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
 
     static constexpr bool expands() { return true; }
 
@@ -288,13 +189,13 @@ class Cascade {
 
     // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
-        extra += slack_of(i);
+        extra += exact_.slack_of(i);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
-        if (view_.mode == Mode::approximate && view_.degree <= 2 && !out_.bounds)
-            return settle(i, decision_value(expansion_, value), 0.0, by_expansion);
+        if (view_.mode == Mode::approximate && view_.degree <= 2 && !wants_bounds_)
+            return exact_.settle(i, decision_value(expansion_, value), 0.0, by_expansion);
         if (view_.mode != Mode::approximate || !(view_.degree > 2 && refinable)) {
             const double decision = decision_value(expansion_, value), bound = table_bound(0, value.half_s) + extra;
-            if (suffices(decision, bound)) return settle(i, decision, bound, by_expansion);
+            if (exact_.suffices(decision, bound)) return exact_.settle(i, decision, bound, by_expansion);
             if (!refinable || !is_promising(decision, value.half_s, extra))
                 return give_up(i, decision, value.half_s, bound, extra, by_expansion);
         }
@@ -304,18 +205,17 @@ class Cascade {
 
     // Takes a row that needs the exact model.
     void send_to_float32(std::size_t i) {
-        // Blocks of few rows would take as long as full ones.
-        if (!subspaces_.is_there() || batch_.engines_alone) return engine32_.send(i, offer32());
-        subspaces_.send(i, offer_subspace(), pass_on());
+        if (!subspaces_.is_there()) return exact_.send_to_float32(i);
+        if (!batch_.engines_alone) return subspaces_.send(i, offer_subspace(), pass_on());
+        if (!subspaces_.settle_alone(i, offer_subspace())) exact_.send_to_float32(i);
     }
-    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
+    void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
 
     // Answers every row that is still open.
-    void finish() {
+    Status finish() {
         settle_open();
         subspaces_.finish(offer_subspace(), pass_on());
-        engine32_.finish(offer32());
-        engine64_.finish(offer64());
+        return exact_.finish();
     }
 
   private:
@@ -324,20 +224,6 @@ class Cascade {
         Value value;
         double extra;
     };
-
-    bool suffices(double value, double bound) const {
-        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= tolerance_;
-    }
-
-    void settle(std::size_t i, double value, double bound, Stage stage) {
-        if (out_.values) out_.values[i] = value;
-        if (out_.bounds) out_.bounds[i] = bound;
-        if (out_.stages) out_.stages[i] = stage;
-        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label_position(value));
-        ++counts_[stage];
-    }
-
-    double slack_of(std::size_t i) const { return row_slack(view_.decisions[0], slope_, row_error_of(request_, i)); }
 
     // --- refining what the first bound leaves open
 
@@ -351,14 +237,15 @@ class Cascade {
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
-        return bound <= tolerance_ && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
+        return bound <= exact_.tolerance() && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
     // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double far = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
         if (far < bound) bound = far;
-        if (view_.mode == Mode::approximate || suffices(decision, bound)) return settle(i, decision, bound, stage);
+        if (view_.mode == Mode::approximate || exact_.suffices(decision, bound))
+            return exact_.settle(i, decision, bound, stage);
         send_to_engine(i, bound);
     }
 
@@ -378,7 +265,7 @@ class Cascade {
         double unseen[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
         float off_sq[block_rows];
-        source_.template load_block<Registers>(rows, n, expansion_.center, view_.input_scale, block_, unseen);
+        source_.load_block<Registers>(rows, n, expansion_.center, view_.input_scale, block_, unseen);
         keep_varying_block<Registers>(view_, block_, off_sq);
         refine(open_, n, Number<Registers>{});
     }
@@ -446,8 +333,8 @@ class Cascade {
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = bound_of(prepared_.basis + cell_of(half_s) * n_bound_terms, rest) +
                                  direction_bound(view_, *expansion_.numbers, form[r], half_s) + rows[r].extra;
-            open[r] = !suffices(decision, bound);
-            if (!open[r]) settle(rows[r].row, decision, bound, by_direction);
+            open[r] = !exact_.suffices(decision, bound);
+            if (!open[r]) exact_.settle(rows[r].row, decision, bound, by_direction);
         }
     }
 
@@ -464,25 +351,10 @@ class Cascade {
             if (view_.mode == Mode::approximate) continue;  // all of the expansion, and its bound
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
-            open[r] = !suffices(decision, bound);
-            if (!open[r]) settle(rows[r].row, decision, bound, by_higher_degree);
+            open[r] = !exact_.suffices(decision, bound);
+            if (!open[r]) exact_.settle(rows[r].row, decision, bound, by_higher_degree);
         }
         return all;
-    }
-
-    // --- few coordinates
-
-    auto offer_subspace() {
-        return [this](std::size_t i, double sum, double bound) {
-            const double intercept = view_.decisions[0].intercept, value = sum + intercept;
-            bound += slack_of(i) + 0x1p-51 * std::fabs(intercept);
-            if (!suffices(value, bound)) return false;
-            settle(i, value, bound, by_subspace);
-            return true;
-        };
-    }
-    auto pass_on() {
-        return [this](std::size_t i) { engine32_.send(i, offer32()); };
     }
 
     // --- the exact engine
@@ -490,60 +362,18 @@ class Cascade {
     // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
     // before: it pays where that is more than half of them.
     void send_to_engine(std::size_t i, double bound) {
-        if (bound > 2.0 * prepared_.typical_float32_bound) return engine32_.send(i, offer32());
-        engine64_.send(i, offer64());
-    }
-
-    auto offer32() {
-        return offer_by_row([this](std::size_t i, const RowSums<float>& sums) {
-            if (!settle_by_sums(i, prepared_.exact32, sums, by_float32)) engine64_.send(i, offer64());
-        });
-    }
-    auto offer64() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
-            if (!settle_by_sums(i, prepared_.exact64, sums, by_float64)) settle_by_definition(i);
-        });
-    }
-
-    template <class Real>
-    bool settle_by_sums(std::size_t i, const ExactEngine<Real>& engine, const RowSums<Real>& row, Stage stage) {
-        const double value = row.sums[0] + view_.decisions[0].intercept;
-        const EngineBound<Real> rounding(engine.expansion, engine.typical_half_sq_norm);
-        const double bound = rounding.of(rounding.of_row(static_cast<double>(row.half_sq_norm), row.n_terms),
-                                         row.sums[row.stride], engine.narrowing_error, view_.decisions[0]);
-        const double slack = slack_of(i);
-        if (!(bound <= engine_tolerance_ && suffices(value, bound + slack))) return false;
-        settle(i, value, bound + slack, stage);
-        return true;
-    }
-
-    // --- the definition
-
-    void settle_by_definition(std::size_t i) {
-        const DecisionNumbers& decision = view_.decisions[0];
-        double sum = 0.0, moduli = 0.0, all_moved = 0.0;
-        for_kernels_by_definition(prepared_, source_, i, row_error_of(request_, i), block_,
-                                  [&](std::size_t k, double kernel, double moved) {
-                                      sum += view_.dual_coef[k] * kernel;
-                                      moduli += std::fabs(view_.dual_coef[k]) * kernel;
-                                      all_moved += std::fabs(view_.dual_coef[k]) * moved;
-                                  });
-        const double bound = definition_bound(view_, decision, moduli) + decision.value_error + all_moved;
-        settle(i, sum + decision.intercept, 1.0001 * bound, by_definition);
+        if (bound > 2.0 * prepared_.typical_float32_bound) return exact_.send_to_float32(i);
+        exact_.send_to_float64(i);
     }
 
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const Source& source_;
-    const Evaluation out_;
-    std::uint64_t* counts_;
-    float* block_;  // (n_features, block_rows) floats, or half as many doubles
+    const RowSource& source_;
+    const bool wants_bounds_;
+    float* const block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
-    const Request request_;
-    const double slope_;             // of the kernel, at most
-    const double tolerance_;         // of values, where they are wanted
-    const double engine_tolerance_;  // of what the engines themselves may err by
-    SubspaceStage<Source> subspaces_;
+    ExactCascade<RbfFunction> exact_;
+    SubspaceStage subspaces_;
     const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;
@@ -554,8 +384,6 @@ class Cascade {
     const float* weights_ = nullptr;
     std::size_t n_open_ = 0;
     Open open_[block_rows];
-    EngineStage<float, SingleSums<float>, Source> engine32_;
-    EngineStage<double, SingleSums<double>, Source> engine64_;
 };
 
 }  // namespace APPROXSVM_TARGET

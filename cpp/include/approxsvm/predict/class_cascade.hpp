@@ -15,10 +15,21 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-template <class Source>
 class ClassCascade {
+    // Types that are deduced come before what uses them.
+    auto settle_winner() {
+        return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
+    }
+    auto offer64() {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
+            note_sums(i, prepared_.class64, sums);
+            if (exact_ && !accurate_) return settle_by_definition(i);
+            judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
+        });
+    }
+
   public:
-    ClassCascade(const PreparedModel& prepared, const Source& source, const Evaluation& out, std::uint64_t* counts,
+    ClassCascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
                  const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : prepared_(prepared),
           view_(*prepared.view),
@@ -40,7 +51,8 @@ class ClassCascade {
           block_wins_(memory.block_wins),
           block_(memory.later_block),
           winner_(prepared, source, request, slope_, block_, memory.winner, memory.subspaces),
-          presumes_(labels_only_ && !batch.engines_alone && winner_.is_there()),
+          rows_alone_(batch.engines_alone),
+          presumes_(labels_only_ && winner_.is_there()),
           engine32_(prepared, source, batch, {prepared.class32.expansion, memory.products32}, block_, memory.nonzeros32,
                     memory.sums32),
           engine64_(prepared, source, batch, {prepared.class64.expansion, memory.products64}, block_, memory.nonzeros64,
@@ -124,14 +136,17 @@ class ClassCascade {
 
     void send_to_float32(std::size_t i) {
         if (!presumes_ || !winner_.presumes()) return send_to_engine(i);
-        if (!begins_sparse(i)) winner_.send(i, settle_winner(), pass_on());
+        if (begins_sparse(i)) return;
+        if (rows_alone_) return winner_.answer_alone(i, settle_winner(), pass_on());
+        winner_.send(i, settle_winner(), pass_on());
     }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
-    void finish() {
+    Status finish() {
         if (presumes_) winner_.finish(settle_winner(), pass_on());
         engine32_.finish(offer32());
         engine64_.finish(offer64());
+        return Status::ok;
     }
 
   private:
@@ -269,6 +284,7 @@ class ClassCascade {
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
         if (begins_sparse(i)) return;
+        if (rows_alone_) return winner_.answer_alone(i, presumed, settle_winner(), pass_on());
         winner_.send(i, presumed, settle_winner(), pass_on());
     }
 
@@ -281,9 +297,6 @@ class ClassCascade {
     bool settled_as_sparse(std::size_t i) { return engine32_.send_sparse(i, view_.n_features / 5, offer32()); }
     bool begins_sparse(std::size_t i) { return prepared_.subspaces.n_stages == 0 && settled_as_sparse(i); }
 
-    auto settle_winner() {
-        return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
-    }
     struct PassOn {
         ClassCascade& cascade;
 
@@ -309,14 +322,6 @@ class ClassCascade {
         }
     };
     Offer32 offer32() { return {*this}; }
-    auto offer64() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
-            note_sums(i, prepared_.class64, sums);
-            if (exact_ && !accurate_) return settle_by_definition(i);
-            judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
-        });
-    }
-
     // Of a block of rows, those with a class that wins all its pairs for certain: side by side, which nearly all have.
     template <std::size_t Stride>
     void settle_winners(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
@@ -441,7 +446,7 @@ class ClassCascade {
 
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const Source& source_;
+    const RowSource& source_;
     const Evaluation out_;
     std::uint64_t* const counts_;
     const Request request_;
@@ -455,10 +460,10 @@ class ClassCascade {
     std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
     std::size_t center_ = 0;
-    WinnerStage<Source> winner_;
-    const bool presumes_;
-    EngineStage<float, ClassSums<float>, Source> engine32_;
-    EngineStage<double, ClassSums<double>, Source> engine64_;
+    WinnerStage winner_;
+    const bool rows_alone_, presumes_;
+    EngineStage<float, ClassSums<float>> engine32_;
+    EngineStage<double, ClassSums<double>> engine64_;
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -115,15 +115,15 @@ struct NonzeroRoom {
 };
 
 // n rows about the engines' center into the lanes of a block, zeros into those left over.
-template <int Registers, class Real, class Source>
-inline void load_engine_block(const PreparedModel& prepared, const Source& source, const std::size_t* rows,
+template <int Registers, class Real>
+inline void load_engine_block(const PreparedModel& prepared, const RowSource& source, const std::size_t* rows,
                               std::size_t n, Real* block, double* unseen) {
     constexpr std::size_t stride = static_cast<std::size_t>(Registers * lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
         if (!model.packed.reference) {  // a center in float32: many rows side by side
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
-            return source.template load_block<Registers>(rows, n, center, model.input_scale, block, unseen);
+            return source.load_block<Registers>(rows, n, center, model.input_scale, block, unseen);
         }
     }
     for (std::size_t r = 0; r < n; ++r) {
@@ -162,12 +162,12 @@ inline OfferByRow<TakeRow> offer_by_row(const TakeRow& take) {
     return {take};
 }
 
-template <class Real, class Sums, class Source>
+template <class Real, class Sums>
 class EngineStage {
   public:
     // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
-    EngineStage(const PreparedModel& prepared, const Source& source, const Batch& batch, const Sums& sums, float* block,
-                const NonzeroRoom& nonzeros, double* room)
+    EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch, const Sums& sums,
+                float* block, const NonzeroRoom& nonzeros, double* room)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
@@ -280,7 +280,7 @@ class EngineStage {
 
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const Source& source_;
+    const RowSource& source_;
     const Sums sums_;
     const bool one_by_one_, stays_sparse_;
     const std::size_t sparse_rows_, most_nonzeros_;

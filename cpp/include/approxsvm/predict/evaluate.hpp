@@ -4,7 +4,7 @@
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
-#include "cosine_cascade.hpp"
+#include "cosine_function.hpp"
 #include "polynomial_evaluator.hpp"
 
 namespace approxsvm {
@@ -13,10 +13,10 @@ inline namespace APPROXSVM_TARGET {
 // --- rows of one center
 
 // Rows that come one after the other, taken together as soon as they fill a block, side by side or one by one.
-template <class Cascade, class Source>
+template <class Cascade>
 class Gatherer {
   public:
-    Gatherer(Cascade& cascade, const ModelView& model, const Source& source, bool rows_alone, float* scratch)
+    Gatherer(Cascade& cascade, const ModelView& model, const RowSource& source, bool rows_alone, float* scratch)
         : cascade_(cascade), model_(model), source_(source), rows_alone_(rows_alone), scratch_(scratch) {}
 
     Status add(std::size_t i) {
@@ -37,7 +37,7 @@ class Gatherer {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
         float off_sq[block_rows] = {};  // as compilers cannot tell that all that is read is written
-        source_.template load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
+        source_.load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
             const Status status = check(rows_[r], off_sq[r]);
@@ -61,7 +61,7 @@ class Gatherer {
 
     Cascade& cascade_;
     const ModelView& model_;
-    const Source& source_;
+    const RowSource& source_;
     const bool rows_alone_;
     float* const scratch_;
     std::size_t n_ = 0;
@@ -71,27 +71,26 @@ class Gatherer {
 // --- one center
 
 // True when a sparse row has been dealt with by its non-zeros; dense rows never are, nor are those of several classes.
-template <class AnyCascade, class Source>
-inline bool expand_sparse(AnyCascade&, const PreparedModel&, const Source& source, std::size_t i, Status& status) {
+template <class AnyCascade>
+inline bool expand_sparse(AnyCascade&, const PreparedModel&, const RowSource& source, std::size_t i, Status& status) {
     status = source.check_order(i);
     return false;
 }
-template <class Source>
-inline bool expand_sparse(Cascade<Source>& cascade, const PreparedModel& prepared, const Source& source, std::size_t i,
+inline bool expand_sparse(Cascade& cascade, const PreparedModel& prepared, const RowSource& source, std::size_t i,
                           Status& status) {
     if (!source.is_sparse()) return false;
     SparseValue result;
     std::size_t n_nonzero;
     status = source.sparse_value_of(i, *prepared.view, prepared.folded, result, n_nonzero);
-    if (n_nonzero == Source::none_evaluated) return false;
+    if (n_nonzero == RowSource::none_evaluated) return false;
     cascade.offer_expansion(i, result.value, sparse_rounding_bound(*prepared.view, prepared.folded, result, n_nonzero));
     return true;
 }
 
-template <class AnyCascade, class Source>
-inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepared, const Source& source,
+template <class AnyCascade>
+inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
                                const Batch& batch, const EvaluationMemory& memory) {
-    Gatherer<AnyCascade, Source> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
+    Gatherer<AnyCascade> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
     cascade.begin_center(0);
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         Status status = Status::ok;
@@ -113,8 +112,7 @@ struct Routing {
         : center_of(memory), order(center_of + route_rows), starts(order + route_rows) {}
 
     // `y` is room for routed_rows rows.
-    template <class Source>
-    Status fill(const ModelView& model, const Source& source, std::size_t first, std::size_t n, float* y) {
+    Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, float* y) {
         for (std::size_t i = 0; i < n; ++i) {
             const Status status = source.check_order(first + i);
             if (status != Status::ok) return status;
@@ -143,8 +141,7 @@ struct Routing {
   private:
     // The rows order[k] ... order[end - 1], at most routed_rows of them; returns their number. What is left over of
     // `y` keeps what it held.
-    template <class Source>
-    std::size_t load(const ModelView& model, const Source& source, std::size_t first, std::size_t k, std::size_t end,
+    std::size_t load(const ModelView& model, const RowSource& source, std::size_t first, std::size_t k, std::size_t end,
                      float* y) const {
         const std::size_t m = end - k < routed_rows ? end - k : routed_rows;
         for (std::size_t r = 0; r < m; ++r) {
@@ -163,12 +160,12 @@ struct Routing {
     }
 };
 
-template <class AnyCascade, class Source>
-inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepared, const Source& source,
+template <class AnyCascade>
+inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
                                 const Batch& batch, const EvaluationMemory& memory) {
     const ModelView& model = *prepared.view;
     float* scratch = memory.first_block;
-    Gatherer<AnyCascade, Source> gatherer(cascade, model, source, batch.rows_alone, scratch);
+    Gatherer<AnyCascade> gatherer(cascade, model, source, batch.rows_alone, scratch);
     Routing routing(memory.routing);
     for (std::size_t first = 0; first < source.n_rows(); first += route_rows) {
         const std::size_t left = source.n_rows() - first, n = left < route_rows ? left : route_rows;
@@ -190,8 +187,8 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
 // --- no expansion
 
 // Every row straight to the exact engine.
-template <class AnyCascade, class Source>
-inline Status engine_rows(AnyCascade& cascade, const Source& source, bool in_float64) {
+template <class AnyCascade>
+inline Status engine_rows(AnyCascade& cascade, const RowSource& source, bool in_float64) {
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         const Status status = source.check(i);
         if (status != Status::ok) return status;
@@ -205,16 +202,15 @@ inline Status engine_rows(AnyCascade& cascade, const Source& source, bool in_flo
 
 // --- everything together
 
-template <class AnyCascade, class Source>
-inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const Source& source,
+template <class AnyCascade>
+inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const RowSource& source,
                             const Batch& batch, const EvaluationMemory& memory, bool in_float64) {
     const ModelView& model = *prepared.view;
     const Status status = model.n_centers == 0 || in_float64 || !cascade.expands()
                               ? engine_rows(cascade, source, in_float64)
                           : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, memory)
                                                  : expand_about_many(cascade, prepared, source, batch, memory);
-    if (status == Status::ok) cascade.finish();
-    return status;
+    return status == Status::ok ? cascade.finish() : status;
 }
 
 // Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
@@ -226,18 +222,20 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const EvaluationMemory memory(model, carver);
     const Batch batch = batch_of(model, request.n_rows_in_call);
     if (is_polynomial(model)) {
-        return PolynomialEvaluator<RowSource>(prepared, source, out, counts, request, batch, memory).evaluate();
+        return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
     }
     const bool in_float64 = wants_exact_values(model, request, out);
     if (is_cosine(model)) {
-        return CosineCascade<RowSource>(prepared, source, out, counts, request, batch, memory).evaluate(in_float64);
+        ExactCascade<CosineFunction> cascade(prepared, source, out, counts, request, batch, memory);
+        const Status status = engine_rows(cascade, source, in_float64);
+        return status == Status::ok ? cascade.finish() : status;
     }
     if (has_classes(model)) {
-        return evaluate_with(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared,
-                             source, batch, memory, in_float64);
+        return evaluate_with(ClassCascade(prepared, source, out, counts, request, batch, memory), prepared, source,
+                             batch, memory, in_float64);
     }
-    return evaluate_with(Cascade<RowSource>(prepared, source, out, counts, request, batch, memory), prepared, source,
-                         batch, memory, in_float64);
+    return evaluate_with(Cascade(prepared, source, out, counts, request, batch, memory), prepared, source, batch,
+                         memory, in_float64);
 }
 
 }  // namespace APPROXSVM_TARGET

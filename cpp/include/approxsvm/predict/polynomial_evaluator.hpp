@@ -20,10 +20,26 @@ inline double libsvm_power(double base, int times) {
     return power;
 }
 
-template <class Source>
 class PolynomialEvaluator {
+    // Types that are deduced come before what uses them.
+    auto offer() {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& row) {
+            if (status_ != Status::ok) return;
+            if (has_classes(view_)) {
+                for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
+                    value_[pair] =
+                        pair_sum(row.sums, view_.n_labels, row.stride, a, b) + view_.decisions[pair].intercept;
+                });
+            } else {
+                value_[0] = row.sums[0] + view_.decisions[0].intercept;
+            }
+            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
+            judge(i, by_float64);
+        });
+    }
+
   public:
-    PolynomialEvaluator(const PreparedModel& prepared, const Source& source, const Evaluation& out,
+    PolynomialEvaluator(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
                         std::uint64_t* counts, const Request& request, const Batch& batch,
                         const EvaluationMemory& memory)
         : prepared_(prepared),
@@ -151,24 +167,6 @@ class PolynomialEvaluator {
         judge(i, by_expansion);
     }
 
-    // --- the engine
-
-    auto offer() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& row) {
-            if (status_ != Status::ok) return;
-            if (has_classes(view_)) {
-                for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
-                    value_[pair] =
-                        pair_sum(row.sums, view_.n_labels, row.stride, a, b) + view_.decisions[pair].intercept;
-                });
-            } else {
-                value_[0] = row.sums[0] + view_.decisions[0].intercept;
-            }
-            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
-            judge(i, by_float64);
-        });
-    }
-
     // Bounds of sums over all support vectors.
     void find_bounds(std::size_t i, double sq_norm, const ProductPath& path) {
         double norm = 0.0;
@@ -261,7 +259,7 @@ class PolynomialEvaluator {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const PolynomialKernel& kernel_;
-    const Source& source_;
+    const RowSource& source_;
     const Evaluation out_;
     std::uint64_t* const counts_;
     const Request request_;
@@ -276,7 +274,7 @@ class PolynomialEvaluator {
     Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
-    EngineStage<double, PolynomialSums, Source> engine_;
+    EngineStage<double, PolynomialSums> engine_;
 };
 
 }  // namespace APPROXSVM_TARGET

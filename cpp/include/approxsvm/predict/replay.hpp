@@ -50,7 +50,7 @@ template <class AnyCascade>
 inline Status evaluate_about(AnyCascade&& cascade, const PreparedModel& prepared, const RowSource& source,
                              const Batch& batch, const EvaluationMemory& memory, std::size_t center) {
     using Plain = std::remove_reference_t<AnyCascade>;
-    Gatherer<Plain, RowSource> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
+    Gatherer<Plain> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
     cascade.begin_center(center);
     Status status = Status::ok;
     for (std::size_t i = 0; i < source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
@@ -86,11 +86,10 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
             const Batch batch = batch_of(model, request.n_rows_in_call);
             const Status status =
-                has_classes(model)
-                    ? evaluate_about(ClassCascade<RowSource>(prepared, source, out, counts, request, batch, room),
-                                     prepared, source, batch, room, center)
-                    : evaluate_about(Cascade<RowSource>(prepared, source, out, counts, request, batch, room), prepared,
-                                     source, batch, room, center);
+                has_classes(model) ? evaluate_about(ClassCascade(prepared, source, out, counts, request, batch, room),
+                                                    prepared, source, batch, room, center)
+                                   : evaluate_about(Cascade(prepared, source, out, counts, request, batch, room),
+                                                    prepared, source, batch, room, center);
             for (std::size_t i = 0; i < n_rows; ++i) {
                 const double value = memory.values[i * model.n_decisions + check.function];
                 if (status != Status::ok || !(std::fabs(value - check.value) <= check.tolerance))

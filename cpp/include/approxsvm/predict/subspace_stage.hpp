@@ -72,6 +72,8 @@ struct SubspaceRoom {
     float *coordinates, *partial;  // (whole tiles of coordinates, block_rows) and (n_forms, block_rows)
     float* scratch;                // (4, block_rows)
     double *own, *others;          // (n_forms, block_rows)
+    float* values;                 // of one row: the kernel values of a stage
+    double* lists;                 // of one row: (n_forms, tile_rows)
 
     SubspaceRoom(const ModelView& model, Carver& carver) {
         const bool is_there = model.subspaces.n_stages > 0;
@@ -81,13 +83,20 @@ struct SubspaceRoom {
         scratch = carver.take<float>(model.subspaces.expansion ? 4 * block_rows : 0);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
+        std::size_t n_lanes = 0;
+        for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
+            const std::size_t n = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
+            if (n > n_lanes) n_lanes = n;
+        });
+        values = carver.take<float>(n_lanes);
+        lists = carver.take<double>(is_there ? n_subspace_forms(model) * tile_rows : 0);
     }
 };
 
 // n rows about the center in the lanes of the block, and their coordinates in one stage in room.coordinates; with what
 // is known of each row, and gamma times the squared norm of the coordinates.
-template <int Registers, class Source>
-inline void project_rows(const PreparedModel& prepared, const Source& source, const SubspaceSums& sums,
+template <int Registers>
+inline void project_rows(const PreparedModel& prepared, const RowSource& source, const SubspaceSums& sums,
                          const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
                          ResidualOfRow* residuals, float* half_s_in) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -95,7 +104,7 @@ inline void project_rows(const PreparedModel& prepared, const Source& source, co
     const std::size_t d = view.n_features, k = sums.kernels.n_features;
     double unseen[stride] = {};
     float half_s[stride];
-    source.template load_block<Registers>(rows, n, view.center, view.input_scale, block, unseen);
+    source.load_block<Registers>(rows, n, view.center, view.input_scale, block, unseen);
     half_sq_norms_block<Registers>(view.half_theta, d, block, half_s);
     products_block<Registers>(sums.basis, d, k, block, room.coordinates);
     half_sq_norms_block<Registers>(view.half_theta, k, room.coordinates, half_s_in);
@@ -107,8 +116,8 @@ inline void project_rows(const PreparedModel& prepared, const Source& source, co
 
 // The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
 // room.others; what is known of each row, and what the moduli of its sums are multiplied by in their error.
-template <int Registers, class Source>
-inline void subspace_sums(const PreparedModel& prepared, const Source& source, std::size_t group, std::size_t stage,
+template <int Registers>
+inline void subspace_sums(const PreparedModel& prepared, const RowSource& source, std::size_t group, std::size_t stage,
                           const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
                           ResidualOfRow* residuals, double* listed) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -124,8 +133,8 @@ inline void subspace_sums(const PreparedModel& prepared, const Source& source, s
 }
 
 // The expansion of n rows in the coordinates of the first stage: values with what they may be off by.
-template <int Registers, class Source>
-inline void expand_in_subspace(const PreparedModel& prepared, const Source& source, const std::size_t* rows,
+template <int Registers>
+inline void expand_in_subspace(const PreparedModel& prepared, const RowSource& source, const std::size_t* rows,
                                std::size_t n, float* block, const SubspaceRoom& room, ResidualOfRow* residuals,
                                double* values, double* errors) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -148,13 +157,60 @@ inline void expand_in_subspace(const PreparedModel& prepared, const Source& sour
     }
 }
 
+// --- one row
+
+// A row about the center in `u`; gamma times its squared norm is returned.
+inline double load_about_center(const PreparedModel& prepared, const RowSource& source, std::size_t i, float* u) {
+    const ModelView& view = *prepared.view;
+    const double unseen = source.load_one(i, view.center, view.input_scale, u);
+    return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
+}
+
+// As project_rows, of the row u with half_s = gamma ||z - center||^2; returns gamma times the squared norm of the
+// coordinates.
+inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,
+                         const SubspaceRoom& room, ResidualOfRow& residual) {
+    const ModelView& view = *prepared.view;
+    const std::size_t d = view.n_features, k = sums.kernels.n_features;
+    products_row(sums.basis, d, kernel_expansion_panels<float>(k), u, room.coordinates);
+    const float half_s_in = static_cast<float>(static_cast<double>(view.half_theta) * sq_norm(room.coordinates, k));
+    residual = residual_of_row(sums, prepared.subspaces.residuals, d, half_s, static_cast<double>(half_s_in));
+    return half_s_in;
+}
+
+// As subspace_sums; returns what the moduli of the sums are multiplied by in their error.
+inline double subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage, const float* u,
+                                   double half_s, const SubspaceRoom& room, ResidualOfRow& residual) {
+    const Subspaces& subspaces = prepared.subspaces;
+    const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
+    const float half_s_in = project_row(prepared, sums, u, half_s, room, residual);
+    kernels_row(sums.kernels, room.coordinates, half_s_in, room.values);
+    subspace_sums_row(sums, subspaces.n_forms, room.values, room.lists, room.own, room.others);
+    return listed_error(sums.kernels, static_cast<double>(half_s_in));
+}
+
+// As expand_in_subspace.
+inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u, double half_s,
+                                   const SubspaceRoom& room, ResidualOfRow& residual, double& value, double& error) {
+    const PreparedModel& inner = *prepared.subspace_expansion;
+    const ModelView& view = *inner.view;
+    project_row(prepared, *prepared.subspaces.sums, u, half_s, room, residual);
+    const Expansion expansion = expansion_of(view, 0);
+    Value found = evaluate_row(view, expansion, room.coordinates);
+    for (int k = 3; k <= view.degree; ++k) {
+        const float* const part = part_of_degree(expansion, view.n_varying, k);
+        found.inner += static_cast<double>(part_row(part, k, inner.zeros, view.n_varying, room.coordinates));
+    }
+    value = decision_value(expansion, found);
+    error = inner.bounds[(n_bases(view) - 1) * n_cells + cell_of(found.half_s)];
+}
+
 // --- one decision function
 
-template <class Source>
 class SubspaceStage {
   public:
     // `block` is room for a block of rows and may be shared.
-    SubspaceStage(const PreparedModel& prepared, const Source& source, float* block, const SubspaceRoom& room)
+    SubspaceStage(const PreparedModel& prepared, const RowSource& source, float* block, const SubspaceRoom& room)
         : prepared_(prepared), source_(source), block_(block), room_(room) {}
 
     bool is_there() const { return prepared_.subspaces.n_stages > 0; }
@@ -168,6 +224,28 @@ class SubspaceStage {
     template <class Settle, class PassOn>
     void finish(const Settle& settle, const PassOn& pass_on) {
         for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) take(stage, settle, pass_on);
+    }
+
+    // Row i by itself: whether settle(value without the intercept, bound) was content with a stage.
+    template <class Settle>
+    bool settle_alone(std::size_t i, const Settle& settle) {
+        const double half_s = load_about_center(prepared_, source_, i, block_);
+        for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) {
+            ResidualOfRow residual;
+            double value, modulus, error;
+            if (stage == 0 && prepared_.subspace_expansion) {
+                expand_row_in_subspace(prepared_, block_, half_s, room_, residual, value, error);
+                modulus = std::fabs(value);
+            } else {
+                const double listed = subspace_sums_of_row(prepared_, 0, stage, block_, half_s, room_, residual);
+                value = room_.own[0] + room_.others[0];
+                modulus = std::fabs(room_.own[0]) + std::fabs(room_.others[0]);
+                error = listed * modulus + listed_underflow * prepared_.view->decisions[0].sum_moduli;
+            }
+            const double bound = residual_bound(residual, *prepared_.subspaces.sums[stage].known, modulus, error);
+            if (settle(i, residual.gaussian * value, bound)) return true;
+        }
+        return false;
     }
 
   private:
@@ -219,7 +297,7 @@ class SubspaceStage {
     }
 
     const PreparedModel& prepared_;
-    const Source& source_;
+    const RowSource& source_;
     float* const block_;
     const SubspaceRoom room_;
     std::size_t n_rows_[max_subspace_stages] = {};

@@ -26,6 +26,8 @@ struct WinnerRoom {
     double *own, *others;     // (n_labels, block_rows)
     QueuedRow* queues;        // (n_levels, n_labels, block_rows)
     std::size_t* n_rows;      // (n_levels, n_labels)
+    float* values;            // of one row: the kernel values of all lanes, and before those of the landmarks
+    double* lists;            // of one row: (n_labels, tile_rows)
 
     WinnerRoom(const ModelView& model, Carver& carver) {
         const std::size_t n = has_class_engines(model) ? std::size_t{model.n_labels} : 0, room = n * block_rows;
@@ -36,6 +38,8 @@ struct WinnerRoom {
         others = carver.take<double>(room);
         queues = carver.take<QueuedRow>(n_levels * room);
         n_rows = carver.take<std::size_t>(n_levels * n);
+        values = carver.take<float>(n > 0 ? class_kernel_panels<float>(model.class_counts, n) : 0, panel_width<float>);
+        lists = carver.take<double>(n * tile_rows);
     }
 };
 
@@ -45,12 +49,32 @@ struct WinnerOutcome {
     std::size_t beaten_by;  // n_labels where nobody does
 };
 
-template <class Source>
 class WinnerStage {
+    // By how much a class wins or loses its pairs; numbers of one width, so that rows are compared side by side.
+    template <std::size_t Stride>
+    class Margins {
+      public:
+        explicit Margins(std::size_t n_classes) {
+            for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
+        }
+        APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
+            open_[r] = margin > bound ? open_[r] : 1;  // also where either is NaN
+            const bool beaten = -margin > bound && -margin > worst_[r];
+            worst_[r] = beaten ? -margin : worst_[r];
+            beaten_by_[r] = beaten ? c : beaten_by_[r];
+        }
+        WinnerOutcome outcome(std::size_t r) const { return {open_[r] == 0, static_cast<std::size_t>(beaten_by_[r])}; }
+
+      private:
+        double worst_[Stride] = {};        // the largest margin of those that beat the class
+        std::uint64_t open_[Stride] = {};  // 1 where some pair is not won for certain
+        std::uint64_t beaten_by_[Stride];
+    };
+
   public:
     // `block` is room for a block of rows and may be shared.
-    WinnerStage(const PreparedModel& prepared, const Source& source, const Request& request, double slope, float* block,
-                const WinnerRoom& memory, const SubspaceRoom& subspaces)
+    WinnerStage(const PreparedModel& prepared, const RowSource& source, const Request& request, double slope,
+                float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
@@ -78,6 +102,42 @@ class WinnerStage {
     template <class Settle, class PassOn>
     void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         queue(0, {i, 1}, w, settle, pass_on);
+    }
+
+    // Row i by itself, presumed to belong to class w.
+    template <class Settle, class PassOn>
+    void answer_alone(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
+        const std::size_t last = n_levels_ - 1;
+        double half_s = last > 0 ? load_about_center(prepared_, source_, i, block_) : 0.0;
+        float half_sq_norm = 0.0f;
+        bool has_values = false;  // those of all lanes, which serve all classes
+        for (std::size_t level = 0, attempt = 1;;) {
+            if (level == last && !has_values) {
+                half_sq_norm = load_alone(i);
+                kernels_row(*prepared_.winner.sums.kernels, block_, half_sq_norm, memory_.values);
+                has_values = true;
+            }
+            const WinnerOutcome outcome =
+                level == last ? judge_alone(i, w, half_sq_norm) : judge_alone_in_subspace(i, w, level, half_s);
+            if (outcome.wins_all) return settle(i, w, level == last ? by_float32 : by_subspace);
+            if (outcome.beaten_by == view_.n_labels) {
+                if (level == last) return pass_on(i, false);
+                if (++level == last && pass_on.takes_sparse(i)) return;
+                continue;
+            }
+            if (attempt++ == n_attempts) return pass_on(i, true);
+            w = outcome.beaten_by;
+            if (has_values) continue;
+            level = 0;
+        }
+    }
+    // The same of a row whose winner the network is to presume.
+    template <class Settle, class PassOn>
+    void answer_alone(std::size_t i, const Settle& settle, const PassOn& pass_on) {
+        const float half_sq_norm = load_alone(i);
+        const std::size_t w = presumed_class_row(prepared_.winner.presumption, block_, half_sq_norm, memory_.scores,
+                                                 memory_.values, memory_.lists, memory_.own);
+        answer_alone(i, w, settle, pass_on);
     }
 
     template <class Settle, class PassOn>
@@ -202,6 +262,28 @@ class WinnerStage {
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<float>(view_.gamma * unseen[r]);
     }
 
+    float load_alone(std::size_t i) {
+        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
+        return half_sq_norm_row(*prepared_.winner.sums.kernels, block_, view_.n_features) +
+               static_cast<float>(view_.gamma * unseen);
+    }
+
+    WinnerOutcome judge_alone(std::size_t i, std::size_t w, float half_sq_norm) {
+        winner_sums_row(prepared_.winner.sums, w, memory_.values, memory_.lists, memory_.own, memory_.others);
+        const WinnerErrors errors[1] = {
+            winner_errors(prepared_, static_cast<double>(half_sq_norm), slope_, row_error_of(request_, i))};
+        Margins<1> margins(view_.n_labels);
+        add_margins(w, errors, margins);
+        return margins.outcome(0);
+    }
+    WinnerOutcome judge_alone_in_subspace(std::size_t i, std::size_t w, std::size_t stage, double half_s) {
+        ResidualOfRow residual;
+        const double listed = subspace_sums_of_row(prepared_, w, stage, block_, half_s, subspaces_, residual);
+        Margins<1> margins(view_.n_labels);
+        add_margins_in_subspace<1>(w, stage, &i, 1, &residual, &listed, margins);
+        return margins.outcome(0);
+    }
+
     template <int Registers>
     void judge(std::size_t w, const std::size_t* rows, std::size_t n, WinnerOutcome* outcomes) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -215,16 +297,20 @@ class WinnerStage {
                                       r < n ? row_error_of(request_, rows[r]) : 0.0);
         }
         Margins<stride> margins(view_.n_labels);
+        add_margins(w, errors, margins);
+        for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
+    }
+    template <std::size_t Stride>
+    void add_margins(std::size_t w, const WinnerErrors (&errors)[Stride], Margins<Stride>& margins) const {
         for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
             const double fixed = winner_bound_of_pair(prepared_, w, c, decision);
-            const double *own = memory_.own + f * stride, *other = memory_.others + c * stride;
-            for (std::size_t r = 0; r < stride; ++r) {
+            const double *own = memory_.own + f * Stride, *other = memory_.others + c * Stride;
+            for (std::size_t r = 0; r < Stride; ++r) {
                 const double bound = errors[r].of_moduli * (std::fabs(own[r]) + std::fabs(other[r])) +
                                      errors[r].of_all_moduli * decision.sum_moduli + fixed;
                 margins.add(r, c, sign * (own[r] + other[r] + decision.intercept), bound);
             }
         });
-        for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
     }
 
     template <int Registers>
@@ -234,10 +320,16 @@ class WinnerStage {
         ResidualOfRow residuals[stride];
         double listed[stride];
         subspace_sums<Registers>(prepared_, source_, w, stage, rows, n, block_, subspaces_, residuals, listed);
-        const ResidualNumbers* const known = prepared_.subspaces.sums[w * prepared_.subspaces.n_stages + stage].known;
         Margins<stride> margins(view_.n_labels);
+        add_margins_in_subspace(w, stage, rows, n, residuals, listed, margins);
+        for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
+    }
+    template <std::size_t Stride>
+    void add_margins_in_subspace(std::size_t w, std::size_t stage, const std::size_t* rows, std::size_t n,
+                                 const ResidualOfRow* residuals, const double* listed, Margins<Stride>& margins) const {
+        const ResidualNumbers* const known = prepared_.subspaces.sums[w * prepared_.subspaces.n_stages + stage].known;
         for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
-            const double *own = subspaces_.own + f * stride, *other = subspaces_.others + f * stride;
+            const double *own = subspaces_.own + f * Stride, *other = subspaces_.others + f * Stride;
             const double fixed = 0x1p-51 * std::fabs(decision.intercept);
             for (std::size_t r = 0; r < n; ++r) {
                 const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
@@ -247,7 +339,6 @@ class WinnerStage {
                 margins.add(r, c, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
             }
         });
-        for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
     }
 
     // Calls visit(other class, which of the pairs of w, sign that makes a value positive where w wins, decision).
@@ -260,30 +351,9 @@ class WinnerStage {
         }
     }
 
-    // By how much a class wins or loses its pairs; numbers of one width, so that rows are compared side by side.
-    template <std::size_t Stride>
-    class Margins {
-      public:
-        explicit Margins(std::size_t n_classes) {
-            for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
-        }
-        APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
-            open_[r] = margin > bound ? open_[r] : 1;  // also where either is NaN
-            const bool beaten = -margin > bound && -margin > worst_[r];
-            worst_[r] = beaten ? -margin : worst_[r];
-            beaten_by_[r] = beaten ? c : beaten_by_[r];
-        }
-        WinnerOutcome outcome(std::size_t r) const { return {open_[r] == 0, static_cast<std::size_t>(beaten_by_[r])}; }
-
-      private:
-        double worst_[Stride] = {};        // the largest margin of those that beat the class
-        std::uint64_t open_[Stride] = {};  // 1 where some pair is not won for certain
-        std::uint64_t beaten_by_[Stride];
-    };
-
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const Source& source_;
+    const RowSource& source_;
     const Request request_;
     const double slope_;
     float* const block_;

@@ -1,0 +1,99 @@
+// The definition of a sum of RBF kernels, term after term in LIBSVM's order in float64, with what rounding does to it.
+#pragma once
+
+#include "../artifact/support_vectors.hpp"
+#include "prepared.hpp"
+#include "row_source.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// certificate.md, 3 (iv): float64 sums of direct differences.
+inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
+    const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
+    const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
+    const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
+    return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
+           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
+}
+
+// Squared distances of a row to all support vectors in turn, differences first and in the order of the features. Where
+// support vectors are stored by what differs from a reference, features in which neither they nor the row do are left
+// out: these add zero.
+class Distances {
+  public:
+    // The row is z, (n_features,), followed by room for as many numbers and, if `packed` is compressed, features.
+    Distances(const ModelView& model, double* z)
+        : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
+        if (!packed_.compressed) return;
+        differing_ = reinterpret_cast<std::uint32_t*>(x_);
+        for (std::size_t j = 0; j < d_; ++j) {
+            if (z_[j] != reference_value(packed_, j)) differing_[n_differing_++] = static_cast<std::uint32_t>(j);
+        }
+    }
+
+    double next() {
+        double sum = 0.0;
+        if (!packed_.compressed) {
+            reader_.next(x_);
+            for (std::size_t j = 0; j < d_; ++j) sum += (x_[j] - z_[j]) * (x_[j] - z_[j]);
+            return sum;
+        }
+        std::size_t k = 0;
+        const auto add_reference_until = [&](std::size_t end) {
+            for (; k < n_differing_ && differing_[k] < end; ++k) {
+                const double difference = reference_value(packed_, differing_[k]) - z_[differing_[k]];
+                sum += difference * difference;
+            }
+        };
+        reader_.next_stored([&](std::size_t j, double value) {
+            add_reference_until(j);
+            k += k < n_differing_ && differing_[k] == j;
+            sum += (value - z_[j]) * (value - z_[j]);
+        });
+        add_reference_until(d_);
+        return sum;
+    }
+
+  private:
+    const std::size_t d_;
+    const PackedVectors& packed_;
+    SupportVectorReader reader_;
+    const double* const z_;
+    double* const x_;
+    std::uint32_t* differing_ = nullptr;
+    std::size_t n_differing_ = 0;
+};
+inline std::size_t definition_bytes(const ModelView& model) {
+    return 2 * model.n_features * sizeof(double);
+}
+
+// Calls visit(k, K(x_k, row), moved) for every support vector in turn; `moved` bounds what a row that is off by
+// row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far away. `memory`
+// is of definition_bytes.
+template <class Visit>
+inline void for_kernels_by_definition(const PreparedModel& prepared, const RowSource& source, std::size_t i,
+                                      double row_error, float* memory, const Visit& visit) {
+    const ModelView& model = *prepared.view;
+    double* const z = reinterpret_cast<double*>(memory);
+    const double unseen = source.load(i, nullptr, 1.0, z, 1);
+    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(model.n_features) + 8.0) * unit64;
+    Distances distances(model, z);
+    for (std::size_t k = 0; k < model.n_sv; ++k) {
+        const double sq_distance = distances.next() + unseen;
+        double moved = 0.0;
+        if (row_error != 0.0) {  // or NaN
+            const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
+            const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
+            // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.
+            const double gaussian = std::exp(-model.gamma * near * near);
+            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * far * gaussian * (1.0 + 1e-12) : 0.0;
+            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
+            if (!(moved < 1.0)) moved = 1.0;
+        }
+        visit(k, std::exp(-model.gamma * sq_distance), moved);
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

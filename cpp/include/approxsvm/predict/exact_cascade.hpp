@@ -1,0 +1,139 @@
+// One decision function through the exact engines: in float32, in float64 where that bound leaves a label open or a
+// tolerance unmet, and by the definition where that does, too. A row suffices when its label cannot differ from the
+// exact one, |value| > bound, and its bound is within the model's tolerance, if values are wanted.
+//
+// A Kernel says what it is a sum of:
+//     Sums32, Sums64                 what the engines add up (engine_stage.hpp)
+//     sums(products)                 either of them, by the type of the memory for products
+//     rounding(RowSums<Real>)        bound of an engine's sum
+//     slack(row_error)               what every bound holds besides rounding
+//     define(source, i, row_error)   value and bound of row i by the definition
+//     refuses                        whether a row is an error where the definition has no finite bound, or misses a
+//                                    tolerance that was asked for
+#pragma once
+
+#include "definition.hpp"
+#include "engine_stage.hpp"
+#include "evaluation_memory.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+inline bool wants_values(const Evaluation& out) {
+    return out.values || out.bounds;
+}
+
+// Whether rows go straight to the engine in float64.
+inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
+    if (is_polynomial(model)) return false;  // all of its values are exact
+    if (request.values != Values::promised) return request.values == Values::exact;
+    return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
+}
+
+// An exact value errs by less than this share of the sum of the coefficients' moduli: where the bound of float64 is
+// larger, among support vectors hundreds of kernel widths away, the definition takes over.
+constexpr double exact_share = 1e-10;
+
+// A value with a bound on its error.
+struct BoundedValue {
+    double value, bound;
+};
+
+template <class Kernel>
+class ExactCascade {
+  public:
+    ExactCascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
+                 const Request& request, const Batch& batch, const EvaluationMemory& memory)
+        : view_(*prepared.view),
+          kernel_(prepared, memory.later_block),
+          source_(source),
+          out_(out),
+          counts_(counts),
+          request_(request),
+          tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
+          engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
+                                                                    : infinity),
+          engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
+                    memory.sums32),
+          engine64_(prepared, source, batch, kernel_.sums(memory.products64), memory.later_block, memory.nonzeros64,
+                    memory.sums64) {}
+
+    void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
+    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
+
+    // Answers every row that was sent; returns what is wrong with the first one that is refused.
+    Status finish() {
+        engine32_.finish(offer32());
+        engine64_.finish(offer64());
+        return status_;
+    }
+
+    double tolerance() const { return tolerance_; }
+    bool suffices(double value, double bound) const {
+        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= tolerance_;
+    }
+    double slack_of(std::size_t i) const { return kernel_.slack(row_error_of(request_, i)); }
+
+    void settle(std::size_t i, double value, double bound, Stage stage) {
+        if (out_.values) out_.values[i] = value;
+        if (out_.bounds) out_.bounds[i] = bound;
+        if (out_.stages) out_.stages[i] = stage;
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label_position(value));
+        ++counts_[stage];
+    }
+
+  private:
+    auto offer32() {
+        return offer_by_row([this](std::size_t i, const RowSums<float>& sums) {
+            if (!settle_by_sums(i, sums, by_float32)) send_to_float64(i);
+        });
+    }
+    auto offer64() {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
+            if (!settle_by_sums(i, sums, by_float64)) settle_by_definition(i);
+        });
+    }
+
+    template <class Real>
+    bool settle_by_sums(std::size_t i, const RowSums<Real>& row, Stage stage) {
+        const double value = row.sums[0] + view_.decisions[0].intercept;
+        const double rounding = kernel_.rounding(row), bound = rounding + slack_of(i);
+        // Not where a bound is NaN or infinite, which a row beyond the engine brings.
+        if (!(rounding < infinity && rounding <= engine_tolerance_ && suffices(value, bound))) return false;
+        settle(i, value, bound, stage);
+        return true;
+    }
+
+    void settle_by_definition(std::size_t i) {
+        const BoundedValue found = kernel_.define(source_, i, row_error_of(request_, i));
+        if constexpr (Kernel::refuses) {
+            if (!(found.bound < infinity)) return refuse(Status::beyond_float64, {i, infinity, largest_double});
+            const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
+            if (has_promise && !(found.bound <= tolerance_))
+                refuse(Status::beyond_tolerance, {i, found.bound, tolerance_});
+        }
+        settle(i, found.value, found.bound, by_definition);
+    }
+
+    // Notes the first row that is refused; beyond_float64 outranks beyond_tolerance.
+    void refuse(Status status, const Fault& fault) {
+        if (status_ != Status::ok && (status_ == status || status_ == Status::beyond_float64)) return;
+        status_ = status;
+        if (request_.fault) *request_.fault = fault;
+    }
+
+    const ModelView& view_;
+    const Kernel kernel_;
+    const RowSource& source_;
+    const Evaluation out_;
+    std::uint64_t* const counts_;
+    const Request request_;
+    const double tolerance_;         // of values, where they are wanted
+    const double engine_tolerance_;  // of what the engines themselves may err by
+    Status status_ = Status::ok;
+    EngineStage<float, typename Kernel::Sums32> engine32_;
+    EngineStage<double, typename Kernel::Sums64> engine64_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
