@@ -44,6 +44,16 @@ def settled(artifact: Artifact, rows: Any) -> tuple[Rows, Rows, npt.NDArray[np.u
     return values.ravel(), bounds.ravel(), stages
 
 
+def settled_alone(artifact: Artifact, rows: Rows) -> tuple[Rows, Rows, npt.NDArray[np.uint8]]:
+    """The same in calls of one row."""
+    evaluator = Evaluator(artifact)
+    found = [
+        evaluator.evaluate(rows[i : i + 1], VALUES | BOUNDS | STAGE_NUMBERS, values="settled") for i in range(len(rows))
+    ]
+    values, bounds, stages = (np.concatenate([np.ravel(answer[k]) for answer in found]) for k in range(3))
+    return values, bounds, stages
+
+
 def rows_about(model: KernelModel, X: Rows, seed: int) -> Rows:
     """Data and noise, support vectors, far rows, rows off in one feature, and pairs at either side of the boundary."""
     rng = np.random.default_rng(seed)
@@ -142,12 +152,16 @@ def test_no_value_errs_by_more_than_its_bound(name: str, degree: int) -> None:
     for kind in (np.float64, np.float32):
         typed = rows.astype(kind)
         exact = sums(model, typed.astype(np.float64))[:, 0]
-        values, bounds, stages = settled(artifact, typed)
         slack = 1e-12 * np.abs(model.dual_coef).sum()
-        assert (np.abs(values - exact) <= bounds + slack).all()
         clear = np.abs(exact) > slack
-        if model.task != "regression":
-            np.testing.assert_array_equal(np.sign(values)[clear], np.sign(exact)[clear])
+        in_blocks = settled(artifact, typed)
+        for values, bounds, stages in (in_blocks, settled_alone(artifact, typed)):
+            assert (np.abs(values - exact) <= bounds + slack).all()
+            if model.task != "regression":
+                np.testing.assert_array_equal(np.sign(values)[clear], np.sign(exact)[clear])
+            # One row or a block: as many are settled, but for those whose bound lies at the edge.
+            assert abs((stages == SUBSPACE).mean() - (in_blocks[2] == SUBSPACE).mean()) < 0.01
+    _, bounds, stages = in_blocks
     if name not in ("outliers", "narrow kernel"):
         assert (np.isfinite(bounds) & (stages == SUBSPACE)).mean() > 0.02, (
             "this model is to be settled by few coordinates"
@@ -274,8 +288,12 @@ def test_labels_of_several_classes(name: str, C: float) -> None:
     for some in (rows, csr_array(rows)):
         np.testing.assert_array_equal(fast.predict(some)[clear], model.labels[votes.argmax(axis=1)][clear])
     assert fast.rows_per_stage["subspace"] > 0.2 * 2 * len(rows)
+    labels = fast.predict(rows)
     for n_rows in (5, 48, 49, 200):
-        np.testing.assert_array_equal(fast.predict(rows[:n_rows]), fast.predict(rows)[:n_rows])
+        np.testing.assert_array_equal(fast.predict(rows[:n_rows]), labels[:n_rows])
+    alone = estimator_for(fast.artifact)
+    np.testing.assert_array_equal([alone.predict(row[np.newaxis])[0] for row in rows], labels)
+    assert alone.rows_per_stage["subspace"] > 0.2 * len(rows)
 
 
 def test_a_model_of_digits_is_compiled_to_few_coordinates() -> None:

@@ -96,6 +96,7 @@ def test_labels_near_boundaries_however_rows_come(n_classes: int, n_features: in
         np.testing.assert_array_equal(fast.predict(rows[::-1]), expected[::-1])
         for n in (1, 4, 5, 47, 48, 49, 97):
             np.testing.assert_array_equal(fast.predict(rows[-n:]), expected[-n:])
+        np.testing.assert_array_equal([fast.predict_one(row) for row in rows], expected)
         values = fast._evaluate(rows)
         exact = exact_values(model, rows)
         assert np.abs(values - exact).max() <= 1e-9 * np.abs(model.dual_coef).sum()
@@ -120,7 +121,9 @@ def test_a_wrong_presumption_costs_time_alone(presumed: int | str) -> None:
             weights[0, int(presumed)] = 1e6
         wrong = found[:start] + weights.astype("<f4").tobytes()
     misled = estimator_for(Artifact(changed(content({PRESUMPTION: wrong}), artifact)))
-    np.testing.assert_array_equal(misled.predict(rows), model.labels[exact_labels(model, rows)])
+    expected = model.labels[exact_labels(model, rows)]
+    np.testing.assert_array_equal(misled.predict(rows), expected)
+    np.testing.assert_array_equal([misled.predict_one(row) for row in rows], expected)
 
 
 def test_coefficients_of_both_signs_in_a_pair() -> None:
