@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -682,13 +683,20 @@ class FakeDeviceArray:
         return self.values
 
 
-def fake_class(module, name, **attributes):
-    """A stand-in, recognised by module and class name: neither cuML nor ThunderSVM can be installed here."""
-    return type(name, (), attributes | {"__module__": module})()
+@pytest.fixture
+def fake_class(monkeypatch):
+    """Make stand-ins, recognised as what a module holds: neither cuML nor ThunderSVM can be installed here."""
+
+    def make(module, name, **attributes):
+        stand_in = type(name, (), attributes | {"__module__": module})
+        monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{name: stand_in}))
+        return stand_in()
+
+    return make
 
 
 @pytest.mark.parametrize("probability", [False, True])
-def test_cuml_classifiers_by_attribute(probability):
+def test_cuml_classifiers_by_attribute(fake_class, probability):
     X, y = data()
     svc = SVC(gamma=0.05).fit(X, y)
     standin = fake_class(
@@ -718,7 +726,7 @@ def test_cuml_classifiers_by_attribute(probability):
         read_any(fake_class("cuml.svm.svc", "SVC", _multiclass=object()))
 
 
-def test_cuml_regressors_by_attribute():
+def test_cuml_regressors_by_attribute(fake_class):
     X, _ = data()
     svr = SVR(gamma=0.05).fit(X, target(X))
     names = ("support_vectors_", "dual_coef_", "intercept_", "_gamma", "kernel")
@@ -727,7 +735,7 @@ def test_cuml_regressors_by_attribute():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_thundersvm_estimators_through_the_file_they_write(tmp_path, n_classes):
+def test_thundersvm_estimators_through_the_file_they_write(fake_class, tmp_path, n_classes):
     X, y = data(n_classes)
     X = np.round(StandardScaler().fit_transform(X), 3)
     y = np.array([4, 1, 9])[y]
@@ -756,7 +764,7 @@ def test_thundersvm_estimators_through_the_file_they_write(tmp_path, n_classes):
     assert model.labels.tolist() == original.get_labels()
     assert (model.gamma, model.source) == (float(np.float32(0.1234567)), "thundersvm SVC")
     np.testing.assert_allclose(values_of(model, X), values_of(exact, X), rtol=1e-6, atol=1e-6)
-    standin.__class__.intercept_ = exact.intercept + 1
+    type(standin).intercept_ = exact.intercept + 1
     with pytest.raises(ModelFormatError, match="but the saved rho"):
         read_any(standin)
 

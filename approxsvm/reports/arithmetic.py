@@ -19,7 +19,7 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.readers.sklearn.pipeline import sklearn_class
+from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.reference.decision_values import cosine_decision_function, taylor_decision_function
 
 _U = 2.0**-53
@@ -151,11 +151,11 @@ class _OfGaussians(_OfKernels):
         if steps is None:
             return np.zeros((len(mapped), 1))
         model, moduli = self.model, self.scale
-        nystroem = steps[-2] if len(steps) > 1 and sklearn_class(steps[-2]) == "Nystroem" else None
+        nystroem = steps[-2] if len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
         if nystroem is not None:
             weights = np.abs(np.asarray(nystroem.normalization_, np.float64)).T @ np.abs(np.ravel(steps[-1].coef_))
             moduli = float(weights.sum())
-        elif sklearn_class(steps[-1]) != "KernelRidge":
+        elif name_of(steps[-1]) != "KernelRidge":
             return np.zeros((len(mapped), 1))
         vectors = model.dense_support_vectors(0, model.n_sv)
         reach = norms_above(mapped) + float(norms_above(vectors).max(initial=0.0))

@@ -15,8 +15,9 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.predictor import native_outputs
 from approxsvm.readers import read_any
-from approxsvm.readers.sklearn.feature_maps import feature_map, logarithms
-from approxsvm.readers.sklearn.pipeline import flat_steps, sklearn_class
+from approxsvm.readers.sklearn import feature_maps
+from approxsvm.readers.sklearn.known_types import name_of
+from approxsvm.readers.sklearn.pipeline import flat_steps
 from approxsvm.reports.arithmetic import arithmetic_of
 from approxsvm.rows import chunks
 
@@ -149,8 +150,8 @@ def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
     if steps is None:
         assert model.input_map is not None
         return model.input_map.apply(rows)
-    if len(steps) > 1 and (sklearn_class(steps[-2]) == "Nystroem" or feature_map(steps[-2])):
-        own = logarithms(steps[-2])
+    if len(steps) > 1 and name_of(steps[-2]) in feature_maps.NAMES:
+        own = feature_maps.logarithms(steps[-2])
         steps = steps[:-2]
     else:
         kernel_machine = read_any(steps[-1])
@@ -170,11 +171,11 @@ def own_steps(source: Any) -> list[Any] | None:
             return own_steps(getattr(source, inner))
     if hasattr(source, "calibrated_classifiers_"):
         return own_steps(source.calibrated_classifiers_[0].estimator)
-    if sklearn_class(source) == "FrozenEstimator":
+    if name_of(source) == "FrozenEstimator":
         return own_steps(source.estimator)
     if not hasattr(source, "predict"):
         return None
-    if sklearn_class(source) != "Pipeline":
+    if name_of(source) != "Pipeline":
         return [source]
     steps = [step for _, step in flat_steps(source)]
     return steps[:-1] + (own_steps(steps[-1]) or [])

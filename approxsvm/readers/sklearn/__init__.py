@@ -1,16 +1,22 @@
-"""Fitted estimators, recognised by the names of their classes without importing any library."""
+"""Fitted estimators, recognised by their classes (known_types) without importing any library."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from approxsvm.errors import UnsupportedModelError
+from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
+from approxsvm.readers.sklearn.known_types import KNOWN, class_name, full_class_name, recognise
 
-_SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _READ_ALONE = ("LinearSVC", "LinearSVR")
+_SUPPORTED = tuple(
+    known.name
+    for known in KNOWN
+    if known.library == "sklearn"
+    and (known.role in ("kernel machine", "pipeline", "wrapper", "search") or known.name in _READ_ALONE)
+)
 
 
 def read_estimator(estimator: Any) -> SingleModel | Ensemble:
@@ -38,8 +44,37 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     ModelFormatError
         Its fitted attributes contradict each other.
     """
-    library, name = _recognise(estimator)
-    support_vector_machines.require_own_methods(estimator)
+    try:
+        return _read(estimator)
+    except ApproxSVMError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        from sklearn.exceptions import NotFittedError
+
+        if isinstance(error, NotFittedError):
+            raise
+        # Attributes that somebody has edited are of any type and shape.
+        raise ModelFormatError(
+            f"a fitted attribute of this {class_name(estimator)} is not what fit leaves: {class_name(error)}: {error}"
+        ) from error
+
+
+def _read(estimator: Any) -> SingleModel | Ensemble:
+    model = _read_known(estimator)
+    count = getattr(estimator, "n_features_in_", None)
+    if count not in (None, model.n_raw_features):
+        raise ModelFormatError(
+            f"n_features_in_ of this {class_name(estimator)} is {count}, but what it has learned takes "
+            f"{model.n_raw_features} features"
+        )
+    return model
+
+
+def _read_known(estimator: Any) -> SingleModel | Ensemble:
+    known = recognise(estimator)
+    if known is None:
+        raise UnsupportedModelError(_cannot_compile(estimator))
+    library, name = known.library, known.name
     if library == "cuml":
         return support_vector_machines.read_cuml(estimator, name)
     if library == "thundersvm":
@@ -52,43 +87,23 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
         return kernel_machines.read_kernel_ridge(estimator, name)
     if name == "GaussianProcessRegressor":
         return kernel_machines.read_gaussian_process(estimator, name)
-    if name == "Pipeline":
-        return pipeline.read_pipeline(estimator, read_estimator)
+    if known.role == "pipeline":
+        return pipeline.read_pipeline(estimator, _read)
     if name == "CalibratedClassifierCV":
-        return wrappers.read_calibrated(estimator, read_estimator)
+        return wrappers.read_calibrated(estimator, _read)
     if name == "TransformedTargetRegressor":
-        return wrappers.read_transformed_target(estimator, read_estimator)
+        return wrappers.read_transformed_target(estimator, _read)
     if name == "FrozenEstimator":
-        return read_estimator(estimator.estimator)
-    support_vector_machines.require_fitted(estimator, name, "best_estimator_")
-    return read_estimator(estimator.best_estimator_)
+        return _read(estimator.estimator)
+    if known.role == "search":
+        support_vector_machines.require_fitted(estimator, name, "best_estimator_")
+        return _read(estimator.best_estimator_)
+    raise UnsupportedModelError(_cannot_compile(estimator))
 
 
-_NAMES = {
-    "cuml": ("SVC", "SVR"),
-    "sklearn": (
-        *support_vector_machines.TASKS,
-        *_READ_ALONE,
-        "KernelRidge",
-        "GaussianProcessRegressor",
-        "Pipeline",
-        "CalibratedClassifierCV",
-        "TransformedTargetRegressor",
-        "FrozenEstimator",
-        *_SEARCHES,
-    ),
-    "thundersvm": tuple(support_vector_machines.TASKS),
-}
-
-
-def _recognise(estimator: Any) -> tuple[str, str]:
-    """Library and class that `estimator` is or derives from."""
-    for base in type(estimator).__mro__:
-        library = base.__module__.split(".")[0]
-        if base.__name__ in _NAMES.get(library, ()):
-            return library, base.__name__
-    raise UnsupportedModelError(
-        f"cannot compile a {type(estimator).__module__}.{type(estimator).__qualname__}; supported are "
-        f"{', '.join(_NAMES['sklearn'])} of scikit-learn, pipelines of Nystroem or TaylorFeatures and a linear model, "
-        "SVC and SVR of cuML, ThunderSVM's estimators, and LIBSVM model files"
+def _cannot_compile(estimator: Any) -> str:
+    return (
+        f"cannot compile a {full_class_name(estimator)}; supported are {', '.join(_SUPPORTED)} of scikit-learn, "
+        "pipelines of Nystroem or TaylorFeatures and a linear model, SVC and SVR of cuML, ThunderSVM's estimators, and "
+        "LIBSVM model files"
     )

@@ -12,29 +12,10 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
 from approxsvm.readers.sklearn import linear_models
+from approxsvm.readers.sklearn.known_types import KNOWN, name_of
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, require_fitted
 
-# By the names of their classes.
-_COMPILED = {"RBFSampler": "sklearn", "SkewedChi2Sampler": "sklearn", "TaylorFeatures": "approxsvm"}
-# Of scikit-learn and our own. None of them has a kernel that it is a sum of.
-_NOT_COMPILED = (
-    "AdditiveChi2Sampler",
-    "PolynomialCountSketch",
-    "PolynomialFeatures",
-    "RandomBinningFeatures",
-    "SplineTransformer",
-)
-
-
-def feature_map(step: Any) -> str:
-    """Name of the class of feature maps, of scikit-learn or our own, that a step is of; or an empty string."""
-    for base in type(step).__mro__:
-        package = base.__module__.split(".")[0]
-        if _COMPILED.get(base.__name__) == package:
-            return base.__name__
-        if base.__name__ in _NOT_COMPILED and package in ("sklearn", "approxsvm"):
-            return base.__name__
-    return ""
+NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map", "unsupported feature map"))
 
 
 def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> TaylorModel | CosineModel:
@@ -47,7 +28,7 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
     UnsupportedModelError
         The map is neither TaylorFeatures of a degree up to 6, RBFSampler nor SkewedChi2Sampler.
     """
-    kind = feature_map(step)
+    kind = name_of(step)
     if kind == "TaylorFeatures":
         return _read_taylor(step, step_name, final, final_name)
     if kind in ("RBFSampler", "SkewedChi2Sampler"):
@@ -60,7 +41,7 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
 
 def logarithms(step: Any) -> InputMap | None:
     """What a feature map does to rows before it multiplies them: SkewedChi2Sampler takes log(x + skewedness)."""
-    if feature_map(step) != "SkewedChi2Sampler":
+    if name_of(step) != "SkewedChi2Sampler":
         return None
     return InputMap.identity(len(step.random_weights_)).then_logarithm(step.skewedness)
 

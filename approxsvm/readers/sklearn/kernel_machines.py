@@ -19,6 +19,7 @@ from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import linear_models
+from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.readers.sklearn.support_vector_machines import (
     check_kernel,
     feature_names,
@@ -174,29 +175,28 @@ class _Terms:
 
 def _terms(kernel: Any) -> _Terms:
     """What a kernel of scikit-learn's Gaussian processes is between training rows and rows to predict."""
-    for base in type(kernel).__mro__:
-        kind = base.__name__ if base.__module__ == "sklearn.gaussian_process.kernels" else ""
-        if kind == "ConstantKernel":
-            return _Terms(constant=_fraction(kernel.constant_value))
-        if kind == "WhiteKernel":
-            return _Terms()  # noise of the training rows alone
-        if kind == "RBF":
-            return _Terms(rbf=Fraction(1), length_scale=kernel.length_scale)
-        if kind in ("Sum", "Product"):
-            first, second = _terms(kernel.k1), _terms(kernel.k2)
-            if first.length_scale is not None and second.length_scale is not None:
-                raise UnsupportedModelError(f"the kernel {kernel} has several RBF parts, only one can be compiled")
-            length_scale = first.length_scale if second.length_scale is None else second.length_scale
-            if kind == "Sum":
-                return _Terms(first.constant + second.constant, first.rbf + second.rbf, length_scale)
-            return _Terms(
-                first.constant * second.constant,
-                first.constant * second.rbf + first.rbf * second.constant,
-                length_scale,
-            )
-    raise UnsupportedModelError(
-        f"the kernel {kernel} cannot be compiled; supported are sums and products of ConstantKernel, WhiteKernel "
-        "and one RBF"
+    kind = name_of(kernel)
+    if kind == "ConstantKernel":
+        return _Terms(constant=_fraction(kernel.constant_value))
+    if kind == "WhiteKernel":
+        return _Terms()  # noise of the training rows alone
+    if kind == "RBF":
+        return _Terms(rbf=Fraction(1), length_scale=kernel.length_scale)
+    if kind not in ("Sum", "Product"):
+        raise UnsupportedModelError(
+            f"the kernel {kernel} cannot be compiled; supported are sums and products of ConstantKernel, WhiteKernel "
+            "and one RBF"
+        )
+    first, second = _terms(kernel.k1), _terms(kernel.k2)
+    if first.length_scale is not None and second.length_scale is not None:
+        raise UnsupportedModelError(f"the kernel {kernel} has several RBF parts, only one can be compiled")
+    length_scale = first.length_scale if second.length_scale is None else second.length_scale
+    if kind == "Sum":
+        return _Terms(first.constant + second.constant, first.rbf + second.rbf, length_scale)
+    return _Terms(
+        first.constant * second.constant,
+        first.constant * second.rbf + first.rbf * second.constant,
+        length_scale,
     )
 
 

@@ -11,34 +11,11 @@ from scipy.sparse import issparse
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.model.outputs import IsotonicCalibrator, OneVsRestCalibration, Outputs, SigmoidCalibrator
-from approxsvm.readers.sklearn.support_vector_machines import feature_names, require_fitted
+from approxsvm.readers.sklearn.known_types import KNOWN
+from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
-_CLASSIFIERS = (
-    "LinearSVC",
-    "LogisticRegression",
-    "LogisticRegressionCV",
-    "Perceptron",
-    "RidgeClassifier",
-    "RidgeClassifierCV",
-    "SGDClassifier",
-)
-_REGRESSORS = (
-    "ARDRegression",
-    "BayesianRidge",
-    "ElasticNet",
-    "ElasticNetCV",
-    "HuberRegressor",
-    "Lasso",
-    "LassoCV",
-    "LinearRegression",
-    "LinearSVR",
-    "QuantileRegressor",
-    "Ridge",
-    "RidgeCV",
-    "SGDRegressor",
-    "TheilSenRegressor",
-)
-NAMES = frozenset(_CLASSIFIERS + _REGRESSORS)
+_CLASSIFIERS = frozenset(known.name for known in KNOWN if known.role == "linear classifier")
+NAMES = _CLASSIFIERS | {known.name for known in KNOWN if known.role == "linear regression"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +47,10 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         raise UnsupportedModelError(f"this {name} has {what}; only one decision function can be read")
     if len(intercept) != 1:
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for one decision function")
-    if name in _REGRESSORS:
+    if name not in _CLASSIFIERS:
         return LinearParts("regression", coef.ravel(), float(intercept[0]), np.empty(0), Outputs())
     # A value above 0 means classes_[1], and 0 itself classes_[0].
-    labels = np.asarray(estimator.classes_)[::-1]
+    labels = ascending_classes(estimator.classes_, name)[::-1]
     if len(labels) != 2:
         raise ModelFormatError(f"this {name} has {len(labels)} classes, but one decision function")
     return LinearParts("classification", coef.ravel(), float(intercept[0]), labels, _outputs(estimator, name))
@@ -102,7 +79,9 @@ def read_linear(estimator: Any, name: str) -> KernelModel:
 def _outputs(estimator: Any, name: str) -> Outputs:
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression") or loss == "log_loss":
-        return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),), positive=0))
+        # A softmax of -f and f, which scikit-learn before 1.8 can be asked for.
+        slope = -2.0 if getattr(estimator, "multi_class", None) == "multinomial" else -1.0
+        return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(slope, 0.0),), positive=0))
     if loss == "modified_huber":  # (clip(f, -1, 1) + 1) / 2
         ramp = IsotonicCalibrator(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))
         return Outputs(probability=OneVsRestCalibration((ramp,), positive=0))

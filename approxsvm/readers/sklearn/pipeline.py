@@ -14,14 +14,9 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap, Projection
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
-from approxsvm.readers.sklearn import kernel_machines, linear_models
-from approxsvm.readers.sklearn.feature_maps import feature_map, read_feature_map
-from approxsvm.readers.sklearn.support_vector_machines import (
-    feature_names,
-    host_array,
-    require_fitted,
-    require_own_methods,
-)
+from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models
+from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
+from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
 
 Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
@@ -43,8 +38,8 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
         raise UnsupportedModelError("the last step of this pipeline is not an estimator")
     steps = flat_steps(pipeline)
     final_name, final = steps.pop()
-    linear = sklearn_class(final)
-    if steps and linear in linear_models.NAMES and (_is_nystroem(steps[-1][1]) or feature_map(steps[-1][1])):
+    linear = _name_of(final, final_name)
+    if steps and linear in linear_models.NAMES and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
         model = _read_behind_map(*steps.pop(), final, linear)
     else:
         try:
@@ -61,17 +56,11 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     return with_input_map(model, map_)
 
 
-def _is_nystroem(step: Any) -> bool:
-    return sklearn_class(step) == "Nystroem"
-
-
 def _read_behind_map(map_name: str, map_step: Any, final: Any, final_name: str) -> Model:
     """A linear model behind a map into the features that approximate a kernel."""
-    for step in (map_step, final):
-        require_own_methods(step)
-    if _is_nystroem(map_step):
+    if name_of(map_step) == "Nystroem":
         return kernel_machines.read_nystroem(map_step, final, final_name)
-    return read_feature_map(map_step, map_name, final, final_name)
+    return feature_maps.read_feature_map(map_step, map_name, final, final_name)
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
@@ -97,28 +86,28 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
     """
     if _is_nothing(step):
         return map_
-    kind = sklearn_class(step)
-    folder = _FOLDERS.get(kind)
-    if folder is None and any(base.__name__ == "SelectorMixin" for base in type(step).__mro__):
-        return map_.then_select(step.get_support(indices=True))
-    if folder is None:
-        raise UnsupportedModelError(_cannot_fold(name, step))
-    _check_width(map_, step, name)
     try:
-        require_own_methods(step)
+        known = recognise(step)
+        if known is not None and known.role == "selector":
+            _check_width(map_, step, name)
+            return _selected(map_, step)
+        folder = None if known is None else _FOLDERS.get(known.name)
+        if folder is None:
+            raise UnsupportedModelError(_cannot_fold(name, step))
+        _check_width(map_, step, name)
         return folder(map_, step)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
-            raise  # an inner step, named already
+            raise  # this step or an inner one, named already
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
 
 
-def sklearn_class(estimator: Any) -> str:
-    """Name of the scikit-learn class that the object is or derives from, or an empty string."""
-    for base in type(estimator).__mro__:
-        if base.__module__.startswith("sklearn.") and not base.__name__.endswith("Mixin"):
-            return base.__name__
-    return ""
+def _name_of(step: Any, name: str) -> str:
+    """The class of the table that a step is of; a refusal names the step."""
+    try:
+        return name_of(step)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
@@ -130,7 +119,7 @@ def _flat(pipeline: Any) -> list[tuple[str, Any]]:
     """Steps of a pipeline, those of inner pipelines in their place."""
     steps: list[tuple[str, Any]] = []
     for name, step in pipeline.steps:
-        if sklearn_class(step) == "Pipeline":
+        if _name_of(step, name) == "Pipeline":
             steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
         else:
             steps.append((name, step))
@@ -143,18 +132,17 @@ def _is_nothing(step: Any) -> bool:
 
 def _cannot_fold(name: str, step: Any) -> str:
     return (
-        f"step {name!r} ({type(step).__name__}) cannot be folded into the model; "
+        f"step {name!r} ({class_name(step)}) cannot be folded into the model; "
         "compile the steps behind it alone, and keep this one and all before it in front of the result"
     )
 
 
 def _n_features_in(step: Any, name: str) -> int:
-    require_fitted(step, type(step).__name__, "n_features_in_") if sklearn_class(
-        step
-    ) != "FunctionTransformer" else None
+    if name_of(step) != "FunctionTransformer":
+        require_fitted(step, class_name(step), "n_features_in_")
     count = getattr(step, "n_features_in_", None)
     if count is None:
-        raise UnsupportedModelError(f"step {name!r} ({type(step).__name__}) does not know its number of columns")
+        raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     return int(count)
 
 
@@ -162,6 +150,11 @@ def _check_width(map_: InputMap, step: Any, name: str) -> None:
     count = getattr(step, "n_features_in_", map_.n_features)
     if count != map_.n_features:
         raise ModelFormatError(f"step {name!r} takes {count} features, but the steps before it give {map_.n_features}")
+
+
+def _selected(map_: InputMap, step: Any) -> InputMap:
+    support = np.asarray(step.get_support())  # as its transform asks for it
+    return map_.then_select(np.flatnonzero(support) if support.dtype == bool else support)
 
 
 def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
@@ -236,12 +229,26 @@ def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
 def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "ColumnTransformer", "transformers_")
     positions = step._transformer_to_input_indices
+    for name, _, columns in step.transformers_:
+        _check_columns(name, columns, np.asarray(positions[name]), map_.n_features)
     parts = [
         (name, transformer, positions[name])
         for name, transformer, _ in step.transformers_
         if not (isinstance(transformer, str) and transformer == "drop") and len(positions[name])
     ]
     return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
+    """Raise ModelFormatError where a ColumnTransformer takes other columns of arrays than of frames."""
+    given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
+    if any(isinstance(column, str) for column in given):
+        return  # taken of frames alone
+    of_arrays = np.arange(n_features)[columns if isinstance(columns, slice) else given].tolist()
+    if of_arrays != np.ravel(positions).tolist():
+        raise ModelFormatError(
+            f"step {name!r} takes columns {of_arrays} of arrays, {positions.tolist()} of data frames"
+        )
 
 
 def _feature_union(map_: InputMap, step: Any) -> InputMap:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,8 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
     support_vectors, dual_coef = estimator.support_vectors_, estimator._dual_coef_
     if hasattr(dual_coef, "toarray"):
         dual_coef = dual_coef.toarray()
-    labels = np.asarray(estimator.classes_) if task == "classification" else np.empty(0)
+    labels = ascending_classes(estimator.classes_, name) if task == "classification" else np.empty(0)
+    _check_attributes(estimator, name, len(labels), int(support_vectors.shape[0]))
     machine = KernelModel(
         task=task,
         support_vectors=support_vectors,
@@ -50,6 +51,20 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
         outputs=_outputs(estimator, task, len(labels)),
     )
     return with_kernel(machine, estimator)
+
+
+def ascending_classes(classes: Any, name: str) -> Any:
+    """Labels as fit leaves them: decision values and columns of probabilities follow their order.
+
+    Raises
+    ------
+    ModelFormatError
+        Somebody has put them into another order.
+    """
+    labels = np.asarray(classes)
+    if not np.array_equal(np.unique(labels), labels):
+        raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as fit leaves it")
+    return labels
 
 
 def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
@@ -100,7 +115,9 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
         intercept=np.ravel(host_array(estimator.intercept_)),
         gamma=float(estimator._gamma),
         # Of two labels a positive value means the first, and a value of 0 the other one.
-        labels=host_array(estimator.classes_)[::-1] if task == "classification" else np.empty(0),
+        labels=ascending_classes(host_array(estimator.classes_), name)[::-1]
+        if task == "classification"
+        else np.empty(0),
         source=f"cuml {name}",
         feature_names=feature_names(estimator),
         outputs=outputs,
@@ -144,30 +161,6 @@ def require_fitted(estimator: Any, name: str, attribute: str) -> None:
         raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it")
 
 
-# Their subclasses of scikit-learn's classes compute what scikit-learn's do, or are read as what they are.
-_LIBRARIES: Final = ("approxsvm", "cuml", "daal4py", "imblearn", "onedal", "sklearn", "sklearnex", "thundersvm")
-_COMPUTING: Final = ("transform", "inverse_transform", "predict", "decision_function", "predict_proba")
-
-
-def require_own_methods(estimator: Any) -> None:
-    """Refuse an object of somebody's subclass that computes something else than its attributes say.
-
-    Raises
-    ------
-    UnsupportedModelError
-        One of its methods that transform or predict is not a library's.
-    """
-    for base in type(estimator).__mro__:
-        for method in _COMPUTING:
-            if method in vars(base) and base.__module__.split(".")[0] not in _LIBRARIES:
-                raise UnsupportedModelError(
-                    f"{base.__module__}.{base.__qualname__} has a {method} of its own, and only that knows what it "
-                    "computes; compile an object of the class that it derives from"
-                )
-        if base.__module__.split(".")[0] in _LIBRARIES:
-            return
-
-
 def feature_names(estimator: Any) -> tuple[str, ...] | None:
     """Column names that the estimator was fitted with, if any."""
     names = getattr(estimator, "feature_names_in_", None)
@@ -180,6 +173,20 @@ def host_array(values: Any) -> Any:
         if not isinstance(values, np.ndarray) and hasattr(values, method):
             values = values.to_output("numpy") if method == "to_output" else getattr(values, method)()
     return values if hasattr(values, "tocsr") else np.asarray(values)
+
+
+def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> None:
+    """Refuse attributes that contradict others, and sizes by which LIBSVM would read beyond what is there."""
+    if not estimator._sparse and len(estimator.support_) != n_sv:
+        raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
+    counts = np.ravel(estimator._n_support)
+    if n_classes == 0 and len(counts) != 2:  # of no use, but LIBSVM takes their number for that of classes
+        raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
+    if name == "OneClassSVM" and not np.array_equal(np.ravel(estimator.offset_), -np.ravel(estimator._intercept_)):
+        raise ModelFormatError(
+            f"offset_ of this {name} is {estimator.offset_}, but -intercept_ {-np.ravel(estimator._intercept_)}: "
+            "predict goes by the latter; for other labels change intercept_ and _intercept_, and offset_ with them"
+        )
 
 
 def _outputs(estimator: Any, task: Task, n_classes: int) -> Outputs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,15 +19,9 @@ from approxsvm.model.outputs import (
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.kernel_machines import restored
-from approxsvm.readers.sklearn.pipeline import Read, sklearn_class
-from approxsvm.readers.sklearn.support_vector_machines import require_fitted, require_own_methods
-
-_CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]] = {
-    "_SigmoidCalibration": lambda c: SigmoidCalibrator(float(c.a_), float(c.b_)),
-    "IsotonicRegression": lambda c: IsotonicCalibrator(
-        np.asarray(c.X_thresholds_, np.float64), np.asarray(c.y_thresholds_, np.float64)
-    ),
-}
+from approxsvm.readers.sklearn.known_types import class_name, name_of
+from approxsvm.readers.sklearn.pipeline import Read
+from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, require_fitted
 
 
 def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
@@ -38,7 +31,7 @@ def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
     the calibrators' formula of the exact decision values.
     """
     require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
-    classes = np.asarray(estimator.classes_)
+    classes = ascending_classes(estimator.classes_, "CalibratedClassifierCV")
     members = tuple(_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_)
     if len(members) == 1:
         return members[0]
@@ -55,8 +48,7 @@ def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
     if isinstance(model, Ensemble) or model.task != "regression":
         raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
     transformer = estimator.transformer_
-    require_own_methods(transformer)
-    kind = sklearn_class(transformer)
+    kind = name_of(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
     if kind in ("StandardScaler", "RobustScaler"):
@@ -71,28 +63,41 @@ def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
         scale, least = Fraction(float(transformer.scale_[0])), Fraction(float(transformer.min_[0]))
         return restored(model, 1 / scale, -least / scale)
     raise UnsupportedModelError(
-        f"the target transformer ({type(transformer).__name__}) is not affine; "
+        f"the target transformer ({class_name(transformer)}) is not affine; "
         "compile regressor_ alone and apply transformer_.inverse_transform to its predictions"
     )
 
 
 def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
+    if name_of(inner) != "_CalibratedClassifier":
+        raise UnsupportedModelError(f"calibrated_classifiers_ holds a {class_name(inner)}")
     model = read(inner.estimator)
     if isinstance(model, Ensemble) or model.task != "classification":
         raise UnsupportedModelError(f"cannot calibrate a {model.source}")
+    if not hasattr(inner.estimator, "decision_function"):
+        raise UnsupportedModelError(
+            f"this CalibratedClassifierCV calibrates the probabilities of its {class_name(inner.estimator)}, which has "
+            "no decision_function because it is calibrated already; compile that one, or calibrate what is inside it"
+        )
     own = model.labels
     if len(own) != len(classes):
         raise UnsupportedModelError(
             f"a calibrated classifier knows {len(own)} of the {len(classes)} classes; refit with folds that have all"
         )
-    if len(own) == 2 and _is_descending(inner, own):
+    inner_classes = ascending_classes(inner.estimator.classes_, class_name(inner.estimator)).tolist()
+    calibrated = np.unique(inner.classes).tolist()
+    # Temperature scaling of texts has fitted the model inside to their numbers, and asks for their order alone.
+    same = len(calibrated) == len(own) if inner.method == "temperature" else calibrated == inner_classes
+    if not same or sorted(own.tolist()) != inner_classes:
+        raise ModelFormatError(f"the labels {own.tolist()} are not the classes {calibrated}")
+    if len(own) == 2 and own.tolist() != inner_classes:
         model = model.negated()
     shape = model.outputs.decision_shape
     several = len(classes) > 2
     if inner.method == "temperature":
         if several and shape == "ovo":
             raise UnsupportedModelError("temperature scaling of pairwise values (decision_function_shape='ovo')")
-        probability: Any = TemperatureCalibration(float(inner.calibrators[0].beta_))
+        probability: Any = _temperature(inner.calibrators[0])
     elif inner.method in ("sigmoid", "isotonic"):
         calibrators = tuple(_calibrator(c) for c in inner.calibrators)
         probability = OneVsRestCalibration(calibrators, decision_shape=shape if several else "ovr")
@@ -106,16 +111,29 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
     )
 
 
-def _is_descending(inner: Any, own: Any) -> bool:
-    """Whether the model's two labels are in the other order than its estimator's classes_."""
-    classes = np.asarray(inner.estimator.classes_).tolist()
-    if own.tolist() not in (classes, classes[::-1]):
-        raise ModelFormatError(f"the labels {own.tolist()} are not the classes {classes}")
-    return bool(own.tolist() != classes)
+def _temperature(calibrator: Any) -> TemperatureCalibration:
+    if name_of(calibrator) != "_TemperatureScaling":
+        raise UnsupportedModelError(f"temperature scaling by a {class_name(calibrator)}")
+    return TemperatureCalibration(float(calibrator.beta_))
 
 
 def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
-    kind = type(calibrator).__name__
-    if kind not in _CALIBRATORS:
-        raise UnsupportedModelError(f"calibration by a {kind}")
-    return _CALIBRATORS[kind](calibrator)
+    kind = name_of(calibrator)
+    if kind == "_SigmoidCalibration":
+        return SigmoidCalibrator(float(calibrator.a_), float(calibrator.b_))
+    if kind == "IsotonicRegression":
+        return _isotonic(calibrator)
+    raise UnsupportedModelError(f"calibration by a {class_name(calibrator)}")
+
+
+def _isotonic(calibrator: Any) -> IsotonicCalibrator:
+    """The interpolation f_ is what scikit-learn asks; the thresholds that it was made of say which one it is."""
+    require_fitted(calibrator, "IsotonicRegression", "f_")
+    knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
+    if calibrator.out_of_bounds != "clip":
+        raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
+    asked = np.append(knots, (knots[1:] + knots[:-1]) / 2)
+    agrees = np.allclose(calibrator.f_(asked), np.append(heights, (heights[1:] + heights[:-1]) / 2), 1e-9, 1e-12)
+    if not agrees or (calibrator.X_min_, calibrator.X_max_) != (knots[0], knots[-1]):
+        raise ModelFormatError("f_, X_min_ or X_max_ of an IsotonicRegression contradict its thresholds")
+    return IsotonicCalibrator(knots, heights)

@@ -1,0 +1,409 @@
+"""Every class that the readers take, in one table, and the one function that recognises their objects.
+
+What an object predicts follows from its class: from the library, the name, and that its methods are the library's own.
+So recognising an object and checking it is one call, which every reader makes of every object before it looks inside.
+No library is imported for it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from abc import ABCMeta
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from types import FunctionType, GetSetDescriptorType
+from typing import Any, Final, Literal
+
+from approxsvm.errors import UnsupportedModelError
+
+Role = Literal[
+    "kernel machine",
+    "kernel of Gaussian processes",
+    "linear classifier",
+    "linear regression",
+    "feature map",
+    "unsupported feature map",
+    "pipeline",
+    "step",
+    "selector",
+    "wrapper",
+    "search",
+    "calibrator",
+]
+
+
+@dataclass(frozen=True)
+class Known:
+    """One class that readers take.
+
+    `relies` are the parameters and fitted attributes that its answers depend on; `refused` is for people; `own` are
+    methods that its library leaves to subclasses.
+    """
+
+    role: Role
+    module: str  # where its library shows it
+    name: str
+    relies: tuple[str, ...]
+    refused: str
+    own: tuple[str, ...] = ()
+
+    @property
+    def library(self) -> str:
+        """The package that it comes from."""
+        return self.module.partition(".")[0]
+
+
+_KERNELS: Final = "kernels other than RBF, linear and polynomial of degree 1 to 6"
+_LIBSVM: Final = (
+    "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
+)
+_ONE_FUNCTION: Final = "more than two classes"
+_ONE_TARGET: Final = "several targets"
+# In the order of docs/sources.md: role, module, names, what answers depend on, what is refused.
+_TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
+    (
+        "kernel machine",
+        "sklearn.svm",
+        "SVC NuSVC",
+        f"{_LIBSVM} classes_ decision_function_shape break_ties probability",
+        _KERNELS,
+    ),
+    ("kernel machine", "sklearn.svm", "SVR NuSVR", _LIBSVM, _KERNELS),
+    ("kernel machine", "sklearn.svm", "OneClassSVM", f"{_LIBSVM} offset_", f"{_KERNELS}; an edited offset_"),
+    ("kernel machine", "sklearn.kernel_ridge", "KernelRidge", "kernel gamma degree coef0 X_fit_ dual_coef_", _KERNELS),
+    (
+        "kernel machine",
+        "sklearn.gaussian_process",
+        "GaussianProcessRegressor",
+        "kernel_ X_train_ alpha_ _y_train_mean _y_train_std",
+        f"{_ONE_TARGET}; of predictions all but the mean",
+    ),
+    (
+        "kernel machine",
+        "cuml.svm",
+        "SVC SVR",
+        "kernel degree coef0 support_vectors_ dual_coef_ intercept_ classes_ _gamma probability _probA _probB",
+        f"{_KERNELS}; more than two classes",
+    ),
+    (
+        "kernel machine",
+        "thundersvm",
+        "SVC NuSVC SVR NuSVR OneClassSVM",
+        "save_to_file intercept_ shape_fit_ _gamma",
+        _KERNELS,
+    ),
+    (
+        "kernel of Gaussian processes",
+        "sklearn.gaussian_process.kernels",
+        "RBF",
+        "length_scale",
+        "Matern and the other kernels",
+    ),
+    ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "ConstantKernel", "constant_value", ""),
+    ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "WhiteKernel", "", ""),
+    ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "Sum Product", "k1 k2", "more than one RBF"),
+    ("linear classifier", "sklearn.svm", "LinearSVC", "coef_ intercept_ classes_", _ONE_FUNCTION),
+    (
+        "linear classifier",
+        "sklearn.linear_model",
+        "LogisticRegression LogisticRegressionCV",
+        "coef_ intercept_ classes_ multi_class",
+        _ONE_FUNCTION,
+    ),
+    ("linear classifier", "sklearn.linear_model", "Perceptron", "coef_ intercept_ classes_", _ONE_FUNCTION),
+    (
+        "linear classifier",
+        "sklearn.linear_model",
+        "RidgeClassifier RidgeClassifierCV",
+        "coef_ intercept_ _label_binarizer",
+        _ONE_FUNCTION,
+    ),
+    ("linear classifier", "sklearn.linear_model", "SGDClassifier", "coef_ intercept_ classes_ loss", _ONE_FUNCTION),
+    ("linear regression", "sklearn.svm", "LinearSVR", "coef_ intercept_", ""),
+    (
+        "linear regression",
+        "sklearn.linear_model",
+        "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lasso LassoCV LinearRegression "
+        "QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor",
+        "coef_ intercept_",
+        _ONE_TARGET,
+    ),
+    (
+        "feature map",
+        "sklearn.kernel_approximation",
+        "Nystroem",
+        "kernel gamma kernel_params components_ normalization_",
+        "kernels other than RBF",
+    ),
+    ("feature map", "sklearn.kernel_approximation", "RBFSampler", "n_components random_weights_ random_offset_", ""),
+    (
+        "feature map",
+        "sklearn.kernel_approximation",
+        "SkewedChi2Sampler",
+        "skewedness n_components random_weights_ random_offset_",
+        "",
+    ),
+    ("feature map", "approxsvm.features", "TaylorFeatures", "gamma_ degree_ n_features_in_", "degrees above 6"),
+    (
+        "unsupported feature map",
+        "sklearn.kernel_approximation",
+        "AdditiveChi2Sampler PolynomialCountSketch",
+        "",
+        "always",
+    ),
+    ("unsupported feature map", "sklearn.preprocessing", "PolynomialFeatures SplineTransformer", "", "always"),
+    ("unsupported feature map", "approxsvm.features", "RandomBinningFeatures", "", "always"),
+    ("step", "sklearn.preprocessing", "StandardScaler", "with_mean with_std mean_ scale_", ""),
+    ("step", "sklearn.preprocessing", "MinMaxScaler", "clip feature_range scale_ min_", ""),
+    ("step", "sklearn.preprocessing", "MaxAbsScaler", "clip scale_", ""),
+    ("step", "sklearn.preprocessing", "RobustScaler", "with_centering with_scaling center_ scale_", ""),
+    (
+        "step",
+        "sklearn.preprocessing",
+        "FunctionTransformer",
+        "func kw_args inverse_func inv_kw_args",
+        "functions other than np.log and np.log1p",
+    ),
+    ("step", "sklearn.decomposition", "PCA", "whiten mean_ components_ explained_variance_", ""),
+    ("step", "sklearn.decomposition", "TruncatedSVD", "components_", ""),
+    (
+        "step",
+        "sklearn.compose",
+        "ColumnTransformer",
+        "transformers_ transformer_weights _transformer_to_input_indices",
+        "parts that are no steps",
+    ),
+    ("step", "sklearn.pipeline", "FeatureUnion", "transformer_list transformer_weights", "parts that are no steps"),
+    (
+        "selector",
+        "sklearn.feature_selection",
+        "GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest SelectPercentile "
+        "SequentialFeatureSelector VarianceThreshold",
+        "get_support()",
+        "",
+    ),
+    (
+        "selector",
+        "sklearn.feature_selection",
+        "SelectorMixin",
+        "get_support()",
+        "subclasses with a transform of their own",
+    ),
+    ("pipeline", "sklearn.pipeline", "Pipeline", "steps", "steps that are not in this table"),
+    ("pipeline", "imblearn.pipeline", "Pipeline", "steps", "steps that are not in this table"),
+    (
+        "wrapper",
+        "sklearn.calibration",
+        "CalibratedClassifierCV",
+        "classes_ calibrated_classifiers_",
+        "around a model without a decision_function, such as another CalibratedClassifierCV",
+    ),
+    (
+        "wrapper",
+        "sklearn.compose",
+        "TransformedTargetRegressor",
+        "regressor_ transformer_",
+        "transformers of the target that are not affine",
+    ),
+    ("wrapper", "sklearn.frozen", "FrozenEstimator", "estimator", ""),
+    (
+        "search",
+        "sklearn.model_selection",
+        "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV",
+        "best_estimator_",
+        "refit=False",
+    ),
+    ("calibrator", "sklearn.calibration", "_CalibratedClassifier", "estimator calibrators classes method", ""),
+    ("calibrator", "sklearn.calibration", "_SigmoidCalibration", "a_ b_", ""),
+    (
+        "calibrator",
+        "sklearn.calibration",
+        "_TemperatureScaling",
+        "beta_",
+        "on values of pairs (decision_function_shape='ovo')",
+    ),
+    (
+        "calibrator",
+        "sklearn.isotonic",
+        "IsotonicRegression",
+        "X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds",
+        "out_of_bounds other than 'clip'",
+    ),
+)
+# Of a base class for selectors a library's user defines what it selects; its transform is the library's.
+_LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
+KNOWN: Final = tuple(
+    Known(role, module, name, tuple(relies.split()), refused, _LEFT_TO_SUBCLASSES.get(name, ()))
+    for role, module, names, relies, refused in _TABLE
+    for name in names.split()
+)
+_BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
+
+# Their subclasses of a class of the table compute the same faster.
+_ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
+# Whose functions may stand in the classes of the table: of the libraries themselves, what they build on, and MLflow,
+# whose autologging calls what it has replaced.
+_CHECKED: Final = ("approxsvm", "imblearn", "sklearn", *_ACCELERATORS)
+_AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
+# What an object is asked for. An object that has one which its class has not answers otherwise than its class.
+_ANSWERS: Final = (
+    "decision_function",
+    "inverse_transform",
+    "predict",
+    "predict_log_proba",
+    "predict_proba",
+    "score_samples",
+    "transform",
+)
+# What a subclass or an object may have of its own: training, copying, names and what is shown, but no answer.
+_HARMLESS: Final = re.compile(
+    r"_?(partial_)?fit(_\w+)?|_constrained_optimization|score|[gs]et_params|_get_param_names|_parameter_constraints|"
+    r"set_output|_sklearn_auto_wrap_output_keys|get_feature_names_out|get_metadata_routing|set_\w+_request|"
+    r"_\w*_metadata_request(__\w+)?|_repr_\w+|_html_repr|_get_doc_link|_doc_link_\w+|_abc_impl|"
+    r"__(init|new|init_subclass|class_getitem|module|qualname|doc|annotations|annotate|annotate_func|"
+    r"annotations_cache|orig_bases|parameters|type_params|abstractmethods|slots|firstlineno|static_attributes|repr|"
+    r"str|getstate|setstate|reduce|reduce_ex|sklearn_clone|sklearn_is_fitted)__"
+)
+
+
+def recognise(thing: Any) -> Known | None:
+    """The class of the table that an object is of, or None where it is of none.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is of a subclass that has more than other data, it has a method of its own, or something has replaced a
+        method of its class.
+    """
+    found = _nearest(type(thing))
+    if found is None:
+        return None
+    known, anchor = found
+    cls = type(thing)
+    if type(cls) not in (type, ABCMeta, type(anchor)):
+        raise UnsupportedModelError(
+            f"{_full_name(cls)} has the metaclass {_full_name(type(cls))}, which may change every method; "
+            f"compile an object of {known.name} itself"
+        )
+    trusted = {*anchor.__mro__, *_base_estimator().__mro__}
+    of_library = [base for base in cls.__mro__ if base in trusted or _is_accelerator(base)]
+    defined = {name for base in of_library for name in vars(base)}
+    for base in cls.__mro__:
+        if base in of_library:
+            _require_own_functions(base)
+            continue
+        for name, value in vars(base).items():
+            if _matters(name, value, known, defined):
+                raise UnsupportedModelError(
+                    f"{_full_name(base)} has a {name} of its own, and only that knows what it computes; compile an "
+                    "object of the class that it derives from"
+                )
+    for name in vars(thing):
+        if name in _ANSWERS or (name in defined and not _HARMLESS.fullmatch(name)):
+            raise UnsupportedModelError(
+                f"this {cls.__name__} has a {name} of its own, set on the object, and only that knows what it "
+                "computes; delete it and compile again"
+            )
+    return known
+
+
+def name_of(thing: Any) -> str:
+    """Name of the class of the table that an object is of, or an empty string."""
+    known = recognise(thing)
+    return "" if known is None else known.name
+
+
+def class_name(thing: Any) -> str:
+    """Name of the object's own class, for messages alone."""
+    return type(thing).__name__
+
+
+def full_class_name(thing: Any) -> str:
+    """The same with its module."""
+    return _full_name(type(thing))
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _nearest(cls: type) -> tuple[Known, type] | None:
+    """The first class of the table among the bases of `cls`, unless a library derives another class from it."""
+    others: list[type] = []
+    for base in type.mro(cls):
+        for known in _BY_NAME.get(base.__name__, ()):
+            if f"{base.__module__}.".startswith(f"{known.module}.") and _is_authentic(base):
+                # Such as Matern of RBF, whose answers are others.
+                derived = any(issubclass(other, base) for other in others)
+                return None if derived else (known, base)
+        if base.__module__.partition(".")[0] in _CHECKED and not _is_accelerator(base):
+            others.append(base)
+    return None
+
+
+def _is_authentic(cls: type) -> bool:
+    """Whether the class is what its module holds by its name."""
+    return getattr(sys.modules.get(cls.__module__), "__dict__", {}).get(cls.__name__) is cls
+
+
+def _base_estimator() -> type:
+    """That of scikit-learn, which its SelectorMixin leaves to subclasses to derive from."""
+    return getattr(sys.modules.get("sklearn.base"), "BaseEstimator", object)
+
+
+def _is_accelerator(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in _ACCELERATORS and _is_authentic(cls)
+
+
+def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
+    """Whether an answer may depend on what a class that is not the library's has by this name."""
+    if name in ("__dict__", "__weakref__"):
+        return not isinstance(value, GetSetDescriptorType)
+    if name in known.own or _HARMLESS.fullmatch(name):
+        return False
+    is_computed = hasattr(value, "__get__") and name in known.relies
+    return name in defined or name in _ANSWERS or name.startswith("__") or is_computed
+
+
+def _require_own_functions(cls: type) -> None:
+    """Refuse a class of a library in which something else has replaced a function."""
+    if cls.__module__.partition(".")[0] not in _CHECKED:
+        return  # cuML and ThunderSVM wrap their methods by packages that nobody here knows
+    for name, value in vars(cls).items():
+        if _HARMLESS.fullmatch(name) or isinstance(value, GetSetDescriptorType):  # the latter has no code in Python
+            continue
+        for author in _authors(value):
+            if author.partition(".")[0] not in _AUTHORS:
+                raise UnsupportedModelError(
+                    f"{_full_name(cls)}.{name} has been replaced by code of {author}, and only that knows what it "
+                    "computes; compile where nothing has replaced it"
+                )
+
+
+def _authors(value: Any) -> Iterator[str]:
+    """Modules that the code of a member of a class comes from; a decorator does not hide its own."""
+    if isinstance(value, FunctionType):
+        yield str(value.__globals__.get("__name__"))
+        yield from _authors(vars(value).get("__wrapped__"))
+    elif isinstance(value, property):
+        yield from _authors(value.fget)
+    elif isinstance(value, (staticmethod, classmethod)):
+        yield from _authors(value.__func__)
+    elif callable(value) or hasattr(value, "__get__"):
+        yield str(type(value).__module__)
+        yield from _authors(getattr(value, "fn", None))  # of scikit-learn's available_if
+
+
+def table() -> list[tuple[str, str, str, str]]:
+    """Rows for the documentation: role, classes, what answers depend on, what is refused."""
+
+    def alike(known: Known) -> tuple[str, ...]:
+        return known.role, known.library, " ".join(known.relies), known.refused
+
+    rows = []
+    for (role, library, relies, refused), group in groupby(KNOWN, alike):
+        names = ", ".join(known.name for known in group)
+        rows.append((role, names if library == "sklearn" else f"{names} of {library}", relies, refused))
+    return rows

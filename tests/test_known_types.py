@@ -1,0 +1,742 @@
+"""Every class that readers take, perturbed: what changes the source's answer changes that of the model, or is refused.
+
+All is driven by the table itself (known_types.KNOWN), so a new class there is covered, or asks for an example.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import importlib
+import re
+import sys
+from collections import Counter
+from functools import cache
+from inspect import getattr_static
+
+import numpy as np
+import pytest
+from conftest import REPOSITORY
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import SelectKBest, SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Sum, WhiteKernel
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+from sklearn.utils.metaestimators import available_if
+
+import approxsvm
+from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.readers import read_any
+from approxsvm.readers.sklearn import known_types
+from approxsvm.readers.sklearn.known_types import KNOWN
+from approxsvm.reference import outputs as reference_outputs
+from approxsvm.reports.judgement import exact_decision_values
+
+sys.path.append(str(REPOSITORY))  # docs are no part of the package
+
+from docs import sources
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of scikit-learn, about what is changed here
+
+_RNG = np.random.default_rng(0)
+X = _RNG.normal(size=(40, 4)) * [1.0, 2.0, 0.5, 1.0] + [0.0, 1.0, 0.0, 3.0]
+TARGET = np.sin(X[:, 0]) + 0.3 * X[:, 1]
+TWO = np.array(["no", "yes"])[(np.median(TARGET) < TARGET).astype(int)]
+THREE = np.digitize(TARGET, np.quantile(TARGET, [0.35, 0.7]))
+ROWS = X[::5] + 0.1 * _RNG.normal(size=(8, 4))
+POSITIVE = np.abs(X) + 0.1
+
+
+class FirstColumns(SelectorMixin, BaseEstimator):
+    """A selector of somebody's own, as scikit-learn's documentation shows one."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _get_support_mask(self):
+        return np.arange(self.n_features_in_) < 3
+
+
+def calibrated(method, y, **options):
+    return CalibratedClassifierCV(SVC(), method=method, cv=2, **options).fit(X, y)
+
+
+def with_kernel(kernel):
+    return GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True).fit(X, TARGET)
+
+
+def transformed(step, source=SVC):
+    return make_pipeline(step, source()).fit(X, TWO if source is SVC else TARGET)
+
+
+def of_target(transformer):
+    source = TransformedTargetRegressor(SVR(), transformer=transformer).fit(X, TARGET)
+    return source, source.transformer_
+
+
+def of_step(step):
+    source = transformed(step)
+    return source, source[0]
+
+
+def of_machine(machine, y, rows=X):
+    fitted = machine.fit(rows, y)
+    return fitted, fitted
+
+
+def of_last(*steps, y=TARGET, rows=X):
+    source = make_pipeline(*steps).fit(rows, y)
+    return source, source[-1]
+
+
+def of_map(step, final=Ridge, y=TARGET, rows=X):
+    source = make_pipeline(step, final()).fit(rows, y)
+    return source, source[0]
+
+
+def of_search(search):
+    source = search.fit(X, TWO)
+    return source, source
+
+
+def examples_of_machines(name, cls):
+    if name in ("SVC", "NuSVC"):
+        yield of_machine(cls(probability=True, random_state=0), THREE)
+        yield of_machine(cls(kernel="poly", degree=2, coef0=0.5, probability=True, random_state=0), TWO)
+        if name == "SVC":
+            yield of_machine(cls(decision_function_shape="ovo"), THREE)
+            yield of_machine(cls(break_ties=True), THREE)
+            yield of_machine(cls(kernel="linear"), TWO, csr_array(X))
+    elif name == "GaussianProcessRegressor":
+        source = with_kernel(ConstantKernel(2.0) * RBF(1.5) + WhiteKernel(0.1))
+        yield source, source
+        source = with_kernel(RBF([1.0, 2.0, 1.0, 3.0]) + WhiteKernel(0.1))
+        yield source, source
+    elif name == "KernelRidge":
+        yield of_machine(cls(kernel="rbf"), TARGET)
+        yield of_machine(cls(kernel="polynomial", degree=2, gamma=0.3), TARGET)
+        yield of_machine(cls(), np.column_stack([TARGET, TARGET**2]))
+    else:
+        yield of_machine(cls(), TARGET)
+        yield of_machine(cls(kernel="poly", degree=3, coef0=1.0), TARGET)
+
+
+def examples_of_kernels(name, cls):
+    source = with_kernel(ConstantKernel(0.5) + ConstantKernel(2.0) * RBF(1.5) + WhiteKernel(0.1))
+    all_kernels = [source.kernel_]
+    for kernel in all_kernels:
+        all_kernels += [getattr(kernel, key) for key in ("k1", "k2") if hasattr(kernel, key)]
+    yield from ((source, kernel) for kernel in all_kernels if type(kernel) is cls)
+
+
+def examples_of_steps(name, cls):
+    if name == "FunctionTransformer":
+        yield of_map(cls(np.log1p), SVC, TWO, POSITIVE)
+        yield of_step(cls())
+        yield of_target(cls())
+    elif name == "ColumnTransformer":
+        parts = [("a", StandardScaler(), [2, 0]), ("b", MinMaxScaler(), [3]), ("c", "drop", [1])]
+        yield of_step(cls(parts, transformer_weights={"a": 2.0}))
+    elif name == "FeatureUnion":
+        yield of_step(cls([("a", StandardScaler()), ("b", MinMaxScaler())], transformer_weights={"a": 2.0}))
+    elif name == "PCA":
+        yield of_step(cls(3, whiten=True))
+    elif name == "TruncatedSVD":
+        yield of_step(cls(3, random_state=0))
+    else:
+        yield of_step(cls())
+        yield of_target(cls())
+        if name == "MinMaxScaler":
+            yield of_step(cls(clip=True))
+
+
+def examples_of_selectors(name, cls):
+    options = {
+        "RFE": [LinearSVC()],
+        "RFECV": [LinearSVC()],
+        "SelectFromModel": [LinearSVC()],
+        "SequentialFeatureSelector": [LinearSVC()],
+        "SelectKBest": {"k": 2},
+    }.get(name, {})
+    if name == "SelectorMixin":
+        cls = FirstColumns
+    step = cls(**options) if isinstance(options, dict) else cls(*options)
+    yield of_step(step)
+    source = transformed(ColumnTransformer([("a", step, [3, 2, 0, 1])]))
+    yield source, source[0].transformers_[0][1]
+
+
+def examples_of_wrappers(name, cls):
+    if name == "CalibratedClassifierCV":
+        for method, y, options in (
+            ("sigmoid", TWO, {"ensemble": False}),
+            ("isotonic", THREE, {"ensemble": True}),
+            ("temperature", THREE, {"ensemble": False}),
+        ):
+            source = calibrated(method, y, **options)
+            yield source, source
+    elif name == "TransformedTargetRegressor":
+        yield of_search_of_target(cls)
+    else:
+        yield of_machine(cls(make_pipeline(StandardScaler(), SVC()).fit(X, TWO)), TWO)
+
+
+def of_search_of_target(cls):
+    source = cls(SVR(), transformer=StandardScaler()).fit(X, TARGET)
+    return source, source
+
+
+def examples_of_calibrators(name, cls):
+    method = {"IsotonicRegression": "isotonic", "_TemperatureScaling": "temperature"}.get(name, "sigmoid")
+    for y in (TWO, THREE):
+        source = calibrated(method, y, ensemble=False)
+        inner = source.calibrated_classifiers_[0]
+        yield source, (inner if name == "_CalibratedClassifier" else inner.calibrators[0])
+
+
+def examples_of_linear_models(name, cls, y):
+    if name == "SGDClassifier":
+        for loss in ("log_loss", "modified_huber"):
+            yield of_last(Nystroem(n_components=8, random_state=0), cls(loss=loss, random_state=0), y=y)
+    else:
+        yield of_last(Nystroem(n_components=8, random_state=0), cls(), y=y)
+    if name in ("LinearSVC", "LinearSVR"):
+        yield of_machine(cls(), y)
+
+
+def examples_of_maps(name, cls):
+    if name == "TaylorFeatures":
+        yield of_map(cls(degree=2))
+    elif name == "SkewedChi2Sampler":
+        yield of_map(cls(n_components=8, random_state=0), LogisticRegression, TWO, POSITIVE)
+    else:
+        yield of_map(cls(n_components=8, random_state=0))
+        if name == "Nystroem":
+            yield of_map(cls(n_components=8, random_state=0, kernel_params={"gamma": 0.2}), LogisticRegression, TWO)
+
+
+def examples_of_pipelines(name, cls):
+    source = cls([("a", StandardScaler()), ("b", MinMaxScaler()), ("svc", SVC())]).fit(X, TWO)
+    yield source, source
+    source = Pipeline([("inner", cls([("a", StandardScaler()), ("b", MinMaxScaler())])), ("svc", SVC())]).fit(X, TWO)
+    yield source, source[0]
+    source = Pipeline([("a", StandardScaler()), ("inner", cls([("b", MinMaxScaler()), ("svc", SVC())]))]).fit(X, TWO)
+    yield source, source[1]
+
+
+def examples_of_searches(name, cls):
+    values = {"C": [1.0, 2.0]}
+    options = {"n_iter": 2, "random_state": 0} if name == "RandomizedSearchCV" else {}
+    yield of_search(cls(SVC(), values, cv=2, **options))
+
+
+EXAMPLES = {
+    "kernel machine": examples_of_machines,
+    "kernel of Gaussian processes": examples_of_kernels,
+    "linear classifier": lambda name, cls: examples_of_linear_models(name, cls, TWO),
+    "linear regression": lambda name, cls: examples_of_linear_models(name, cls, TARGET),
+    "feature map": examples_of_maps,
+    "pipeline": examples_of_pipelines,
+    "step": examples_of_steps,
+    "selector": examples_of_selectors,
+    "wrapper": examples_of_wrappers,
+    "search": examples_of_searches,
+    "calibrator": examples_of_calibrators,
+}
+# Not on PyPI for every machine; tests/test_sources.py has stand-ins of both.
+NOT_INSTALLABLE = ("cuml", "thundersvm")
+READ = [k for k in KNOWN if k.role != "unsupported feature map" and k.library not in NOT_INSTALLABLE]
+
+
+def class_of(known):
+    pytest.importorskip(known.library, reason=f"{known.library} is not installed")
+    return getattr(importlib.import_module(known.module), known.name)
+
+
+@cache
+def examples(known):
+    """Fitted sources, and the object of the class in each."""
+    return list(EXAMPLES[known.role](known.name, class_of(known)))
+
+
+def of_each(records):
+    return pytest.mark.parametrize("known", records, ids=lambda known: f"{known.library}-{known.name}")
+
+
+METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
+
+
+def rows_for(source):
+    rows = POSITIVE[::5] if needs_positive(source) else ROWS
+    return csr_array(rows) if getattr(source, "_sparse", False) is True else rows
+
+
+def needs_positive(source):
+    first = source.steps[0][1] if isinstance(source, Pipeline) and source.steps else None
+    return type(first).__name__ == "SkewedChi2Sampler" or isinstance(first, FunctionTransformer)
+
+
+def answers(source, rows):
+    return {name: np.asarray(getattr(source, name)(rows.copy())) for name in METHODS if hasattr(source, name)}
+
+
+def answers_of_model(model, rows):
+    """By the reference, with the columns as scikit-learn has them: those of the sorted labels."""
+    rows = rows.toarray() if issparse(rows) else rows
+    if isinstance(model, Ensemble):
+        members = [answers_of_model(member, rows) for member in model.members]
+        if model.task == "regression":
+            return {"predict": np.column_stack([member["predict"] for member in members])}
+        shares = np.mean([member["predict_proba"] for member in members], axis=0)
+        return {"predict": np.unique(model.labels)[shares.argmax(axis=1)], "predict_proba": shares}
+    values = exact_decision_values(model, rows)
+    if model.task == "regression":
+        return {"predict": values[:, 0]}
+    if model.task == "one_class":
+        found = {"predict": np.where(values[:, 0] > 0, 1, -1), "decision_function": values[:, 0]}
+        return found | {"score_samples": values[:, 0] - model.intercept[0]}
+    found = {"predict": model.labels[reference_outputs.predicted_class(model.outputs, values)]}
+    if len(model.labels) == 2:
+        ascends = model.labels[0] == np.unique(model.labels)[0]
+        found["decision_function"] = -values[:, 0] if ascends else values[:, 0]
+    else:
+        pairs = model.outputs.decision_shape == "ovo"
+        found["decision_function"] = values if pairs else reference_outputs.one_vs_rest_scores(values)
+    if model.outputs.probability is not None:
+        shares = reference_outputs.probabilities(model.outputs.probability, values)
+        found["predict_proba"] = shares[:, np.argsort(model.labels)]
+    return found
+
+
+def same(given, expected):
+    """Whether numbers agree, and labels but for ties."""
+    if given.shape != expected.shape and given.shape != expected.shape[:1] == (expected.size,):
+        return False
+    given = given.reshape(expected.shape)
+    if given.dtype.kind in "fc" and expected.dtype.kind in "fc":
+        scale = np.abs(expected[np.isfinite(expected)]).max(initial=1e-300)
+        return np.allclose(given, expected, rtol=0, atol=1e-8 * scale, equal_nan=True)
+    return np.array_equal(given, expected)
+
+
+def difference(ours, source):
+    """What both answer and differ in."""
+    shared = [name for name in METHODS if name in ours and name in source]
+    assert "predict" in shared
+    return [name for name in shared if not same(ours[name], source[name])]
+
+
+@of_each(READ)
+def test_examples_are_read_as_they_answer(known):
+    for source, _ in examples(known):
+        rows = rows_for(source)
+        assert difference(answers_of_model(read_any(source), rows), answers(source, rows)) == []
+
+
+def changes_of_array(value):
+    yield value[::-1].copy()
+    yield value[1:].copy()
+    if value.ndim > 1:
+        yield np.ascontiguousarray(value[:, ::-1])
+        yield np.ascontiguousarray(value[:, 1:])
+    if value.dtype.kind in "fiu":
+        yield (value * 3) // 2 if value.dtype.kind in "iu" else value * 1.25
+        yield -value
+        yield np.zeros_like(value)
+    if value.dtype.kind == "f" and value.size:
+        hole = value.copy()
+        hole.flat[0] = np.nan
+        yield hole
+    if value.dtype.kind in "fib" and len(value) > 1:
+        yield np.roll(value, 1, axis=0)
+
+
+def options_of(thing, name):
+    """Other words that a parameter takes, as the class itself says."""
+    constraints = getattr(type(thing), "_parameter_constraints", {}).get(name, [])
+    return [word for c in constraints if hasattr(c, "options") for word in sorted(map(str, c.options))]
+
+
+def changes(thing, name, value):
+    """Other values for an attribute, of its own kind and of none."""
+    if isinstance(value, (bool, np.bool_)):
+        yield not value
+    elif isinstance(value, (int, float, np.number)):
+        yield from (value * 1.5, -value, value + 1, 0, type(value)(3))
+    elif isinstance(value, str):
+        yield from (word for word in [*options_of(thing, name), "nonsense"] if word != value)
+    elif isinstance(value, np.ndarray) and value.ndim:
+        yield from changes_of_array(value)
+    elif issparse(value):
+        yield from (value * 1.25, value[::-1])
+    elif isinstance(value, (list, tuple)):
+        yield from (value[::-1], value[1:], value[:-1])
+    elif isinstance(value, dict):
+        yield {}
+        yield from ({**value, key: other} for key in value for other in list(changes(thing, key, value[key]))[:2])
+    elif value is None:
+        yield from (0.5, 2, True, np.ones(3), np.log, *options_of(thing, name))
+    elif known_types.recognise(value) is None and hasattr(value, "__dict__"):  # such as a binarizer of labels
+        for inner, held in vars(value).items():
+            for other in changes(value, inner, held):
+                changed = copy.copy(value)
+                vars(changed)[inner] = other
+                yield changed
+    elif name.startswith("k"):
+        yield Matern()
+    yield None
+
+
+ABSENT = object()
+
+
+# n_jobs starts processes; by another _effective_probability scikit-learn's LIBSVM reads beyond its arrays, and crashes.
+UNTOUCHED = {"_sklearn_output_config", "_metadata_request", "n_jobs", "_effective_probability"}
+
+
+def attributes(thing):
+    parameters = thing.get_params(deep=False) if hasattr(thing, "get_params") else {}
+    return sorted({*parameters, *vars(thing)} - UNTOUCHED)
+
+
+def perturbed(known, thing):
+    """Each attribute with another value, one at a time; then as it was."""
+    state = {key: copied(held) for key, held in vars(thing).items()}
+    for name in attributes(thing):
+        others = [*changes(thing, name, state[name]), ABSENT]
+        for other in others if name in known.relies else others[: 3 if known.role == "selector" else 2]:
+            vars(thing).pop(name) if other is ABSENT else vars(thing).update({name: other})
+            try:
+                yield name, other
+            finally:
+                vars(thing).update({key: copied(held) for key, held in state.items()})
+
+
+def copied(held):
+    return held.copy() if isinstance(held, dict) else held  # a Nystroem writes into its kernel_params
+
+
+@cache
+def found_by_perturbing(known):
+    """How many changes of each attribute were refused or had which effect on the source; and those unnoticed by us."""
+    found: dict[str, Counter[str]] = {}
+    unnoticed = []
+    for source, thing in examples(known):
+        rows = rows_for(source)
+        before = answers(source, rows)
+        for name, other in perturbed(known, thing):
+            counts = found.setdefault(name, Counter())
+            try:
+                model = read_any(source)
+            except (ApproxSVMError, NotFittedError):
+                counts["refused"] += 1
+                continue
+            if model.n_raw_features != rows.shape[1]:  # which its predict says
+                counts["refused"] += 1
+                continue
+            try:
+                after = answers(source, rows)
+            except Exception:  # whatever it does with such a value, it answers nothing
+                after = {}
+            if "predict" not in after:
+                counts["no answer"] += 1
+                continue
+            counts["as before" if not difference(before, after) else "changed"] += 1
+            differing = difference(answers_of_model(model, rows), after)
+            if differing:
+                unnoticed.append((name, "absent" if other is ABSENT else other, differing))
+    return found, unnoticed
+
+
+@of_each(READ)
+def test_what_changes_the_answer_changes_ours_or_is_refused(known):
+    found, unnoticed = found_by_perturbing(known)
+    all_counts = sum(found.values(), Counter())
+    print(f"{known.name}: {all_counts.total()} changes of {len(found)} attributes: {dict(all_counts)}")
+    assert unnoticed == []
+
+
+@of_each([known for known in READ if known.role != "selector"])
+def test_the_table_says_what_answers_depend_on(known):
+    found, _ = found_by_perturbing(known)
+    matters = {name for name, counts in found.items() if counts["changed"]}
+    assert matters <= set(known.relies)
+    idle = {name for name in known.relies if name in found and set(found[name]) <= {"as before"}}
+    assert not idle
+
+
+# Methods of its own
+
+
+def members_that_matter(cls):
+    """Names of all that a class has, but for what may be anybody's own."""
+    every = {name for base in cls.__mro__ for name in vars(base)} | set(known_types._ANSWERS)
+    return sorted(every - {"__dict__", "__weakref__", "__class__"} - set(filter(harmless, every)))
+
+
+def harmless(name):
+    return known_types._HARMLESS.fullmatch(name) is not None
+
+
+def own(*given, **named):
+    raise AssertionError("was called")
+
+
+def subclass_of(cls, **members):
+    return type(cls)("Mine", (cls,), members)
+
+
+@of_each(READ)
+def test_no_object_with_a_method_of_its_own_is_read(known):
+    """Wherever it stands; of a subclass, or set on the object."""
+    for source, thing in examples(known):
+        cls = type(thing)
+        for name in members_that_matter(cls):
+            if name not in known.own:
+                thing.__class__ = subclass_of(cls, **{name: getattr_static(cls, name, own)})
+                with pytest.raises(UnsupportedModelError, match=f"{re.escape(name)} of its own"):
+                    read_any(source)
+                thing.__class__ = cls
+            if not name.startswith("__"):
+                vars(thing)[name] = own
+                with pytest.raises(UnsupportedModelError, match=f"{re.escape(name)} of its own, set on the object"):
+                    read_any(source)
+                del vars(thing)[name]
+
+
+@of_each(READ)
+def test_what_a_subclass_may_have_does_not_matter(known):
+    """Its training, and other names: the source answers the same, and never calls what is harmless."""
+    for source, thing in examples(known):
+        cls, rows = type(thing), rows_for(source)
+        before = answers(source, rows)
+        names = {name for base in cls.__mro__[:-1] for name, value in vars(base).items() if callable(value)}
+        called_by_checks = {"__sklearn_is_fitted__", "__init_subclass__", "__new__"}
+        replaced = {name: own for name in names - called_by_checks if harmless(name)}
+        thing.__class__ = subclass_of(cls, **replaced, note=1, plot=own, __doc__="Mine.")
+        thing.remark = "mine"
+        assert difference(answers(source, rows), before) == []
+        assert difference(answers_of_model(read_any(source), rows), before) == []
+        del thing.remark
+        thing.__class__ = cls
+
+
+@of_each(READ)
+def test_no_class_with_a_replaced_method_is_read(known, monkeypatch):
+    source, thing = examples(known)[0]
+    for base in type(thing).__mro__[:-1]:
+        if base.__module__.partition(".")[0] != known.library:
+            continue
+        functions = [name for name, value in vars(base).items() if callable(value) and not harmless(name)]
+        for name in (*functions, "predict", "decision_function"):
+            with monkeypatch.context() as context:
+                context.setattr(base, name, own, raising=False)
+                with pytest.raises(UnsupportedModelError, match=f"{name} has been replaced by code of"):
+                    read_any(source)
+
+
+def test_decorators_do_not_hide_whose_code_it_is(monkeypatch):
+    source = SVC(probability=True).fit(X, TWO)
+    wrapped = functools.wraps(SVC.predict)(lambda self, X: self.classes_[:1].repeat(len(X)))
+    for value in (wrapped, property(own), staticmethod(own), available_if(lambda self: True)(own), np.sign):
+        with monkeypatch.context() as context:
+            context.setattr(SVC, "predict", value, raising=False)
+            with pytest.raises(UnsupportedModelError, match="predict has been replaced by code of"):
+                read_any(source)
+
+
+class Meta(type(SVC)):
+    """A metaclass of somebody's own."""
+
+
+def same_attributes(self, name):
+    return object.__getattribute__(self, name)
+
+
+DISGUISES = [
+    {"predict": own, "__module__": "sklearn.svm._classes"},
+    {"predict": own, "__module__": "sklearnex.svm"},
+    {"__getattribute__": same_attributes},
+    {"__getattr__": same_attributes},
+    {"__class__": property(lambda self: SVC)},
+    {"__dict__": property(lambda self: {})},
+    {"__call__": own},
+    {"_impl": "nu_svc"},
+    {"dual_coef_": property(own), "support_": property(own)},
+]
+
+
+@pytest.mark.parametrize("members", DISGUISES, ids=str)
+def test_disguises_are_seen_through(members):
+    source = SVC().fit(X, TWO)
+    for name in ("SVC", "Mine"):
+        mine = object.__new__(type(SVC)(name, (SVC,), members))
+        object.__getattribute__(mine, "__dict__").update(vars(source))
+        with pytest.raises(UnsupportedModelError, match=r"of its own|cannot compile"):
+            read_any(mine)
+
+
+def test_metaclasses_and_mixins_are_seen_through():
+    source = SVC().fit(X, TWO)
+    mixin = type("Mixin", (), {"predict": own})
+    behind = type("Behind", (ClassifierMixin,), {"_dense_predict": own})
+    for cls, message in (
+        (Meta("Mine", (SVC,), {}), "metaclass"),
+        (type(SVC)("Mine", (mixin, SVC), {}), "Mixin has a predict of its own"),
+        (type(SVC)("Mine", (SVC, behind), {}), "Behind has a _dense_predict of its own"),
+    ):
+        source.__class__ = cls
+        with pytest.raises(UnsupportedModelError, match=message):
+            read_any(source)
+
+
+def test_a_class_that_its_library_derives_from_another_is_another():
+    """Matern derives from RBF, MultiTaskLasso from Lasso: what they compute is not what these compute."""
+    assert issubclass(Matern, RBF)
+    assert known_types.recognise(Matern()) is None
+    assert known_types.recognise(MultiTaskLasso()) is None
+    known = known_types.recognise(FirstColumns())
+    assert (known.name, known.role) == ("SelectorMixin", "selector")
+
+
+def test_nothing_else_of_the_readers_looks_at_classes():
+    """So that no reader takes an object which known_types has not seen: names of classes come from there alone."""
+    folder = REPOSITORY / "approxsvm" / "readers" / "sklearn"
+    forbidden = {"__mro__", "__class__", "__bases__", "__qualname__", "__name__", "__module__"}
+    for path in sorted(folder.glob("*.py")):
+        if path.name == "known_types.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            assert not (isinstance(node, ast.Attribute) and node.attr in forbidden), (path, node.lineno)
+            called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+            assert called not in ("type", "issubclass"), (path, node.lineno)
+            if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "sklearn":
+                assert node.module == "sklearn.exceptions", (path, node.lineno)
+
+
+# What was compiled as something else, without a word
+
+
+class OtherSelection(SelectKBest):
+    def transform(self, X):
+        return 2 * super().transform(X)
+
+
+class OtherPipeline(Pipeline):
+    def predict(self, X):
+        return self.classes_[:1].repeat(len(X))
+
+
+class OtherFunction(FunctionTransformer):
+    def _transform(self, X, func=None, kw_args=None):
+        return np.abs(X)
+
+
+def trebled(kernel_class):
+    def call(self, X, Y=None, eval_gradient=False):
+        return 3.0 * kernel_class.__call__(self, X, Y)
+
+    return subclass_of(kernel_class, __call__=call)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (lambda: with_kernel(Matern(nu=0.5)), r"the kernel Matern.* cannot be compiled"),
+        (lambda: with_kernel(trebled(RBF)() + WhiteKernel()), "__call__ of its own"),
+        (lambda: with_kernel(WhiteKernel() + trebled(ConstantKernel)(2.0) * RBF()), "__call__ of its own"),
+        (lambda: with_kernel(trebled(Sum)(RBF(), WhiteKernel())), "__call__ of its own"),
+        (lambda: transformed(OtherSelection(k=2)), "OtherSelection has a transform of its own"),
+        (
+            lambda: transformed(ColumnTransformer([("a", OtherSelection(k=2), [0, 1, 2])])),
+            r"step 'a' \(OtherSelection\).*transform of its own",
+        ),
+        (lambda: transformed(OtherFunction()), "_transform of its own"),
+        (
+            lambda: make_pipeline(StandardScaler(), OtherPipeline([("svc", SVC())])).fit(X, TWO),
+            "step 'otherpipeline' of the pipeline: .*predict of its own",
+        ),
+    ],
+)
+def test_what_is_not_its_base_class_is_refused_by_name(source, message):
+    with pytest.raises(UnsupportedModelError, match=message):
+        approxsvm.compile(source())
+
+
+def calibrated_inside(method="sigmoid"):
+    return CalibratedClassifierCV(SVC(), method=method, ensemble=False, cv=2)
+
+
+@pytest.mark.parametrize(
+    ("method", "y", "ensemble"),
+    [("sigmoid", TWO, True), ("sigmoid", THREE, False), ("isotonic", TWO, False), ("temperature", THREE, False)],
+    ids=["sigmoid", "three sigmoids", "isotonic", "temperature"],
+)
+@pytest.mark.parametrize(
+    "inside",
+    [
+        calibrated_inside,
+        lambda: make_pipeline(StandardScaler(), calibrated_inside()),
+        lambda: GridSearchCV(calibrated_inside(), {"method": ["sigmoid"]}, cv=2),
+    ],
+    ids=["calibrated", "pipeline", "search"],
+)
+def test_probabilities_that_are_calibrated_again_are_refused(method, y, ensemble, inside):
+    """scikit-learn calibrates predict_proba of what has no decision_function."""
+    fitted = CalibratedClassifierCV(inside(), method=method, ensemble=ensemble, cv=2).fit(X, y)
+    frozen = CalibratedClassifierCV(FrozenEstimator(inside().fit(X, y)), method=method, cv=2).fit(X, y)
+    for source in (fitted, frozen, make_pipeline(StandardScaler(), fitted).fit(X, y)):
+        with pytest.raises(UnsupportedModelError, match="no decision_function because it is calibrated already"):
+            approxsvm.compile(source)
+
+
+@pytest.mark.parametrize("machine", [SVC(probability=True), LinearSVC(), SVC(decision_function_shape="ovo")])
+def test_classes_in_another_order_are_refused(machine):
+    y = TWO if isinstance(machine, LinearSVC) else THREE
+    source = machine.fit(X, y)
+    calibrated_source = CalibratedClassifierCV(machine, ensemble=False, cv=2).fit(X, y)
+    inner = calibrated_source.calibrated_classifiers_[0].estimator
+    for whole, changed in ((source, source), (calibrated_source, calibrated_source), (calibrated_source, inner)):
+        ascending = changed.classes_
+        changed.classes_ = ascending[::-1]
+        with pytest.raises(ModelFormatError, match="which does not ascend"):
+            approxsvm.compile(whole)
+        changed.classes_ = ascending
+
+
+def test_an_offset_that_predict_does_not_know_is_refused():
+    source = OneClassSVM().fit(X)
+    source.offset_ = source.offset_ + 1.0
+    with pytest.raises(ModelFormatError, match=r"offset_ of this OneClassSVM is .*, but -intercept_"):
+        approxsvm.compile(source)
+
+
+def test_columns_of_arrays_and_of_frames_that_differ_are_refused():
+    source = transformed(ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", "drop", slice(1, 2))]))
+    source[0]._transformer_to_input_indices["a"] = [0, 2]
+    with pytest.raises(
+        ModelFormatError, match=r"step 'a' takes columns \[2, 0\] of arrays, \[0, 2\] of data frames"
+    ):
+        approxsvm.compile(source)
+
+
+# The documentation
+
+
+def test_the_page_of_sources_shows_the_table():
+    """python -m docs.sources writes it there."""
+    assert sources.page_with(sources.shown_table()) == sources.PAGE.read_text()
