@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import RFE
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
@@ -108,6 +109,14 @@ SOURCES: dict[str, dict[str, Any]] = {
         "svc": fitted(LinearSVC(), TWO),
         "svr": fitted(make_pipeline(scaled(), LinearSVR(random_state=0)), TARGET),
         "nystroem": fitted(make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), Ridge()), TARGET),
+        "alone": fitted(LogisticRegression(), TWO),
+        "ridge alone": fitted(Ridge(), TARGET),
+        "search": fitted(
+            make_pipeline(
+                Nystroem(gamma=0.1, n_components=20, random_state=0), GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2)
+            ),
+            TARGET,
+        ),
         "logistic": fitted(
             make_pipeline(scaled(), Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()), TWO
         ),
@@ -123,7 +132,8 @@ SOURCES: dict[str, dict[str, Any]] = {
         "temperature": fitted(CalibratedClassifierCV(SVC(), method="temperature", ensemble=False), THREE),
         "ensemble": fitted(CalibratedClassifierCV(make_pipeline(scaled(), SVC()), cv=2), NAMES),
     },
-    "searches, TransformedTargetRegressor": {
+    "searches, RFE, TransformedTargetRegressor": {
+        "chosen": fitted(RFE(SVC(kernel="linear"), n_features_to_select=2), NAMES),
         "search": fitted(GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2), THREE),
         "target": fitted(TransformedTargetRegressor(SVR(), transformer=StandardScaler()), TARGET),
     },

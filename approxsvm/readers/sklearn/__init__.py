@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
+from approxsvm.readers.sklearn.instead import refusal
 
-_SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
-_READ_ALONE = ("LinearSVC", "LinearSVR")
+# Estimators around one of the same rows, which `read` reads.
+_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
+    "CalibratedClassifierCV": wrappers.read_calibrated,
+    "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
+    "GridSearchCV": wrappers.read_search,
+    "HalvingGridSearchCV": wrappers.read_search,
+    "HalvingRandomSearchCV": wrappers.read_search,
+    "RandomizedSearchCV": wrappers.read_search,
+    "TransformedTargetRegressor": wrappers.read_transformed_target,
+}
+_SELECTED: Final = ("RFE", "RFECV")
 
 
 def read_estimator(estimator: Any) -> SingleModel | Ensemble:
@@ -20,8 +31,7 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     -------
     KernelModel
         Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
-        GaussianProcessRegressor, Nystroem with a linear model, LinearSVC and LinearSVR; SVC and SVR of cuML, those of
-        ThunderSVM.
+        GaussianProcessRegressor, linear models, alone or behind Nystroem; SVC and SVR of cuML, those of ThunderSVM.
     TaylorModel
         TaylorFeatures with a linear model.
     CosineModel
@@ -46,36 +56,29 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
         return support_vector_machines.read_thundersvm(estimator, name)
     if name in support_vector_machines.TASKS:
         return support_vector_machines.read_svm(estimator, name)
-    if name in _READ_ALONE:
+    if name in linear_models.NAMES:
         return linear_models.read_linear(estimator, name)
     if name == "KernelRidge":
         return kernel_machines.read_kernel_ridge(estimator, name)
     if name == "GaussianProcessRegressor":
         return kernel_machines.read_gaussian_process(estimator, name)
     if name == "Pipeline":
-        return pipeline.read_pipeline(estimator, read_estimator)
-    if name == "CalibratedClassifierCV":
-        return wrappers.read_calibrated(estimator, read_estimator)
-    if name == "TransformedTargetRegressor":
-        return wrappers.read_transformed_target(estimator, read_estimator)
-    if name == "FrozenEstimator":
-        return read_estimator(estimator.estimator)
-    support_vector_machines.require_fitted(estimator, name, "best_estimator_")
-    return read_estimator(estimator.best_estimator_)
+        return pipeline.read_pipeline(estimator, read_estimator, _AROUND)
+    if name in _SELECTED:
+        return wrappers.read_selected(estimator, read_estimator)
+    return _AROUND[name](estimator, read_estimator)
 
 
 _NAMES = {
     "cuml": ("SVC", "SVR"),
     "sklearn": (
         *support_vector_machines.TASKS,
-        *_READ_ALONE,
+        *linear_models.NAMES,
         "KernelRidge",
         "GaussianProcessRegressor",
         "Pipeline",
-        "CalibratedClassifierCV",
-        "TransformedTargetRegressor",
-        "FrozenEstimator",
-        *_SEARCHES,
+        *_SELECTED,
+        *_AROUND,
     ),
     "thundersvm": tuple(support_vector_machines.TASKS),
 }
@@ -87,8 +90,4 @@ def _recognise(estimator: Any) -> tuple[str, str]:
         library = base.__module__.split(".")[0]
         if base.__name__ in _NAMES.get(library, ()):
             return library, base.__name__
-    raise UnsupportedModelError(
-        f"cannot compile a {type(estimator).__module__}.{type(estimator).__qualname__}; supported are "
-        f"{', '.join(_NAMES['sklearn'])} of scikit-learn, pipelines of Nystroem or TaylorFeatures and a linear model, "
-        "SVC and SVR of cuML, ThunderSVM's estimators, and LIBSVM model files"
-    )
+    raise UnsupportedModelError(refusal(estimator))

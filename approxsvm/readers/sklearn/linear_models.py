@@ -66,8 +66,10 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
     rows = 1 if coef.ndim == 1 else coef.shape[0]
     if rows != 1:
-        what = f"{rows} classes, one against the rest" if name in _CLASSIFIERS else f"{rows} targets"
-        raise UnsupportedModelError(f"this {name} has {what}; only one decision function can be read")
+        what, each = ("classes, one against the rest", "class") if name in _CLASSIFIERS else ("targets", "target")
+        raise UnsupportedModelError(
+            f"this {name} has {rows} {what}; only one decision function can be read: train one model for each {each}"
+        )
     if len(intercept) != 1:
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for one decision function")
     if name in _REGRESSORS:
@@ -101,6 +103,9 @@ def read_linear(estimator: Any, name: str) -> KernelModel:
 
 def _outputs(estimator: Any, name: str) -> Outputs:
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
+    if name.startswith("LogisticRegression") and estimator.get_params(deep=False).get("multi_class") == "multinomial":
+        # Before scikit-learn 1.8 this option made it softmax((-f, f)) of two classes, too.
+        return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(-2.0, 0.0),), positive=0))
     if name.startswith("LogisticRegression") or loss == "log_loss":
         return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),), positive=0))
     if loss == "modified_huber":  # (clip(f, -1, 1) + 1) / 2

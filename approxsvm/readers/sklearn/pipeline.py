@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -25,10 +25,14 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
+ReadAround = Callable[[Any, Read], Model]
 
 
-def read_pipeline(pipeline: Any, read: Read) -> Model:
+def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
     """Read a fitted Pipeline whose last step is an estimator that `read` knows.
+
+    Behind a map into the features that approximate a kernel, that is a linear model, or an estimator of the classes
+    `around` one, read by the functions that these names stand for.
 
     The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
     from the first projection or logarithm on, over the real numbers (input_map.py).
@@ -43,14 +47,10 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
         raise UnsupportedModelError("the last step of this pipeline is not an estimator")
     steps = flat_steps(pipeline)
     final_name, final = steps.pop()
-    linear = sklearn_class(final)
-    if steps and linear in linear_models.NAMES and (_is_nystroem(steps[-1][1]) or feature_map(steps[-1][1])):
-        model = _read_behind_map(*steps.pop(), final, linear)
+    if steps and (_is_nystroem(steps[-1][1]) or feature_map(steps[-1][1])):
+        model = _read_behind_map(*steps.pop(), final, final_name, read, around)
     else:
-        try:
-            model = read(final)
-        except UnsupportedModelError as error:
-            raise UnsupportedModelError(f"step {final_name!r} of the pipeline: {error}") from None
+        model = _read_last(final_name, final, read)
     if not steps:
         return model
     # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
@@ -65,13 +65,35 @@ def _is_nystroem(step: Any) -> bool:
     return sklearn_class(step) == "Nystroem"
 
 
-def _read_behind_map(map_name: str, map_step: Any, final: Any, final_name: str) -> Model:
-    """A linear model behind a map into the features that approximate a kernel."""
-    for step in (map_step, final):
-        require_own_methods(step)
-    if _is_nystroem(map_step):
-        return kernel_machines.read_nystroem(map_step, final, final_name)
-    return read_feature_map(map_step, map_name, final, final_name)
+def _read_last(name: str, step: Any, read: Read) -> Model:
+    try:
+        return read(step)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
+
+
+def _read_behind_map(
+    map_name: str, map_step: Any, final: Any, final_name: str, read: Read, around: Mapping[str, ReadAround]
+) -> Model:
+    """A linear model, or estimators around some, behind a map into the features that approximate a kernel."""
+    require_own_methods(map_step)
+
+    def read_behind(estimator: Any) -> Model:
+        require_own_methods(estimator)
+        kind = sklearn_class(estimator)
+        steps = flat_steps(estimator) if kind == "Pipeline" else []
+        if len(steps) == 1:
+            return read_behind(steps[0][1])
+        if kind in around:
+            return around[kind](estimator, read_behind)
+        if kind not in linear_models.NAMES:
+            _read_last(final_name, estimator, read)  # what is not read anywhere is named by itself
+            raise UnsupportedModelError(_cannot_fold(map_name, map_step))
+        if _is_nystroem(map_step):
+            return kernel_machines.read_nystroem(map_step, estimator, kind)
+        return read_feature_map(map_step, map_name, estimator, kind)
+
+    return read_behind(final)
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
@@ -95,6 +117,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
     UnsupportedModelError
         It is neither affine per feature, with or without limits, nor a logarithm, a selection or a projection.
     """
+    step = _unfrozen(step)
     if _is_nothing(step):
         return map_
     kind = sklearn_class(step)
@@ -127,14 +150,30 @@ def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Steps of a pipeline, those of inner pipelines in their place."""
+    """Steps of a pipeline, those of inner pipelines in their place, without what does nothing when predicting."""
     steps: list[tuple[str, Any]] = []
-    for name, step in pipeline.steps:
+    for name, step in _predicting_steps(pipeline):
         if sklearn_class(step) == "Pipeline":
             steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
         else:
             steps.append((name, step))
     return steps
+
+
+def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline but the samplers of imbalanced-learn's, which it leaves out of predictions by this method."""
+    *steps, last = [(name, _unfrozen(step)) for name, step in pipeline.steps]
+    if any(base.__module__ == "imblearn.pipeline" for base in type(pipeline).__mro__):
+        steps = [(name, step) for name, step in steps if not hasattr(step, "fit_resample")]
+    return [*steps, last]
+
+
+def _unfrozen(step: Any) -> Any:
+    """What a FrozenEstimator is around, else the step itself."""
+    while sklearn_class(step) == "FrozenEstimator":
+        require_own_methods(step)
+        step = step.estimator
+    return step
 
 
 def _is_nothing(step: Any) -> bool:

@@ -1,4 +1,4 @@
-"""scikit-learn's estimators around estimators: calibration, transformed targets, searches."""
+"""scikit-learn's estimators around estimators: calibration, transformed targets, searches, chosen features."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import (
     IsotonicCalibrator,
     OneVsRestCalibration,
@@ -19,9 +20,9 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.model.single_model import SingleModel
-from approxsvm.readers.sklearn.kernel_machines import restored
-from approxsvm.readers.sklearn.pipeline import Read, sklearn_class
-from approxsvm.readers.sklearn.support_vector_machines import require_fitted, require_own_methods
+from approxsvm.readers.sklearn.kernel_machines import Regression, restored
+from approxsvm.readers.sklearn.pipeline import Model, Read, sklearn_class, with_input_map
+from approxsvm.readers.sklearn.support_vector_machines import feature_names, require_fitted, require_own_methods
 
 _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]] = {
     "_SigmoidCalibration": lambda c: SigmoidCalibrator(float(c.a_), float(c.b_)),
@@ -31,7 +32,26 @@ _CALIBRATORS: dict[str, Callable[[Any], SigmoidCalibrator | IsotonicCalibrator]]
 }
 
 
-def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
+def read_search(estimator: Any, read: Read) -> Model:
+    """Read a fitted search over parameters, which predicts by best_estimator_."""
+    if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
+        raise UnsupportedModelError(
+            f"this {type(estimator).__name__} has no best_estimator_: it was fitted with refit=False; "
+            "fit it with refit=True, or fit an estimator with the parameters that it found and compile that"
+        )
+    require_fitted(estimator, type(estimator).__name__, "best_estimator_")
+    return read(estimator.best_estimator_)
+
+
+def read_selected(estimator: Any, read: Read) -> Model:
+    """Read a fitted RFE or RFECV, which predicts by the estimator of the features that it keeps."""
+    require_fitted(estimator, type(estimator).__name__, "support_")
+    support = np.asarray(estimator.support_)
+    chosen = InputMap.selection(len(support), np.flatnonzero(support), feature_names(estimator))
+    return with_input_map(read(estimator.estimator_), chosen)
+
+
+def read_calibrated(estimator: Any, read: Read) -> Model:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
     It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
