@@ -122,6 +122,7 @@ def test_several_targets_are_several_columns():
         (np.array(["no", "yes"], object), pa.string()),
         (np.array([3, 5], np.int8), pa.int8()),
         (np.array([3, 5]), pa.int64()),
+        (np.array([3, 2**64 - 1], np.uint64), pa.uint64()),
         (np.array([False, True]), pa.bool_()),
         (np.array([3.0, 5.0]), pa.float64()),
     ],

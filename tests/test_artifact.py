@@ -88,6 +88,7 @@ from approxsvm import Artifact, ArtifactError, _native
 from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
 from approxsvm.artifact.layout import SECTIONS
 from approxsvm.artifact.outputs import pack_outputs
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.input_map import InputMap, Projection
 from approxsvm.model.outputs import Outputs, TemperatureCalibration
 
@@ -541,7 +542,11 @@ def test_must_checksum() -> None:
             ],
         ),
         ([0.5, 1e10], [b"", b"<i8", b"<f2", b"<U4", b"|O", b"<c16"]),
-        (["yes", "no"], [b"", b"<i8", b"<U2", b"|S3", b"V12"]),
+        (["yes", "no"], [b"", b"<i8", b"<U2", b"|S3", b"V12", b"<u8"]),
+        (["7", "+7"], [b"<u8"]),
+        (["7", "07"], [b"<u8"]),
+        (["7", "18446744073709551616"], [b"<u8", b"<i8"]),
+        (["7", "-1"], [b"<u8"]),
     ],
 )
 def test_must_label_dtype(labels: list[Any], names: list[bytes]) -> None:

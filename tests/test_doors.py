@@ -86,6 +86,7 @@ SOURCES: dict[str, dict[str, Any]] = {
     "SVC, NuSVC": {
         "several": fitted(SVC(), NAMES),
         "two": fitted(SVC(), TWO),
+        "beyond int64": fitted(SVC(), np.array([3, 2**63, 2**64 - 1], np.uint64)[THREE]),
         "pairs": fitted(SVC(decision_function_shape="ovo"), THREE.astype(float)),
         "ties": fitted(SVC(break_ties=True), NAMES),
         "probability": fitted(SVC(probability=True, random_state=0), TWO),
