@@ -148,7 +148,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or, of several classes, (n_rows, n_pairs), float64
-            Pairs of classes in LIBSVM's order, (0, 1), (0, 2), ..., positions in ``artifact.labels``.
+            Of a regression, as its predictions. Pairs of classes in LIBSVM's order, (0, 1), (0, 2), ..., positions in
+            ``artifact.labels``.
         """
         bounds: FloatArray = self._evaluator.error_bound(self._rows(X))
         return bounds
@@ -559,7 +560,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) where there are several, float64
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where the source gives such, be it with one target, float64
 
         Raises
         ------
@@ -569,9 +570,12 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
         values: FloatArray = self._evaluator.predict(self._rows(X))
         return values
 
-    def predict_one(self, row: npt.NDArray[Any]) -> float:
-        """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
-        value: float = self._evaluator.one(row)
+    def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
+        """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
+
+        It has the shape (n_targets,) where `predict` gives (n_rows, n_targets).
+        """
+        value: float | FloatArray = self._evaluator.one(row)
         return value
 
 

@@ -781,6 +781,22 @@ def test_must_outputs() -> None:
     for wrong in (b"", b'{"kind":"Outputs"}', whole[:-1], whole + bytes(8), bytes(23), b"\xff" * 24):
         refused(changed(content({OUTPUTS: wrong}), several_classes()), "section outputs")
     refused(changed(content({OUTPUTS: whole}), regressor()), "section outputs")
+    column = changed(content({OUTPUTS: pack_outputs(Outputs(is_column=True))}), regressor())
+    assert Artifact(column).outputs.is_column
+    assert is_read_natively(column)
+    refused(changed(content({OUTPUTS: struct.pack("<6I", 2, 0, 0, 0, 0, 0)}), regressor()), "section outputs")
+
+
+def test_labels_beyond_int64_are_their_digits() -> None:
+    labels = np.array([2**63, 2**64 - 1, 7], np.uint64)
+    for dtype in ("<u8", ">u8"):
+        artifact = classifier(labels=labels[:2].astype(dtype))
+        assert artifact.section("labels").endswith(b"922337203685477580818446744073709551615")
+        again = Artifact(artifact.data).labels
+        assert (again.dtype, again.tolist()) == (np.dtype(dtype), labels[:2].tolist())
+        assert is_read_natively(artifact.data)
+    with pytest.raises(UnsupportedModelError, match=f"of dtype {np.dtype(np.longdouble)} .* at most 64 bits"):
+        classifier(labels=np.array([1, 2], np.longdouble))
 
 
 def scaled_classes() -> Artifact:

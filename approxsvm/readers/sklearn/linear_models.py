@@ -73,7 +73,9 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     if len(intercept) != 1:
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for one decision function")
     if name in _REGRESSORS:
-        return LinearParts("regression", coef.ravel(), float(intercept[0]), np.empty(0), Outputs())
+        # SGDRegressor flattens its predictions.
+        outputs = Outputs(is_column=coef.ndim == 2 and name != "SGDRegressor")
+        return LinearParts("regression", coef.ravel(), float(intercept[0]), np.empty(0), outputs)
     # A value above 0 means classes_[1], and 0 itself classes_[0].
     labels = np.asarray(estimator.classes_)[::-1]
     if len(labels) != 2:

@@ -65,17 +65,26 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
-def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
+def read_transformed_target(estimator: Any, read: Read) -> Model:
     """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
 
     The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
     """
     require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
     model = read(estimator.regressor_)
-    if isinstance(model, Ensemble) or model.task != "regression":
+    if model.task != "regression":
         raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
     transformer = estimator.transformer_
     require_own_methods(transformer)
+    if isinstance(model, Ensemble):
+        restored_members = tuple(_restored(member, transformer, k) for k, member in enumerate(model.members))
+        return replace(model, members=restored_members)
+    outputs = replace(model.outputs, is_column=estimator._training_dim == 2)
+    return replace(_restored(model, transformer, 0), outputs=outputs)
+
+
+def _restored(model: Regression, transformer: Any, target: int) -> Regression:
+    """A regression of one target in the units that the inverse of a transformer gives it."""
     kind = sklearn_class(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
@@ -83,12 +92,12 @@ def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
         mean = transformer.mean_ if kind == "StandardScaler" else transformer.center_
         with_mean = transformer.with_mean if kind == "StandardScaler" else transformer.with_centering
         with_scale = transformer.with_std if kind == "StandardScaler" else transformer.with_scaling
-        factor = Fraction(float(transformer.scale_[0]) if with_scale else 1.0)
-        return restored(model, factor, Fraction(float(mean[0]) if with_mean else 0.0))
+        factor = Fraction(float(transformer.scale_[target]) if with_scale else 1.0)
+        return restored(model, factor, Fraction(float(mean[target]) if with_mean else 0.0))
     if kind == "MaxAbsScaler":
-        return restored(model, Fraction(float(transformer.scale_[0])), Fraction(0))
+        return restored(model, Fraction(float(transformer.scale_[target])), Fraction(0))
     if kind == "MinMaxScaler":
-        scale, least = Fraction(float(transformer.scale_[0])), Fraction(float(transformer.min_[0]))
+        scale, least = Fraction(float(transformer.scale_[target])), Fraction(float(transformer.min_[target]))
         return restored(model, 1 / scale, -least / scale)
     raise UnsupportedModelError(
         f"the target transformer ({type(transformer).__name__}) is not affine; "
