@@ -139,7 +139,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         """What `|value - exact value|` never exceeds, for each row: truncation and rounding together.
 
         The value is that of `decision_function`, or the prediction of a regression; the exact value is that of the
-        source model's decision function over the real numbers.
+        source model's decision function over the real numbers. A calibrated classifier has none: these are the bounds
+        of the values of the classifier inside, `probability_bound` has those of its probabilities.
 
         Parameters
         ----------
@@ -506,8 +507,14 @@ class CompiledSVC(CompiledClassifier):
         Class labels, sorted, with the dtype of the source model.
     """
 
+    def _has_decision_function(self) -> bool:
+        if not self.artifact.has_decision_function:
+            raise AttributeError("the source model is a calibrated classifier, which has no decision function")
+        return True
+
+    @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values as the source gives them.
+        """Decision values as the source gives them; a CalibratedClassifierCV has none.
 
         They are the source's own, by the exact engine in float64, to rank, threshold and calibrate with; `predict` does
         not need them and is faster. Where a tolerance was asked for at compilation, values are within it instead, and

@@ -349,10 +349,10 @@ class Predictor:
         Raises
         ------
         InputError
-            As for `predict`, or the model has none: it averages probabilities.
+            As for `predict`, or the source has none: it is a CalibratedClassifierCV.
         """
-        if self.artifact.averages:
-            raise InputError("an ensemble averages probabilities, it has no decision function")
+        if not self.artifact.has_decision_function:
+            raise InputError("a calibrated classifier gives or averages probabilities, it has no decision function")
         return self._evaluator.decision_function(self._rows(X))
 
     def predict_proba(self, X: Any) -> FloatArray:

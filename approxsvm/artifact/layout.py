@@ -330,6 +330,11 @@ class Artifact(SealedBytes):
         return bool(self.members) and self.task == "classification"
 
     @property
+    def has_decision_function(self) -> bool:
+        """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
+        return not self.averages and self.outputs.label_rule != "probability"
+
+    @property
     def has_class_probabilities(self) -> bool:
         """Whether the source gives classes probabilities."""
         return self.averages or isinstance(self.outputs.probability, ClassProbability)
