@@ -139,7 +139,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         """What `|value - exact value|` never exceeds, for each row: truncation and rounding together.
 
         The value is that of `decision_function`, or the prediction of a regression; the exact value is that of the
-        source model's decision function over the real numbers.
+        source model's decision function over the real numbers. A calibrated classifier has none: these are the bounds
+        of the values of the classifier inside, `probability_bound` has those of its probabilities.
 
         Parameters
         ----------
@@ -148,7 +149,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or, of several classes, (n_rows, n_pairs), float64
-            Pairs of classes in LIBSVM's order, (0, 1), (0, 2), ..., positions in ``artifact.labels``.
+            Of a regression, as its predictions. Pairs of classes in LIBSVM's order, (0, 1), (0, 2), ..., positions in
+            ``artifact.labels``.
         """
         bounds: FloatArray = self._evaluator.error_bound(self._rows(X))
         return bounds
@@ -505,8 +507,14 @@ class CompiledSVC(CompiledClassifier):
         Class labels, sorted, with the dtype of the source model.
     """
 
+    def _has_decision_function(self) -> bool:
+        if not self.artifact.has_decision_function:
+            raise AttributeError("the source model is a calibrated classifier, which has no decision function")
+        return True
+
+    @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values as the source gives them.
+        """Decision values as the source gives them; a CalibratedClassifierCV has none.
 
         They are the source's own, by the exact engine in float64, to rank, threshold and calibrate with; `predict` does
         not need them and is faster. Where a tolerance was asked for at compilation, values are within it instead, and
@@ -559,7 +567,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) where there are several, float64
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where the source gives such, be it with one target, float64
 
         Raises
         ------
@@ -569,9 +577,12 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
         values: FloatArray = self._evaluator.predict(self._rows(X))
         return values
 
-    def predict_one(self, row: npt.NDArray[Any]) -> float:
-        """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
-        value: float = self._evaluator.one(row)
+    def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
+        """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
+
+        It has the shape (n_targets,) where `predict` gives (n_rows, n_targets).
+        """
+        value: float | FloatArray = self._evaluator.one(row)
         return value
 
 

@@ -91,6 +91,7 @@ class Evaluator:
         self.native = _native.Predictor(artifact.data)
         self._task = artifact.task
         self._several = self._task == "regression" and len(artifact.members) > 1
+        self._is_column = artifact.outputs.is_column
         # What a single row's answer is looked up in: by position, or itself.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(self._task, artifact.labels)
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
@@ -152,15 +153,14 @@ class Evaluator:
             else:
                 return np.array(self._labels[position : position + 1])
         if self._task == "regression":
-            values: npt.NDArray[Any] = self.evaluate(rows)
-            return values
+            return self._in_shape(self.evaluate(rows))
         classes = self.evaluate(rows, LABELS)
         labels: npt.NDArray[Any] = self._labels[classes]
         return labels
 
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
-        if self._several:
+        if self._several or self._is_column:
             return self.predict(as_row(row))[0]
         found = self.native.one(row if type(row) is np.ndarray else one_row(row))
         return found if self._by_position is None else self._by_position[int(found)]
@@ -171,7 +171,10 @@ class Evaluator:
 
     def decision_function(self, rows: Any) -> FloatArray:
         """Decision values as the source gives them: scikit-learn's orientation, shape and order of classes."""
-        return self._as_the_source(self.evaluate(rows))
+        return self._in_shape(self._as_the_source(self.evaluate(rows)))
+
+    def _in_shape(self, values: FloatArray) -> FloatArray:
+        return values[:, np.newaxis] if self._is_column else values
 
     def _as_the_source(self, values: FloatArray) -> FloatArray:
         labels = self.artifact.labels
@@ -188,7 +191,7 @@ class Evaluator:
         """Bounds of decision values, in the model's own order of pairs; of an ensemble's probabilities."""
         if self.artifact.averages:
             return self.probability_bound(rows)
-        return np.asarray(self.evaluate(rows, BOUNDS))
+        return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
         """Which rows the first stage proves."""
@@ -327,7 +330,7 @@ class Predictor:
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where a regression was fitted with targets of two dimensions
 
         Raises
         ------
@@ -346,10 +349,10 @@ class Predictor:
         Raises
         ------
         InputError
-            As for `predict`, or the model has none: it averages probabilities.
+            As for `predict`, or the source has none: it is a CalibratedClassifierCV.
         """
-        if self.artifact.averages:
-            raise InputError("an ensemble averages probabilities, it has no decision function")
+        if not self.artifact.has_decision_function:
+            raise InputError("a calibrated classifier gives or averages probabilities, it has no decision function")
         return self._evaluator.decision_function(self._rows(X))
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -90,6 +90,7 @@ def score(
     job = Job.of(model, outputs, kept, columns, on_error)
     scorer = job.scorer(lambda: job.contents)
     chosen, features = _chosen(dataframe, kept, scorer.features(dataframe.columns, others=keep or ()))
+    _check_labels(scorer)
     answers = list(scorer.bind(_arrow_schema(chosen, features), features).schema)[len(kept) :]
     _check_case(dataframe, kept, [field.name for field in answers])
     schema = StructType([*(chosen.schema[name] for name in kept), *_spark_fields(answers)])
@@ -137,7 +138,9 @@ def predict_udf(
     artifact = artifact_of(model)
     names = tuple(f"f{k}" for k in range(artifact.n_raw_features))
     job = Job.of(artifact, outputs, (), names, on_error)
-    kinds = _spark_fields(_bound_to_doubles(job.scorer(lambda: job.contents), names).schema)
+    scorer = job.scorer(lambda: job.contents)
+    _check_labels(scorer)
+    kinds = _spark_fields(_bound_to_doubles(scorer, names).schema)
     _ship(spark or SparkSession.active(), job)
     small = job.without_contents()
 
@@ -201,6 +204,13 @@ def _check_case(dataframe: Any, kept: Sequence[str], answers: Sequence[str]) -> 
     for name in answers:
         if name.lower() in lower:
             raise InputError(f"two columns of the output would be named {lower[name.lower()]!r} and {name!r}")
+
+
+def _check_labels(scorer: Scorer) -> None:
+    for evaluator in scorer.evaluators.values():
+        labels = evaluator.artifact.labels
+        if labels.dtype.kind == "u" and int(labels.max()) >= 2**63:
+            raise InputError(f"Spark has no whole numbers beyond int64, but there is a label {int(labels.max())}")
 
 
 def _spark_fields(fields: Any) -> Any:

@@ -115,6 +115,22 @@ def test_several_targets_are_several_columns():
     np.testing.assert_array_equal(stacked(found, "error_bound"), predictor.error_bound(ROWS))
 
 
+def test_targets_of_one_column_are_one_column():
+    model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :1])
+    predictor = approxsvm.Predictor(approxsvm.compile(model, X).artifact)
+    found = predictor.predict_arrow(FRAME, outputs=["value", "error_bound"])
+    assert found.schema.names == ["value", "error_bound"]
+    np.testing.assert_array_equal(found["value"].to_numpy(), predictor.predict(ROWS)[:, 0])
+    np.testing.assert_array_equal(found["error_bound"].to_numpy(), predictor.error_bound(ROWS)[:, 0])
+
+
+def test_calibrated_classifiers_have_no_values():
+    for name in ("iris_calibrated", "iris_ensemble"):
+        predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
+        with pytest.raises(InputError, match="no output 'value': a calibrated classifier gives or averages probabil"):
+            predictor.predict_arrow(FRAME, outputs=["value"])
+
+
 @pytest.mark.parametrize(
     ("labels", "kind"),
     [
@@ -122,6 +138,7 @@ def test_several_targets_are_several_columns():
         (np.array(["no", "yes"], object), pa.string()),
         (np.array([3, 5], np.int8), pa.int8()),
         (np.array([3, 5]), pa.int64()),
+        (np.array([3, 2**64 - 1], np.uint64), pa.uint64()),
         (np.array([False, True]), pa.bool_()),
         (np.array([3.0, 5.0]), pa.float64()),
     ],

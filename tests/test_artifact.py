@@ -88,6 +88,7 @@ from approxsvm import Artifact, ArtifactError, _native
 from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
 from approxsvm.artifact.layout import SECTIONS
 from approxsvm.artifact.outputs import pack_outputs
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.input_map import InputMap, Projection
 from approxsvm.model.outputs import Outputs, TemperatureCalibration
 
@@ -541,7 +542,11 @@ def test_must_checksum() -> None:
             ],
         ),
         ([0.5, 1e10], [b"", b"<i8", b"<f2", b"<U4", b"|O", b"<c16"]),
-        (["yes", "no"], [b"", b"<i8", b"<U2", b"|S3", b"V12"]),
+        (["yes", "no"], [b"", b"<i8", b"<U2", b"|S3", b"V12", b"<u8"]),
+        (["7", "+7"], [b"<u8"]),
+        (["7", "07"], [b"<u8"]),
+        (["7", "18446744073709551616"], [b"<u8", b"<i8"]),
+        (["7", "-1"], [b"<u8"]),
     ],
 )
 def test_must_label_dtype(labels: list[Any], names: list[bytes]) -> None:
@@ -776,6 +781,22 @@ def test_must_outputs() -> None:
     for wrong in (b"", b'{"kind":"Outputs"}', whole[:-1], whole + bytes(8), bytes(23), b"\xff" * 24):
         refused(changed(content({OUTPUTS: wrong}), several_classes()), "section outputs")
     refused(changed(content({OUTPUTS: whole}), regressor()), "section outputs")
+    column = changed(content({OUTPUTS: pack_outputs(Outputs(is_column=True))}), regressor())
+    assert Artifact(column).outputs.is_column
+    assert is_read_natively(column)
+    refused(changed(content({OUTPUTS: struct.pack("<6I", 2, 0, 0, 0, 0, 0)}), regressor()), "section outputs")
+
+
+def test_labels_beyond_int64_are_their_digits() -> None:
+    labels = np.array([2**63, 2**64 - 1, 7], np.uint64)
+    for dtype in ("<u8", ">u8"):
+        artifact = classifier(labels=labels[:2].astype(dtype))
+        assert artifact.section("labels").endswith(b"922337203685477580818446744073709551615")
+        again = Artifact(artifact.data).labels
+        assert (again.dtype, again.tolist()) == (np.dtype(dtype), labels[:2].tolist())
+        assert is_read_natively(artifact.data)
+    with pytest.raises(UnsupportedModelError, match=f"of dtype {np.dtype(np.longdouble)} .* at most 64 bits"):
+        classifier(labels=np.array([1, 2], np.longdouble))
 
 
 def scaled_classes() -> Artifact:

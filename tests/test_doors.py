@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import RFE
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
@@ -85,6 +86,7 @@ SOURCES: dict[str, dict[str, Any]] = {
     "SVC, NuSVC": {
         "several": fitted(SVC(), NAMES),
         "two": fitted(SVC(), TWO),
+        "beyond int64": fitted(SVC(), np.array([3, 2**63, 2**64 - 1], np.uint64)[THREE]),
         "pairs": fitted(SVC(decision_function_shape="ovo"), THREE.astype(float)),
         "ties": fitted(SVC(break_ties=True), NAMES),
         "probability": fitted(SVC(probability=True, random_state=0), TWO),
@@ -100,6 +102,7 @@ SOURCES: dict[str, dict[str, Any]] = {
         "ridge": fitted(KernelRidge(kernel="rbf", gamma=0.1), TARGET),
         "two targets": fitted(KernelRidge(kernel="rbf", gamma=0.1), np.column_stack([TARGET, X[:, 0]])),
         "cubic ridge": fitted(KernelRidge(kernel="poly", gamma=0.1, degree=3), TARGET),
+        "one column": fitted(KernelRidge(kernel="rbf", gamma=0.1), TARGET[:, np.newaxis]),
         "process": fitted(
             GaussianProcessRegressor(RBF([3.0, 9.0, 1.0, 6.0]) + WhiteKernel(0.1), optimizer=None), TARGET
         ),
@@ -108,6 +111,14 @@ SOURCES: dict[str, dict[str, Any]] = {
         "svc": fitted(LinearSVC(), TWO),
         "svr": fitted(make_pipeline(scaled(), LinearSVR(random_state=0)), TARGET),
         "nystroem": fitted(make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), Ridge()), TARGET),
+        "alone": fitted(LogisticRegression(), TWO),
+        "ridge alone": fitted(Ridge(), TARGET),
+        "search": fitted(
+            make_pipeline(
+                Nystroem(gamma=0.1, n_components=20, random_state=0), GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2)
+            ),
+            TARGET,
+        ),
         "logistic": fitted(
             make_pipeline(scaled(), Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()), TWO
         ),
@@ -123,7 +134,8 @@ SOURCES: dict[str, dict[str, Any]] = {
         "temperature": fitted(CalibratedClassifierCV(SVC(), method="temperature", ensemble=False), THREE),
         "ensemble": fitted(CalibratedClassifierCV(make_pipeline(scaled(), SVC()), cv=2), NAMES),
     },
-    "searches, TransformedTargetRegressor": {
+    "searches, RFE, TransformedTargetRegressor": {
+        "chosen": fitted(RFE(SVC(kernel="linear"), n_features_to_select=2), NAMES),
         "search": fitted(GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2), THREE),
         "target": fitted(TransformedTargetRegressor(SVR(), transformer=StandardScaler()), TARGET),
     },
@@ -227,7 +239,7 @@ def test_numpy_alone(cases: list[Case], tmp_path: Path) -> None:
             for name in ("predict", "certified", "decision_function", "predict_proba", "error_bound"):
                 if hasattr(case.fast, name):
                     np.testing.assert_array_equal(answers[name], getattr(case.fast, name)(ROWS), case.name)
-            if answers["predict"].ndim == 1:
+            if answers["predict"].shape == answers["one"].shape:
                 within = case.bounds.max(initial=0.0) if case.task == "regression" else 0.0
                 same = answers["one"] == answers["predict"]
                 assert (same | (within > 0.0)).all(), case.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from dataclasses import replace
 from io import BytesIO
 
@@ -16,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.errors import InputError, TargetError
+from approxsvm.errors import InputError, TargetError, UnsupportedModelError
 from approxsvm.reference import decision_values as reference
 
 
@@ -266,6 +269,56 @@ def test_classes_keep_order_and_type(labels, tmp_path):
         assert (np.sign(estimator.decision_function(X)) == np.sign(svc.decision_function(X)))[near].all()
         assert estimator.predict_one(X[0]) == estimator.predict(X[:1])[0]
     assert is_classifier(fast)
+
+
+WHOLE = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+LABELS = {
+    "bool": np.array([False, True]),
+    **{kind: np.array([0, 3, 7], kind) for kind in WHOLE},
+    **{f"least and most of {kind}": np.array([np.iinfo(kind).min, np.iinfo(kind).max], kind) for kind in WHOLE},
+    "beyond int64": np.array([2**63, 2**64 - 3, 2**64 - 1], np.uint64),
+    "big-endian": np.array([2**63, 5], ">u8"),
+    **{kind: np.array([-2.0, 0.0, 1.0], kind) for kind in ("f2", "f4", "f8")},
+    "U": np.array(["", "a", "größer"]),
+    "big-endian text": np.array(["a", "bb"], ">U2"),
+    "O": np.array(["a", "bb"], object),
+    "numpy's texts": np.array([np.str_("a"), np.str_("b")], object),
+    "categories": pd.Series(["a", "b", "c"], dtype="category"),
+    "strings": pd.Series(["a", "b", "c"], dtype="string"),
+    "integers that may be missing": pd.Series([1, 2, 3], dtype="Int64"),
+}
+
+
+@pytest.mark.parametrize("model", [SVC(), CalibratedClassifierCV(SVC(), cv=2), LogisticRegression()])
+@pytest.mark.parametrize("name", LABELS)
+def test_every_type_of_labels_is_kept(name, model, tmp_path):
+    X, _ = make_classification(150, 5, random_state=1)
+    given = LABELS[name]
+    if isinstance(model, LogisticRegression):
+        given = given[:2]
+    classes = np.digitize(X[:, 0], [-0.5, 0.5]) % len(given)
+    y = given.iloc[classes] if isinstance(given, pd.Series) else given[classes]
+    source = clone(model).fit(X, y)
+    fast = compile(source, X, mode="exact")
+    fast.save(tmp_path / "m.asvm")
+    expected = source.predict(X)
+    for door in (fast, approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")):
+        for answers in (door.predict(X), np.concatenate([door.predict(row[np.newaxis]) for row in X])):
+            np.testing.assert_array_equal(answers, expected)
+        assert door.predict(X).dtype == expected.dtype
+        assert [door.predict_one(row) for row in X] == expected.tolist()
+        found = door.classes if isinstance(door, approxsvm.Predictor) else door.classes_
+        np.testing.assert_array_equal(found, source.classes_)
+        assert found.dtype == source.classes_.dtype
+
+
+@pytest.mark.parametrize("labels", [np.array([1, 2], np.longdouble), np.array(["2020", "2021"], "M8[Y]")])
+def test_labels_that_are_not_kept_are_refused_by_type(labels):
+    if labels.dtype.itemsize == 8 and labels.dtype.kind == "f":
+        pytest.skip("long double is double here")
+    X, y = make_classification(150, 5, random_state=1)
+    with pytest.raises(UnsupportedModelError, match=f"class labels of dtype {re.escape(str(labels.dtype))} cannot be"):
+        compile(SVC().fit(X, labels[y]))
 
 
 def test_zero_goes_to_the_second_label_of_libsvm():

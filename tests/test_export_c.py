@@ -480,11 +480,12 @@ def test_boards_agree_with_the_host(name: str, variety: list[Any], tmp_path: Pat
 def test_labels_of_any_type(tmp_path: Path) -> None:
     X, y = classes(4, 3)
     texts = np.array(['a "quoted"\\ one', "größer??/", "@T@ m_@@"])
-    for labels in (texts, np.array([-5, 0, 2**40]), np.array([-7.0, 2.0, 1e9])):
+    huge = np.array([0, 2**63, 2**64 - 1], np.uint64)
+    for labels in (texts, np.array([-5, 0, 2**40]), np.array([-7.0, 2.0, 1e9]), huge):
         compiled = approxsvm.compile(SVC(gamma=0.01).fit(X, labels[y]), X, mode="approximate", degree=1)
         compiled.export_c(tmp_path / "m.h", name="m")
-        shown = {"U": "%s", "i": "%lld", "f": "%.17g"}[labels.dtype.kind]
-        cast = "(long long)" if labels.dtype.kind == "i" else ""
+        shown = {"U": "%s", "i": "%lld", "u": "%llu", "f": "%.17g"}[labels.dtype.kind]
+        cast = {"i": "(long long)", "u": "(unsigned long long)"}.get(labels.dtype.kind, "")
         (tmp_path / "labels.c").write_text(
             '#include "m.h"\n#include <stdio.h>\nint main(void) {\n    int i;\n    for (i = 0; i < m_n_labels; ++i) '
             f'printf("{shown}\\n", {cast}m_labels[i]);\n    return 0;\n}}\n'

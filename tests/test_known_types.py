@@ -728,9 +728,7 @@ def test_an_offset_that_predict_does_not_know_is_refused():
 def test_columns_of_arrays_and_of_frames_that_differ_are_refused():
     source = transformed(ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", "drop", slice(1, 2))]))
     source[0]._transformer_to_input_indices["a"] = [0, 2]
-    with pytest.raises(
-        ModelFormatError, match=r"step 'a' takes columns \[2, 0\] of arrays, \[0, 2\] of data frames"
-    ):
+    with pytest.raises(ModelFormatError, match=r"step 'a' takes columns \[2, 0\] of arrays, \[0, 2\] of data frames"):
         approxsvm.compile(source)
 
 

@@ -324,6 +324,11 @@ def test_what_is_refused() -> None:
         exact.to_onnx(input_type="int8")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedModelError, match="there are no support vectors to fall back on"):
         approxsvm.compile(svc, X, mode="approximate").to_onnx(fallback=True)
+    huge = approxsvm.compile(random_model(0, labels=np.array([1, 2**64 - 1], np.uint64)), mode="exact")
+    with pytest.raises(
+        UnsupportedModelError, match=r"18446744073709551615\] are neither whole numbers nor text, .*int64"
+    ):
+        huge.to_onnx()
     halves = approxsvm.compile(random_model(0, labels=np.array([0.5, 1.5])), mode="exact")
     with pytest.raises(UnsupportedModelError, match=r"\[0.5, 1.5\] are neither whole numbers nor text"):
         halves.to_onnx()

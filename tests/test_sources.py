@@ -20,15 +20,17 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import RFE, RFECV, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -42,6 +44,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSV
 
 import approxsvm
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.features import TaylorFeatures
 from approxsvm.model import outputs
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
@@ -63,6 +66,10 @@ def data(n_classes=2, n_rows=150, seed=0):
 
 def target(X):
     return 100 + 20 * np.sin(X[:, 0]) + X[:, 1]
+
+
+def scaled_rows():
+    return StandardScaler().fit_transform(data()[0])
 
 
 def rows_like(X, n_rows=120):
@@ -152,6 +159,10 @@ CLASSIFIERS = {
     "affine": make_pipeline(StandardScaler(), SVC(kernel="poly", degree=1, coef0=0.5, gamma=0.3)),
     "linear": make_pipeline(StandardScaler(), SVC(kernel="linear")),
     "linear probability": make_pipeline(StandardScaler(), SVC(kernel="linear", probability=True, random_state=0)),
+    "chosen": make_pipeline(StandardScaler(), RFE(SVC(kernel="linear"), n_features_to_select=4)),
+    "chosen by folds": make_pipeline(
+        StandardScaler(), RFECV(SVC(kernel="linear", probability=True, random_state=0), min_features_to_select=3, cv=2)
+    ),
 }
 
 
@@ -198,6 +209,15 @@ REGRESSORS = {
     "LinearSVR": make_pipeline(StandardScaler(), LinearSVR(random_state=0)),
     "Nystroem Ridge": make_pipeline(StandardScaler(), Nystroem(random_state=0, n_components=30), Ridge()),
     "Nystroem OLS": make_pipeline(Nystroem(gamma=0.01, random_state=0, n_components=30), LinearRegression()),
+    "Nystroem search": make_pipeline(
+        StandardScaler(), Nystroem(random_state=0, n_components=30), GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2)
+    ),
+    "Nystroem target": make_pipeline(
+        FrozenEstimator(StandardScaler().fit(data()[0])),
+        FrozenEstimator(Nystroem(random_state=0, gamma=0.1, n_components=30).fit(scaled_rows())),
+        TransformedTargetRegressor(Ridge(), transformer=StandardScaler()),
+    ),
+    "RFE": RFE(SVR(kernel="linear", C=0.01), n_features_to_select=3),
 }
 
 
@@ -231,6 +251,10 @@ NYSTROEM = {
     "SGD log": SGDClassifier(loss="log_loss", random_state=0),
     "SGD huber": SGDClassifier(loss="modified_huber", random_state=0),
     "calibrated": CalibratedClassifierCV(LinearSVC(), ensemble=False),
+    "calibrated by three": CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=3),
+    "search": GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2),
+    "search of calibrated": GridSearchCV(CalibratedClassifierCV(LinearSVC(), ensemble=False), {"cv": [2, 3]}, cv=2),
+    "pipeline": make_pipeline(None, RidgeClassifier()),
 }
 
 
@@ -241,14 +265,25 @@ def test_nystroem_and_a_linear_classifier_are_a_sum_of_kernels(name):
     X, y = data()
     steps = make_pipeline(StandardScaler(), Nystroem(gamma=0.2, n_components=25, random_state=0), clone(NYSTROEM[name]))
     fitted = steps.fit(X, np.array(["no", "yes"])[y])
-    if name == "calibrated":
-        with pytest.raises(UnsupportedModelError, match=r"step 'nystroem' \(Nystroem\) cannot be folded"):
-            read_any(fitted)
-        return
     model = assert_same(fitted, rows_like(X))
-    assert model.n_sv == 25
+    assert all(member.n_sv == 25 for member in (model.members if isinstance(model, Ensemble) else [model]))
     # A value of 0 means classes_[0] to scikit-learn's linear models, unlike to LIBSVM.
-    assert model.labels[reference_outputs.winner(np.zeros((1, 1)))[0]] == "no"
+    if not isinstance(model, Ensemble) and model.outputs.label_rule == "votes":
+        assert model.labels[reference_outputs.winner(np.zeros((1, 1)))[0]] == "no"
+
+
+@pytest.mark.parametrize(
+    "final", [SVC(), make_pipeline(StandardScaler(), LinearSVC()), RFE(LinearSVC()), GridSearchCV(SVC(), {}, cv=2)]
+)
+@pytest.mark.parametrize(
+    "map_step", [Nystroem(n_components=9), RBFSampler(), SkewedChi2Sampler(skewedness=99), TaylorFeatures(gamma=0.1)]
+)
+def test_only_linear_models_are_read_behind_feature_maps(map_step, final):
+    from sklearn.base import clone
+
+    X, y = data()
+    with pytest.raises(UnsupportedModelError, match=rf"step '{type(map_step).__name__.lower()}' .* cannot be folded"):
+        read_any(make_pipeline(MinMaxScaler(), clone(map_step), clone(final)).fit(X, y))
 
 
 def test_calibrated_nystroem_inside_is_read():
@@ -265,6 +300,20 @@ def test_linear_models_alone_and_calibrated():
     assert assert_same(LinearSVC().fit(scaled, y), scaled).degree == 1
     assert_same(LinearSVC().fit(scaled, y).sparsify(), scaled)
     assert_same(CalibratedClassifierCV(LinearSVC(), cv=3).fit(scaled, y), scaled)
+
+
+def test_softmax_of_two_classes_before_scikit_learn_1_8():
+    """Then LogisticRegression(multi_class="multinomial") gave classes the probabilities softmax((-f, f))."""
+
+    class Multinomial(LogisticRegression):
+        def __init__(self, multi_class="deprecated"):
+            super().__init__()
+            self.multi_class = multi_class
+
+    X, y = data()
+    head = read_any(Multinomial("multinomial").fit(X, y)).outputs.probability
+    assert head.calibrators[0].slope == -2.0
+    assert read_any(Multinomial().fit(X, y)).outputs.probability.calibrators[0].slope == -1.0
 
 
 def test_several_linear_functions_are_refused():
@@ -298,6 +347,12 @@ STEPS = {
     "nothing": ["passthrough", FunctionTransformer(), None, StandardScaler()],
     "chosen": [SelectKBest(k=3), StandardScaler()],
     "clip between": [StandardScaler(), MinMaxScaler((-0.5, 0.5), clip=True), StandardScaler()],
+    "frozen": [FrozenEstimator(make_pipeline(StandardScaler(), PCA(4)).fit(data()[0])), MaxAbsScaler()],
+    "frozen choice": [FrozenEstimator(FrozenEstimator(SelectKBest(k=3).fit(*data()))), StandardScaler()],
+    "frozen columns": [
+        ColumnTransformer([("a", FrozenEstimator(StandardScaler().fit(data()[0][:, [3, 1]])), [3, 1])]),
+        FeatureUnion([("all", FrozenEstimator(StandardScaler().fit(data()[0][:, [3, 1]])))]),
+    ],
     "nested": [make_pipeline(StandardScaler(), make_pipeline(PCA(4))), MaxAbsScaler()],
     "columns": [
         ColumnTransformer(
@@ -333,6 +388,42 @@ def test_folded_steps(name):
     np.testing.assert_allclose(model.input_map.apply(raw), mapped, rtol=1e-12, atol=1e-12 * np.abs(raw).max())
     given, errors = model.input_map.mapped_with_errors(raw)
     assert (np.linalg.norm(given - mapped, axis=1) <= errors + model.input_map.source_rounding(raw)).all()
+
+
+def test_samplers_of_imbalanced_learn_do_nothing_when_predicting():
+    imblearn = pytest.importorskip("imblearn", reason="imbalanced-learn is not installed")
+    from imblearn.over_sampling import SMOTE
+    from imblearn.under_sampling import TomekLinks
+
+    X, y = make_classification(200, FEATURES, weights=[0.8], random_state=0)
+    smote, tomek = SMOTE(random_state=0), TomekLinks()
+    make = imblearn.pipeline.make_pipeline
+    for steps in (
+        make(StandardScaler(), smote, SVC()),
+        make(smote, SVC()),
+        make(smote, StandardScaler(), tomek, PCA(3), tomek, SVC()),
+        make(StandardScaler(), smote, Nystroem(n_components=20, random_state=0), tomek, LinearSVC()),
+        make_pipeline(StandardScaler(), make(PCA(4), smote, SVC())),
+        CalibratedClassifierCV(make(StandardScaler(), smote, SVC()), ensemble=False),
+        GridSearchCV(make(StandardScaler(), smote, SVC()), {"svc__C": [1.0, 2.0]}, cv=2),
+    ):
+        assert_same(steps.fit(X, y), rows_like(X))
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert read_any(make(smote, StandardScaler(), SVC()).fit(frame, y)).feature_names == tuple("abcdef")
+    with pytest.raises(UnsupportedModelError, match=r"step 'smote' of the pipeline: .* it does not predict"):
+        read_any(make(StandardScaler(), smote).fit(X, y))
+
+
+class Resampling(StandardScaler):
+    """Scikit-learn's pipelines ask a step to transform, whatever else it can."""
+
+    def fit_resample(self, X, y):
+        raise NotImplementedError
+
+
+def test_steps_of_other_pipelines_that_can_resample_still_transform():
+    X, y = data()
+    assert_same(make_pipeline(Resampling(), SVC()).fit(X, y), rows_like(X))
 
 
 def test_columns_by_name_of_data_frames():
@@ -375,10 +466,14 @@ def test_sparse_pipelines():
         ([FunctionTransformer(np.log1p, kw_args={"dtype": np.float32}), SVC()], "it calls 'log1p' with 'dtype'"),
         ([make_pipeline(StandardScaler(), PowerTransformer()), SVC()], r"step 'pipeline__powertransformer'"),
         ([make_column_transformer((PowerTransformer(), [0, 1])), SVC()], r"step 'powertransformer'"),
-        ([StandardScaler(), LogisticRegression()], "step 'logisticregression' of the pipeline: cannot compile"),
+        (
+            [StandardScaler(), GaussianNB()],
+            "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says",
+        ),
+        ([Nystroem(n_components=9), OneVsRestClassifier(LinearSVC())], "step 'onevsrestclassifier' of the pipeline"),
         ([StandardScaler(), SVC(kernel="sigmoid")], "step 'svc' of the pipeline: the kernel of this SVC is 'sigmoid'"),
         ([Nystroem(kernel="sigmoid", n_components=9), Ridge()], "kernel of this Nystroem is 'sigmoid'"),
-        ([Nystroem(n_components=9), StandardScaler(), Ridge()], "'standardscaler'|'ridge'"),
+        ([Nystroem(n_components=9), StandardScaler(), Ridge()], r"step 'nystroem' \(Nystroem\) cannot be folded"),
     ],
 )
 def test_steps_that_cannot_be_folded_are_named(steps, message):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import linear_model, svm
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 from test_sources import (
     CLASSIFIERS,
@@ -25,9 +33,11 @@ from test_sources import (
 )
 
 import approxsvm
+from approxsvm.errors import InputError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn import linear_models
 
 MODES = ("certified", "exact")
 # What the source itself rounds, as a share of its largest value.
@@ -94,7 +104,8 @@ def assert_compiled(fitted, X, tmp_path=None):
                 assert_labels(fitted, fast, X, model)
             if hasattr(fitted, "predict_proba"):
                 assert_probabilities(fitted, fast, X, tolerance)
-            assert hasattr(fast, "predict_proba") == hasattr(fitted, "predict_proba")
+            for method in ("predict_proba", "decision_function"):
+                assert hasattr(fast, method) == hasattr(fitted, method)
             if not isinstance(model, Ensemble) and (is_regressor(fitted) or hasattr(fitted, "decision_function")):
                 promised = tolerance
                 if tolerance is None and is_regressor(fitted):
@@ -135,11 +146,100 @@ def test_one_class(kernel, tmp_path):
 
 @pytest.mark.parametrize("name", NYSTROEM)
 def test_nystroem(name):
-    if name == "calibrated":
-        pytest.skip("only its inside is a sum of kernels")
     X, y = data()
     steps = nystroem_steps(name)
     assert_compiled(steps.fit(X, np.array(["no", "yes"])[y]), rows_like(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("name", sorted(linear_models.NAMES))
+def test_linear_models_alone(name, tmp_path):
+    X, y = data()
+    X = StandardScaler().fit_transform(X)
+    made = getattr(svm, name) if name in ("LinearSVC", "LinearSVR") else getattr(linear_model, name)
+    fitted = made().fit(X, target(X) if is_regressor(made()) else np.array(["no", "yes"])[y])
+    fast = assert_compiled(fitted, rows_like(X), tmp_path)
+    assert approxsvm.verify(fast, fitted, rows_like(X)).kept
+    with pytest.raises(NotFittedError):
+        approxsvm.compile(made())
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "modified_huber"])
+def test_linear_models_with_probabilities_of_their_own(loss):
+    X, y = data()
+    assert_compiled(linear_model.SGDClassifier(loss=loss, random_state=0).fit(X, y), rows_like(X))
+
+
+def in_two_dimensions():
+    """Regressions, and whether they predict targets of shape (n_rows, 1) as such."""
+    return {
+        "KernelRidge": (KernelRidge(kernel="rbf", gamma=0.1), True),
+        "KernelRidge cubic": (KernelRidge(kernel="poly", degree=3, gamma=0.01), True),
+        "SVR": (SVR(), False),
+        "LinearRegression": (linear_model.LinearRegression(), True),
+        "Ridge": (linear_model.Ridge(), None),  # depends on the version of scikit-learn
+        "GP": (GaussianProcessRegressor(RBF(3.0) + WhiteKernel(0.1), normalize_y=True, optimizer=None), False),
+        "pipeline": (make_pipeline(StandardScaler(), KernelRidge(kernel="rbf", gamma=0.1)), True),
+        "Nystroem": (make_pipeline(Nystroem(n_components=20, random_state=0), linear_model.LinearRegression()), True),
+        "RBFSampler": (make_pipeline(RBFSampler(random_state=0), linear_model.LinearRegression()), True),
+        "target": (TransformedTargetRegressor(SVR(), transformer=StandardScaler()), True),
+        "target as it is": (TransformedTargetRegressor(linear_model.LinearRegression()), True),
+        "SGD": (linear_model.SGDRegressor(random_state=0), False),
+    }
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("name", in_two_dimensions())
+def test_targets_of_one_column_are_predicted_as_they_were_fitted(name, tmp_path):
+    X, _ = data()
+    X = StandardScaler().fit_transform(X)
+    estimator, is_column = in_two_dimensions()[name]
+    for targets in (target(X), target(X)[:, np.newaxis]):
+        fitted = clone(estimator).fit(X, targets)
+        expected, rows = fitted.predict(X), X[:5]
+        if is_column is not None:
+            assert expected.ndim == 1 + (is_column and targets.ndim == 2)
+        fast = approxsvm.compile(fitted, X)
+        fast.save(tmp_path / "m.asvm")
+        opened = (approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm"))
+        for door in (fast, pickle.loads(pickle.dumps(fast)), *opened):
+            values = door.predict(X)
+            assert values.shape == door.error_bound(X).shape == expected.shape
+            assert (np.abs(values - expected) <= door.error_bound(X) + SOURCE_ROUNDING * np.abs(expected).max()).all()
+            assert door.predict(X[:0]).shape == expected[:0].shape
+            assert door.predict(rows[:1]).shape == expected[:1].shape
+            assert np.shape(door.predict_one(rows[0])) == expected[0].shape
+        assert fast.score(X, targets) == pytest.approx(fitted.score(X, targets), rel=1e-4)
+        assert approxsvm.verify(fast, fitted, X).kept
+        report = fast.report(X, targets, against=fitted)
+        assert report.evidence.predicted.shape == report.evidence.y.shape == (len(X),)
+
+
+def test_targets_of_several_columns_are_restored_column_by_column():
+    X, _ = data()
+    targets = np.column_stack([target(X), 1e3 * X[:, 1] - 7, X[:, 2]])
+    for scaler in (StandardScaler(), MinMaxScaler((2, 5)), MaxAbsScaler(), RobustScaler(), None):
+        fitted = TransformedTargetRegressor(KernelRidge(kernel="rbf", gamma=0.01), transformer=scaler).fit(X, targets)
+        fast = approxsvm.compile(fitted, tolerance=1e-3)
+        assert (np.abs(fast.predict(X) - fitted.predict(X)) <= fast.error_bound(X) + 1e-6).all()
+        assert fast.error_bound(X).max() <= 1e-3
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+def test_calibrated_classifiers_have_no_decision_function(method, n_classes):
+    X, y = data(n_classes)
+    fitted = CalibratedClassifierCV(SVC(), method=method, ensemble=False).fit(X, y)
+    fast = approxsvm.compile(fitted, X, n_centers=1)
+    alone = approxsvm.Predictor(fast.artifact)
+    assert not hasattr(fitted, "decision_function")
+    assert not hasattr(fast, "decision_function")
+    with pytest.raises(InputError, match=r"calibrated classifier .* has no decision function"):
+        alone.decision_function(X)
+    # What is inside stays: bounds of the values inside, their comparison with the source's, the report.
+    assert (alone.error_bound(X) == fast.error_bound(X)).all()
+    assert approxsvm.verify(fast, fitted, X).kept
+    assert fast.report(X, y, against=fitted).evidence.values is not None
 
 
 def nystroem_steps(name):

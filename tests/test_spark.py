@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import GOLDEN
+from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, InputError
@@ -54,6 +55,14 @@ def spark():
 @pytest.fixture(scope="module")
 def frame(spark):
     return spark.createDataFrame(TABLE).repartition(2).cache()
+
+
+def test_labels_that_spark_has_no_type_for(spark):
+    labels = np.array([1, 2**64 - 1], np.uint64)[PREDICTOR.predict(ROWS) % 2]
+    fast = approxsvm.compile(SVC().fit(ROWS, labels), mode="exact")
+    for door in (lambda: our_spark.score(spark.createDataFrame(TABLE), fast), lambda: our_spark.predict_udf(fast)):
+        with pytest.raises(InputError, match="beyond int64, but there is a label 18446744073709551615"):
+            door()
 
 
 def rows_of(frame):

@@ -68,7 +68,7 @@ def available_outputs(artifact: Any) -> tuple[str, ...]:
     """What a model has, in the order of `OUTPUTS`."""
     has = {
         "label": artifact.task != "regression",
-        "value": not artifact.averages,
+        "value": artifact.has_decision_function,
         "probability": artifact.has_class_probabilities,
         "error_bound": True,
         "certified": True,
@@ -81,7 +81,7 @@ def _check_output(artifact: Any, output: str) -> None:
         raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
     why = {
         "label": "a regression has values and no labels",
-        "value": "an ensemble averages probabilities, it has no decision values",
+        "value": "a calibrated classifier gives or averages probabilities, it has no decision values",
         "probability": "the source model was trained without probabilities",
     }
     if output not in available_outputs(artifact):

@@ -330,6 +330,11 @@ class Artifact(SealedBytes):
         return bool(self.members) and self.task == "classification"
 
     @property
+    def has_decision_function(self) -> bool:
+        """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
+        return not self.averages and self.outputs.label_rule != "probability"
+
+    @property
     def has_class_probabilities(self) -> bool:
         """Whether the source gives classes probabilities."""
         return self.averages or isinstance(self.outputs.probability, ClassProbability)
@@ -779,21 +784,23 @@ def _read_labels(header: dict[str, Any], content: bytes | None) -> npt.NDArray[A
     if count < 2 or kind == NO_LABELS or content is None:
         raise ArtifactError(f"a classification artifact needs 2 labels or more, found {count} of kind {kind}")
     values: list[Any]
+    name = header["label_dtype"].rstrip(b"\0")
     if kind == TEXT:
         values = list(_read_texts(content, count, "labels"))
+        if re.fullmatch(rb"[<>]u8", name) and all(re.fullmatch(r"0|[1-9][0-9]{0,19}", text) for text in values):
+            values = list(map(int, values))  # too large for int64
     else:
         if len(content) != 8 * count:
             raise ArtifactError(f"section labels has {len(content)} bytes, expected {8 * count}")
         values = np.frombuffer(content, "<i8" if kind == INT64 else "<f8").tolist()
-    if len(set(values)) != count or not all(isinstance(v, str) or np.isfinite(v) for v in values):
+    if len(set(values)) != count or not all(isinstance(v, str) or math.isfinite(v) for v in values):
         raise ArtifactError(f"the labels {values} are not {count} distinct values")
-    name = header["label_dtype"].rstrip(b"\0")
     unsuitable = ArtifactError(f"label_dtype {name!r} does not suit the labels {values}")
     # Only what NumPy itself writes: other spellings name arrays of arrays, or are deprecated.
-    if not re.fullmatch({INT64: rb"[<>|][biu]\d", FLOAT64: rb"[<>|]f\d", TEXT: rb"[<>]U\d+|\|O"}[kind], name):
+    if not re.fullmatch({INT64: rb"[<>|][biu]\d", FLOAT64: rb"[<>|]f\d", TEXT: rb"[<>]U\d+|\|O|[<>]u8"}[kind], name):
         raise unsuitable
     # A type may be wider than the labels, but must not make a small file claim gigabytes.
-    if kind == TEXT and name != b"|O" and int(name[2:]) > max(_MAX_LABEL_WIDTH, *map(len, values)):
+    if kind == TEXT and name[1:2] == b"U" and int(name[2:]) > max(_MAX_LABEL_WIDTH, *map(len, values)):
         raise unsuitable
     try:
         with np.errstate(over="ignore"):

@@ -36,9 +36,9 @@ _KINDS: Final = (
 
 
 def is_plain(outputs: Outputs, n_classes: int) -> bool:
-    """Whether there is nothing to say: labels by votes, no probabilities, values of the pairs as they are."""
+    """Whether there is nothing to say: labels by votes, no probabilities, values as they are."""
     shaped = n_classes > 2 and outputs.decision_shape != "ovo"
-    return outputs.probability is None and outputs.label_rule == "votes" and not shaped
+    return outputs.probability is None and outputs.label_rule == "votes" and not shaped and not outputs.is_column
 
 
 def pack_outputs(outputs: Outputs) -> bytes:
@@ -52,7 +52,7 @@ def pack_outputs(outputs: Outputs) -> bytes:
     if isinstance(head, OneVsRestCalibration):
         calibration_shape, n_calibrators = _SHAPES.index(head.decision_shape), len(head.calibrators)
     header = _OUTPUTS_HEADER.pack(
-        _SHAPES.index(outputs.decision_shape),
+        int(outputs.is_column or outputs.decision_shape == "ovr"),
         _LABEL_RULES.index(outputs.label_rule),
         _KINDS.index(type(head)),
         positive,
@@ -95,7 +95,7 @@ def unpack_outputs(content: bytes, task: str, n_classes: int) -> Outputs:
         The bytes are something else, or do not suit the model.
     """
     try:
-        outputs = _OutputsReader(content).read(n_classes)
+        outputs = _OutputsReader(content).read(task, n_classes)
         outputs.check(task, n_classes)
     except ApproxSVMError as error:
         raise ArtifactError(f"section outputs cannot be read: {error}") from None
@@ -103,7 +103,7 @@ def unpack_outputs(content: bytes, task: str, n_classes: int) -> Outputs:
 
 
 class _OutputsReader(SectionReader):
-    def read(self, n_classes: int) -> Outputs:
+    def read(self, task: str, n_classes: int) -> Outputs:
         header = self.take(_OUTPUTS_HEADER)
         shape, rule, kind, positive, calibration_shape, n_calibrators = header
         choices = (len(_SHAPES), len(_LABEL_RULES), len(_KINDS), 2, len(_SHAPES))
@@ -119,6 +119,8 @@ class _OutputsReader(SectionReader):
         else:
             probability = self._probability(_KINDS[kind], positive, n_classes)
         self.end()
+        if task == "regression":
+            return Outputs(probability, _LABEL_RULES[rule], is_column=bool(shape))
         return Outputs(probability, _LABEL_RULES[rule], _SHAPES[shape])
 
     def _probability(self, kind: type, positive: int, n_classes: int) -> Probability | None:

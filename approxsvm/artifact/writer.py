@@ -791,7 +791,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     Raises
     ------
     UnsupportedModelError
-        The labels are neither numbers nor texts.
+        The labels are neither numbers of at most 64 bits nor texts.
     """
     if len(labels) == 0:
         return NO_LABELS, b"", b""
@@ -799,11 +799,15 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     name = dtype.str.encode()
     if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
         return INT64, name, labels.astype("<i8").tobytes()
+    if dtype.kind == "u":  # beyond int64: every reader prints their digits
+        return TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
         return FLOAT64, name, labels.astype("<f8").tobytes()
     if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
         return TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
-    raise UnsupportedModelError(f"class labels of dtype {dtype} cannot be stored; use integers, floats or strings")
+    raise UnsupportedModelError(
+        f"class labels of dtype {dtype} cannot be stored; use integers or floats of at most 64 bits, or strings"
+    )
 
 
 # --- check rows

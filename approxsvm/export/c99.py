@@ -488,9 +488,11 @@ def _affine_arrays(stage: Affine) -> dict[str, npt.NDArray[np.float64]]:
 
 
 def _c_integers(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as int32 where they fit, else as int64 or double."""
+    """Labels as int32 where they fit, else as int64, uint64 or double."""
     if labels.dtype.kind == "f":
         return labels.astype(np.float64)
+    if max(labels.tolist()) >= 2**63:
+        return labels.astype(np.uint64)
     numbers = labels.astype(np.int64)
     limits = np.iinfo(np.int32)
     return numbers.astype(np.int32) if ((numbers >= limits.min) & (numbers <= limits.max)).all() else numbers

@@ -29,6 +29,7 @@ _C_TYPES: Final = {
     "uint8": "uint8_t",
     "uint16": "uint16_t",
     "uint32": "uint32_t",
+    "uint64": "uint64_t",
 }
 
 
@@ -41,6 +42,8 @@ def literal(x: Any) -> str:
     number = int(x)
     if number == -(2**63):
         return "(-INT64_C(9223372036854775807) - 1)"
+    if number >= 2**63:
+        return f"UINT64_C({number})"
     return f"INT64_C({number})" if not -(2**31) < number < 2**31 else str(number)
 
 

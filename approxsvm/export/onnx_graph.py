@@ -278,11 +278,12 @@ class _Export:
         if labels.dtype.kind in "UO" and all(isinstance(label, str) for label in labels.tolist()):
             constant, dtype = np.array(labels.tolist(), object), np.dtype(object)
         else:
-            constant, dtype = labels.astype(np.int64), np.dtype(np.int64)
-            if not (constant.astype(labels.dtype) == labels).all():
+            if not all(-(2**63) <= label < 2**63 and int(label) == label for label in labels.tolist()):
                 raise UnsupportedModelError(
-                    f"the labels {labels.tolist()} are neither whole numbers nor text, as those of ONNX classifiers are"
+                    f"the labels {labels.tolist()} are neither whole numbers nor text, as those of ONNX classifiers "
+                    "(int64 or string) are"
                 )
+            constant, dtype = labels.astype(np.int64), np.dtype(np.int64)
         self.output("label", self.g.op("Gather", constant, position), dtype, [None])
 
     def _give(self, name: str, values: str, width: int) -> None:

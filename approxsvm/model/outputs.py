@@ -214,11 +214,14 @@ class Outputs:
         probability, the first class of several (CalibratedClassifierCV).
     decision_shape : {"ovo", "ovr"}
         What decision_function returns for more than two classes: pairs, or one-vs-rest scores.
+    is_column : bool
+        Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets.
     """
 
     probability: Probability | None = None
     label_rule: LabelRule = "votes"
     decision_shape: DecisionShape = "ovo"
+    is_column: bool = False
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -241,6 +244,8 @@ class Outputs:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
         if self.label_rule != "votes" and task != "classification":
             raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
+        if self.is_column and task != "regression":
+            raise ModelFormatError(f"a {task} model cannot have values of the shape (n_rows, 1)")
         n_pairs = n_classes * (n_classes - 1) // 2
         if isinstance(head, PairwiseSigmoid) and len(head.prob_a) != n_pairs:
             raise ModelFormatError(f"{len(head.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")

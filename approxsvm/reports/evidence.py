@@ -256,14 +256,14 @@ def gather(
         y = np.asarray(y)
         if len(y) != len(finite):
             raise InputError(f"y has {len(y):,} entries, but X has {len(finite):,} rows")
-        y = y[finite]
+        y = _flat(y[finite])
     evaluator, artifact = compiled._evaluator, compiled.artifact
     values, bounds, stages, certified = _evaluated(evaluator, rows)
     distances, sv_distances = _distances(artifact, rows)
     return Evidence(
         n_given=len(finite),
         positions=positions,
-        predicted=evaluator.predict(rows),
+        predicted=_flat(evaluator.predict(rows)),
         values=values,
         bounds=bounds,
         are_leads=values is not None and len(artifact.labels) > 2,
@@ -277,6 +277,11 @@ def gather(
         against=None if against is None else _compared(compiled, against, rows, max_rows, progress),
         speed=_timed(evaluator.predict, rows),
     )
+
+
+def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Targets of one column, of shape (n_rows, 1), as (n_rows,)."""
+    return targets[:, 0] if targets.shape[1:] == (1,) else targets
 
 
 def _finite(rows: Any) -> BoolArray:

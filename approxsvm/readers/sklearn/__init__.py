@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
-from approxsvm.readers.sklearn.known_types import KNOWN, class_name, full_class_name, recognise
+from approxsvm.readers.sklearn.instead import refusal
+from approxsvm.readers.sklearn.known_types import class_name, recognise
 
-_READ_ALONE = ("LinearSVC", "LinearSVR")
-_SUPPORTED = tuple(
-    known.name
-    for known in KNOWN
-    if known.library == "sklearn"
-    and (known.role in ("kernel machine", "pipeline", "wrapper", "search") or known.name in _READ_ALONE)
-)
+# Estimators around one of the same rows, which `read` reads.
+_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
+    "CalibratedClassifierCV": wrappers.read_calibrated,
+    "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
+    "GridSearchCV": wrappers.read_search,
+    "HalvingGridSearchCV": wrappers.read_search,
+    "HalvingRandomSearchCV": wrappers.read_search,
+    "RandomizedSearchCV": wrappers.read_search,
+    "TransformedTargetRegressor": wrappers.read_transformed_target,
+}
 
 
 def read_estimator(estimator: Any) -> SingleModel | Ensemble:
@@ -26,8 +31,7 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     -------
     KernelModel
         Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
-        GaussianProcessRegressor, Nystroem with a linear model, LinearSVC and LinearSVR; SVC and SVR of cuML, those of
-        ThunderSVM.
+        GaussianProcessRegressor, linear models, alone or behind Nystroem; SVC and SVR of cuML, those of ThunderSVM.
     TaylorModel
         TaylorFeatures with a linear model.
     CosineModel
@@ -73,7 +77,7 @@ def _read(estimator: Any) -> SingleModel | Ensemble:
 def _read_known(estimator: Any) -> SingleModel | Ensemble:
     known = recognise(estimator)
     if known is None:
-        raise UnsupportedModelError(_cannot_compile(estimator))
+        raise UnsupportedModelError(refusal(estimator))
     library, name = known.library, known.name
     if library == "cuml":
         return support_vector_machines.read_cuml(estimator, name)
@@ -81,29 +85,16 @@ def _read_known(estimator: Any) -> SingleModel | Ensemble:
         return support_vector_machines.read_thundersvm(estimator, name)
     if name in support_vector_machines.TASKS:
         return support_vector_machines.read_svm(estimator, name)
-    if name in _READ_ALONE:
+    if name in linear_models.NAMES:
         return linear_models.read_linear(estimator, name)
     if name == "KernelRidge":
         return kernel_machines.read_kernel_ridge(estimator, name)
     if name == "GaussianProcessRegressor":
         return kernel_machines.read_gaussian_process(estimator, name)
     if known.role == "pipeline":
-        return pipeline.read_pipeline(estimator, _read)
-    if name == "CalibratedClassifierCV":
-        return wrappers.read_calibrated(estimator, _read)
-    if name == "TransformedTargetRegressor":
-        return wrappers.read_transformed_target(estimator, _read)
-    if name == "FrozenEstimator":
-        return _read(estimator.estimator)
-    if known.role == "search":
-        support_vector_machines.require_fitted(estimator, name, "best_estimator_")
-        return _read(estimator.best_estimator_)
-    raise UnsupportedModelError(_cannot_compile(estimator))
-
-
-def _cannot_compile(estimator: Any) -> str:
-    return (
-        f"cannot compile a {full_class_name(estimator)}; supported are {', '.join(_SUPPORTED)} of scikit-learn, "
-        "pipelines of Nystroem or TaylorFeatures and a linear model, SVC and SVR of cuML, ThunderSVM's estimators, and "
-        "LIBSVM model files"
-    )
+        return pipeline.read_pipeline(estimator, _read, _AROUND)
+    if name in wrappers.SELECTED:
+        return wrappers.read_selected(estimator, _read)
+    if name in _AROUND:
+        return _AROUND[name](estimator, _read)
+    raise UnsupportedModelError(refusal(estimator))

@@ -16,6 +16,7 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.outputs import Outputs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import linear_models
@@ -44,7 +45,8 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
     """
     require_fitted(estimator, name, "dual_coef_")
     check_kernel(estimator, name)
-    rows = host_array(estimator.X_fit_)
+    rows, dual_coef = host_array(estimator.X_fit_), np.asarray(estimator.dual_coef_, dtype=np.float64)
+    outputs = Outputs(is_column=dual_coef.shape[1:] == (1,))
     models = [
         with_kernel(
             KernelModel(
@@ -55,10 +57,11 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
                 gamma=_gamma(estimator.gamma, rows.shape[1]),
                 source=f"sklearn {name}",
                 feature_names=feature_names(estimator),
+                outputs=outputs,
             ),
             estimator,
         )
-        for coefficients in np.atleast_2d(np.asarray(estimator.dual_coef_, dtype=np.float64).T)
+        for coefficients in np.atleast_2d(dual_coef.T)
     ]
     return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 

@@ -179,11 +179,12 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     (
         "selector",
         "sklearn.feature_selection",
-        "GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest SelectPercentile "
+        "GenericUnivariateSelect SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest SelectPercentile "
         "SequentialFeatureSelector VarianceThreshold",
         "get_support()",
         "",
     ),
+    ("selector", "sklearn.feature_selection", "RFE RFECV", "support_ estimator_ get_support()", ""),
     (
         "selector",
         "sklearn.feature_selection",
@@ -323,6 +324,11 @@ def class_name(thing: Any) -> str:
 def full_class_name(thing: Any) -> str:
     """The same with its module."""
     return _full_name(type(thing))
+
+
+def library_names(thing: Any) -> list[str]:
+    """Names of scikit-learn's classes that the object's class derives from, nearest first, for messages alone."""
+    return [base.__name__ for base in type(thing).__mro__ if base.__module__.startswith("sklearn.")]
 
 
 def _full_name(cls: type) -> str:

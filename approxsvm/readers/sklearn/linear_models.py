@@ -43,12 +43,16 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
     rows = 1 if coef.ndim == 1 else coef.shape[0]
     if rows != 1:
-        what = f"{rows} classes, one against the rest" if name in _CLASSIFIERS else f"{rows} targets"
-        raise UnsupportedModelError(f"this {name} has {what}; only one decision function can be read")
+        what, each = ("classes, one against the rest", "class") if name in _CLASSIFIERS else ("targets", "target")
+        raise UnsupportedModelError(
+            f"this {name} has {rows} {what}; only one decision function can be read: train one model for each {each}"
+        )
     if len(intercept) != 1:
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for one decision function")
     if name not in _CLASSIFIERS:
-        return LinearParts("regression", coef.ravel(), float(intercept[0]), np.empty(0), Outputs())
+        # SGDRegressor flattens its predictions.
+        outputs = Outputs(is_column=coef.ndim == 2 and name != "SGDRegressor")
+        return LinearParts("regression", coef.ravel(), float(intercept[0]), np.empty(0), outputs)
     # A value above 0 means classes_[1], and 0 itself classes_[0].
     labels = ascending_classes(estimator.classes_, name)[::-1]
     if len(labels) != 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,10 +20,14 @@ from approxsvm.readers.sklearn.support_vector_machines import feature_names, hos
 
 Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
+ReadAround = Callable[[Any, Read], Model]
 
 
-def read_pipeline(pipeline: Any, read: Read) -> Model:
+def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
     """Read a fitted Pipeline whose last step is an estimator that `read` knows.
+
+    Behind a map into the features that approximate a kernel, that is a linear model, or an estimator of the classes
+    `around` one, read by the functions that these names stand for.
 
     The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
     from the first projection or logarithm on, over the real numbers (input_map.py).
@@ -38,14 +42,10 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
         raise UnsupportedModelError("the last step of this pipeline is not an estimator")
     steps = flat_steps(pipeline)
     final_name, final = steps.pop()
-    linear = _name_of(final, final_name)
-    if steps and linear in linear_models.NAMES and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
-        model = _read_behind_map(*steps.pop(), final, linear)
+    if steps and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
+        model = _read_behind_map(*steps.pop(), final, final_name, read, around)
     else:
-        try:
-            model = read(final)
-        except UnsupportedModelError as error:
-            raise UnsupportedModelError(f"step {final_name!r} of the pipeline: {error}") from None
+        model = _read_last(final_name, final, read)
     if not steps:
         return model
     # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
@@ -56,11 +56,33 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     return with_input_map(model, map_)
 
 
-def _read_behind_map(map_name: str, map_step: Any, final: Any, final_name: str) -> Model:
-    """A linear model behind a map into the features that approximate a kernel."""
-    if name_of(map_step) == "Nystroem":
-        return kernel_machines.read_nystroem(map_step, final, final_name)
-    return feature_maps.read_feature_map(map_step, map_name, final, final_name)
+def _read_last(name: str, step: Any, read: Read) -> Model:
+    try:
+        return read(step)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
+
+
+def _read_behind_map(
+    map_name: str, map_step: Any, final: Any, final_name: str, read: Read, around: Mapping[str, ReadAround]
+) -> Model:
+    """A linear model, or estimators around some, behind a map into the features that approximate a kernel."""
+
+    def read_behind(estimator: Any) -> Model:
+        kind = _name_of(estimator, final_name)
+        steps = flat_steps(estimator) if kind == "Pipeline" else []
+        if len(steps) == 1:
+            return read_behind(steps[0][1])
+        if kind in around:
+            return around[kind](estimator, read_behind)
+        if kind not in linear_models.NAMES:
+            _read_last(final_name, estimator, read)  # what is not read anywhere is named by itself
+            raise UnsupportedModelError(_cannot_fold(map_name, map_step))
+        if name_of(map_step) == "Nystroem":
+            return kernel_machines.read_nystroem(map_step, estimator, kind)
+        return feature_maps.read_feature_map(map_step, map_name, estimator, kind)
+
+    return read_behind(final)
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
@@ -84,6 +106,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
     UnsupportedModelError
         It is neither affine per feature, with or without limits, nor a logarithm, a selection or a projection.
     """
+    step = _unfrozen(step, name)
     if _is_nothing(step):
         return map_
     try:
@@ -116,14 +139,30 @@ def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Steps of a pipeline, those of inner pipelines in their place."""
+    """Steps of a pipeline, those of inner pipelines in their place, without what does nothing when predicting."""
     steps: list[tuple[str, Any]] = []
-    for name, step in pipeline.steps:
+    for name, step in _predicting_steps(pipeline):
         if _name_of(step, name) == "Pipeline":
             steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
         else:
             steps.append((name, step))
     return steps
+
+
+def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline but the samplers of imbalanced-learn's, which it leaves out of predictions by this method."""
+    *steps, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
+    known = recognise(pipeline)
+    if known is not None and known.library == "imblearn":
+        steps = [(name, step) for name, step in steps if not hasattr(step, "fit_resample")]
+    return [*steps, last]
+
+
+def _unfrozen(step: Any, name: str) -> Any:
+    """What a FrozenEstimator is around, else the step itself."""
+    while _name_of(step, name) == "FrozenEstimator":
+        step = step.estimator
+    return step
 
 
 def _is_nothing(step: Any) -> bool:

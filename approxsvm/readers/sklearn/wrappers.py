@@ -1,15 +1,16 @@
-"""scikit-learn's estimators around estimators: calibration, transformed targets, searches."""
+"""scikit-learn's estimators around estimators: calibration, transformed targets, searches, chosen features."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import (
     IsotonicCalibrator,
     OneVsRestCalibration,
@@ -18,13 +19,35 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.model.single_model import SingleModel
-from approxsvm.readers.sklearn.kernel_machines import restored
+from approxsvm.readers.sklearn.kernel_machines import Regression, restored
 from approxsvm.readers.sklearn.known_types import class_name, name_of
-from approxsvm.readers.sklearn.pipeline import Read
-from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, require_fitted
+from approxsvm.readers.sklearn.pipeline import Model, Read, with_input_map
+from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
+
+# Selectors that predict by the estimator of the features that they keep.
+SELECTED: Final = ("RFE", "RFECV")
 
 
-def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
+def read_search(estimator: Any, read: Read) -> Model:
+    """Read a fitted search over parameters, which predicts by best_estimator_."""
+    if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
+        raise UnsupportedModelError(
+            f"this {class_name(estimator)} has no best_estimator_: it was fitted with refit=False; "
+            "fit it with refit=True, or fit an estimator with the parameters that it found and compile that"
+        )
+    require_fitted(estimator, class_name(estimator), "best_estimator_")
+    return read(estimator.best_estimator_)
+
+
+def read_selected(estimator: Any, read: Read) -> Model:
+    """Read a fitted RFE or RFECV, which predicts by the estimator of the features that it keeps."""
+    require_fitted(estimator, class_name(estimator), "support_")
+    support = np.asarray(estimator.support_)
+    chosen = InputMap.selection(len(support), np.flatnonzero(support), feature_names(estimator))
+    return with_input_map(read(estimator.estimator_), chosen)
+
+
+def read_calibrated(estimator: Any, read: Read) -> Model:
     """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
 
     It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
@@ -38,16 +61,25 @@ def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
-def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
+def read_transformed_target(estimator: Any, read: Read) -> Model:
     """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
 
     The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
     """
     require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
     model = read(estimator.regressor_)
-    if isinstance(model, Ensemble) or model.task != "regression":
+    if model.task != "regression":
         raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
     transformer = estimator.transformer_
+    if isinstance(model, Ensemble):
+        restored_members = tuple(_restored(member, transformer, k) for k, member in enumerate(model.members))
+        return replace(model, members=restored_members)
+    outputs = replace(model.outputs, is_column=estimator._training_dim == 2)
+    return replace(_restored(model, transformer, 0), outputs=outputs)
+
+
+def _restored(model: Regression, transformer: Any, target: int) -> Regression:
+    """A regression of one target in the units that the inverse of a transformer gives it."""
     kind = name_of(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
@@ -55,12 +87,12 @@ def read_transformed_target(estimator: Any, read: Read) -> SingleModel:
         mean = transformer.mean_ if kind == "StandardScaler" else transformer.center_
         with_mean = transformer.with_mean if kind == "StandardScaler" else transformer.with_centering
         with_scale = transformer.with_std if kind == "StandardScaler" else transformer.with_scaling
-        factor = Fraction(float(transformer.scale_[0]) if with_scale else 1.0)
-        return restored(model, factor, Fraction(float(mean[0]) if with_mean else 0.0))
+        factor = Fraction(float(transformer.scale_[target]) if with_scale else 1.0)
+        return restored(model, factor, Fraction(float(mean[target]) if with_mean else 0.0))
     if kind == "MaxAbsScaler":
-        return restored(model, Fraction(float(transformer.scale_[0])), Fraction(0))
+        return restored(model, Fraction(float(transformer.scale_[target])), Fraction(0))
     if kind == "MinMaxScaler":
-        scale, least = Fraction(float(transformer.scale_[0])), Fraction(float(transformer.min_[0]))
+        scale, least = Fraction(float(transformer.scale_[target])), Fraction(float(transformer.min_[target]))
         return restored(model, 1 / scale, -least / scale)
     raise UnsupportedModelError(
         f"the target transformer ({class_name(transformer)}) is not affine; "

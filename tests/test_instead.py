@@ -1,0 +1,171 @@
+"""What is said of estimators that cannot be compiled: what to do, which works."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import (
+    compose,
+    covariance,
+    ensemble,
+    feature_selection,
+    gaussian_process,
+    linear_model,
+    model_selection,
+    multiclass,
+    multioutput,
+    neighbors,
+    preprocessing,
+    semi_supervised,
+)
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, SVR
+from sklearn.utils import all_estimators
+
+import approxsvm
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.readers.sklearn import instead
+
+X, Y = make_classification(90, 5, n_redundant=0, random_state=0)
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+TARGET = X[:, 0] + np.sin(X[:, 1])
+BOTH = np.column_stack([Y, THREE])
+svc, svr = SVC(C=10.0), SVR()
+
+# One of each class that there is advice for, and what it is fitted to.
+REFUSED: dict[str, tuple[Any, Any]] = {
+    "AdaBoostClassifier": (ensemble.AdaBoostClassifier(svc, n_estimators=3, random_state=0), Y),
+    "AdaBoostRegressor": (ensemble.AdaBoostRegressor(svr, n_estimators=3, random_state=0), TARGET),
+    "BaggingClassifier": (ensemble.BaggingClassifier(svc, 3, random_state=0), Y),
+    "BaggingRegressor": (ensemble.BaggingRegressor(svr, 3, random_state=0), TARGET),
+    "ClassifierChain": (multioutput.ClassifierChain(svc), BOTH),
+    "EllipticEnvelope": (covariance.EllipticEnvelope(random_state=0), None),
+    "FixedThresholdClassifier": (model_selection.FixedThresholdClassifier(svc, threshold=0.3), Y),
+    "GaussianProcessClassifier": (gaussian_process.GaussianProcessClassifier(), Y),
+    "IsolationForest": (ensemble.IsolationForest(n_estimators=3, random_state=0), None),
+    "LocalOutlierFactor": (neighbors.LocalOutlierFactor(novelty=True), None),
+    "MultiOutputClassifier": (multioutput.MultiOutputClassifier(svc), BOTH),
+    "MultiOutputRegressor": (multioutput.MultiOutputRegressor(svr), BOTH),
+    "OneVsOneClassifier": (multiclass.OneVsOneClassifier(svc), THREE),
+    "OneVsRestClassifier": (multiclass.OneVsRestClassifier(svc), THREE),
+    "OutputCodeClassifier": (multiclass.OutputCodeClassifier(svc, code_size=1.5, random_state=6), THREE),
+    "RANSACRegressor": (linear_model.RANSACRegressor(svr, min_samples=9, random_state=0), TARGET),
+    "RegressorChain": (multioutput.RegressorChain(svr), BOTH),
+    "SGDOneClassSVM": (linear_model.SGDOneClassSVM(), None),
+    "SelectFromModel": (feature_selection.SelectFromModel(SVC(kernel="linear")), Y),
+    "SelfTrainingClassifier": (semi_supervised.SelfTrainingClassifier(SVC(probability=True)), np.r_[Y[:80], [-1] * 10]),
+    "SequentialFeatureSelector": (feature_selection.SequentialFeatureSelector(svc, cv=2), Y),
+    "StackingClassifier": (ensemble.StackingClassifier([("a", svc)], cv=2), Y),
+    "StackingRegressor": (ensemble.StackingRegressor([("a", svr)], cv=2), TARGET),
+    "TunedThresholdClassifierCV": (model_selection.TunedThresholdClassifierCV(svc, cv=2), Y),
+    "VotingClassifier": (ensemble.VotingClassifier([("a", svc), ("b", SVC())]), Y),
+    "VotingRegressor": (ensemble.VotingRegressor([("a", svr)]), TARGET),
+}
+
+
+@cache
+def fitted(name: str) -> Any:
+    estimator, y = REFUSED[name]
+    return estimator.fit(X, y)
+
+
+def refusal_of(estimator: Any) -> str:
+    with pytest.raises(UnsupportedModelError) as refused:
+        approxsvm.compile(estimator)
+    return str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("name", sorted(instead._INSTEAD))
+def test_the_advice_names_what_the_estimator_has(name: str) -> None:
+    estimator = fitted(name)
+    text = refusal_of(estimator)
+    assert text == f"cannot compile a {type(estimator).__module__}.{name}; {instead._INSTEAD[name]}"
+    assert len(text) < 200
+    for attribute in re.findall(r"\b\w+_\b", text.split("; ", 1)[1]):
+        assert hasattr(estimator, attribute), attribute
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("name", sorted(instead._INSTEAD))
+def test_the_parts_that_it_names_compile(name: str) -> None:
+    estimator, advice = fitted(name), instead._INSTEAD[name]
+    whole = "estimator_," in advice or "estimator_ " in advice
+    parts = estimator.estimators_ if "each of estimators_" in advice else [estimator.estimator_] if whole else []
+    if name == "IsolationForest":
+        parts = []
+    for part in parts:
+        rows = np.random.default_rng(0).normal(size=(40, part.n_features_in_))
+        compiled = approxsvm.compile(part, n_centers=1, tolerance=1e-3)
+        np.testing.assert_allclose(compiled.predict(rows), part.predict(rows), atol=2e-3)
+
+
+def test_one_against_the_rest_by_its_parts() -> None:
+    """The advice, followed: so the words are right."""
+    source = fitted("OneVsRestClassifier")
+    values = [approxsvm.compile(part, X).decision_function(X) for part in source.estimators_]
+    np.testing.assert_array_equal(source.classes_[np.argmax(values, axis=0)], source.predict(X))
+
+
+def test_a_vote_by_its_parts() -> None:
+    source = fitted("VotingClassifier")
+    votes = np.array([approxsvm.compile(part, X).predict(X) for part in source.estimators_])
+    winners = [np.bincount(column, minlength=len(source.classes_)).argmax() for column in votes.T]
+    np.testing.assert_array_equal(source.classes_[winners], source.predict(X))
+
+
+def test_every_estimator_around_others_is_read_or_has_its_advice() -> None:
+    read = {"CalibratedClassifierCV", "GridSearchCV", "Pipeline", "RFE", "RFECV", "RandomizedSearchCV"}
+    read |= {"HalvingGridSearchCV", "HalvingRandomSearchCV", "TransformedTargetRegressor", "FrozenEstimator"}
+    around = {
+        name
+        for name, kind in all_estimators()
+        if {"estimator", "estimators", "base_estimator", "regressor", "steps"} & {*inspect.signature(kind).parameters}
+    }
+    assert around - read <= set(instead._INSTEAD)
+    assert set(instead._INSTEAD) == set(REFUSED)
+
+
+class Found(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Somebody else's search."""
+
+    best_estimator_ = svc
+
+    def predict(self, X: Any) -> Any:
+        return X
+
+
+def test_strangers_get_a_short_sentence() -> None:
+    class Mine(multiclass.OneVsRestClassifier):  # type: ignore[misc]
+        pass
+
+    assert refusal_of(Found()).endswith("Found; compile best_estimator_")
+    assert refusal_of(Mine(svc).fit(X, THREE)).endswith("Mine; " + instead._INSTEAD["OneVsRestClassifier"])
+    assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith("; docs/sources.md says what can be compiled")
+    for thing, name in ((7, "builtins.int"), ([svc], "builtins.list"), (None, "builtins.NoneType")):
+        assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md says what can be compiled"
+    for transformer in (preprocessing.StandardScaler().fit(X), compose.ColumnTransformer([("a", "drop", [0])]).fit(X)):
+        assert refusal_of(transformer).endswith("; it does not predict: compile a pipeline of it and an estimator")
+
+
+def test_steps_of_pipelines_say_the_same() -> None:
+    pipeline = make_pipeline(preprocessing.StandardScaler(), multiclass.OneVsRestClassifier(svc)).fit(X, THREE)
+    assert refusal_of(pipeline) == (
+        "step 'onevsrestclassifier' of the pipeline: cannot compile a sklearn.multiclass.OneVsRestClassifier; "
+        + instead._INSTEAD["OneVsRestClassifier"]
+    )
+
+
+def test_a_search_that_kept_no_estimator() -> None:
+    search = model_selection.GridSearchCV(svc, {"C": [1.0, 2.0]}, cv=2, refit=False).fit(X, Y)
+    assert refusal_of(search).startswith(
+        "this GridSearchCV has no best_estimator_: it was fitted with refit=False; fit"
+    )
