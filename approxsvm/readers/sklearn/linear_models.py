@@ -83,10 +83,17 @@ def read_linear(estimator: Any, name: str) -> KernelModel:
 def _outputs(estimator: Any, name: str) -> Outputs:
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression") or loss == "log_loss":
-        # A softmax of -f and f, which scikit-learn before 1.8 can be asked for.
-        slope = -2.0 if getattr(estimator, "multi_class", None) == "multinomial" else -1.0
-        return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(slope, 0.0),), positive=0))
+        # Asked for multi_class="multinomial", scikit-learn before 1.8 takes the softmax of -f and f.
+        rule = getattr(estimator, "multi_class", "auto")
+        softmax = rule not in ("auto", "deprecated", "ovr", "warn") and _scikit_learn_version() < (1, 8)
+        return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(-1.0 - softmax, 0.0),), positive=0))
     if loss == "modified_huber":  # (clip(f, -1, 1) + 1) / 2
         ramp = IsotonicCalibrator(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))
         return Outputs(probability=OneVsRestCalibration((ramp,), positive=0))
     return Outputs()
+
+
+def _scikit_learn_version() -> tuple[int, ...]:
+    from sklearn import __version__
+
+    return tuple(int(part) for part in __version__.split(".")[:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -280,7 +281,9 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
     """Raise ModelFormatError where a ColumnTransformer takes other columns of arrays than of frames."""
-    given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on looking at the remaining columns
+        given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
     if any(isinstance(column, str) for column in given):
         return  # taken of frames alone
     of_arrays = np.arange(n_features)[columns if isinstance(columns, slice) else given].tolist()

@@ -180,7 +180,8 @@ def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> N
     if not estimator._sparse and len(estimator.support_) != n_sv:
         raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
     counts = np.ravel(estimator._n_support)
-    if n_classes == 0 and len(counts) != 2:  # of no use, but LIBSVM takes their number for that of classes
+    # Of no use, but LIBSVM takes their number for that of classes; sklearnex has its own way, and one of them.
+    if n_classes == 0 and len(counts) != 2 and not hasattr(estimator, "_onedal_estimator"):
         raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
     if name == "OneClassSVM" and not np.array_equal(np.ravel(estimator.offset_), -np.ravel(estimator._intercept_)):
         raise ModelFormatError(
