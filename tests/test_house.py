@@ -17,7 +17,7 @@ PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
     ["errors", "compensated", "threads", "source_tree", "_native"],
-    ["packages", "model", "development_files"],
+    ["packages", "model", "development_files", "output_files"],
     ["reference", "rows"],
     ["expansion"],
     ["artifact", "arrow"],

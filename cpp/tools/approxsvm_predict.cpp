@@ -30,7 +30,15 @@ DataFormat format_of(const Arguments& arguments, const LoadedModel& model, std::
     return format;
 }
 
+void refuse_to_overwrite(const char* name, const std::string& input, const std::string& output) {
+    if (!is_same_file(input, output)) return;
+    throw std::runtime_error("output_file " + output + " is the same file as " + name + " " + input +
+                             ", which would be lost");
+}
+
 void predict(const Arguments& arguments) {
+    refuse_to_overwrite("test_file", arguments.test_path, arguments.output_path);
+    refuse_to_overwrite("model_file", arguments.model_path, arguments.output_path);
     const LoadedModel model(arguments.model_path, arguments.probabilities);
     const text::MappedFile data(arguments.test_path);
     const Formatter formatter(model);
