@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
@@ -25,8 +26,8 @@ from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.cosine_model import MAX_PHASE
 from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
 from approxsvm.model.outputs import ClassProbability, Outputs
-
 from approxsvm.output_files import write_whole
+
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
 VERSION: Final = 9
 HEADER_BYTES: Final = 192
@@ -399,7 +400,9 @@ class Artifact(SealedBytes):
 def _read_header(data: bytes) -> dict[str, Any]:
     """Decode and check every header field that stands alone."""
     if not data or data[: len(MAGIC)] != MAGIC[: len(data)]:
-        raise ArtifactError(f"not an approxsvm artifact: it starts with {data[: len(MAGIC)]!r}, not with {MAGIC!r}")
+        kind = _native.file_kind(data)
+        what = f"this is {kind}" if kind else f"it starts with {data[: len(MAGIC)]!r}, not with {MAGIC!r}"
+        raise ArtifactError(f"not an approxsvm artifact: {what}")
     if len(data) < HEADER_BYTES:
         raise ArtifactError(f"the file has {len(data)} bytes, but the header alone takes {HEADER_BYTES}")
     header = dict(zip((name for name, _ in HEADER_FIELDS), HEADER.unpack_from(data), strict=True))

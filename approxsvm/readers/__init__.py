@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
@@ -104,4 +105,6 @@ def _unpickle(path: Path, trust: bool) -> Any:
     except (OSError, MemoryError):
         raise
     except Exception as error:  # broken bytes make unpickling raise whatever there is
-        raise ModelFormatError(f"{path}: not a readable pickle: {type(error).__name__}: {error}") from error
+        kind = _native.file_kind(path.read_bytes())
+        what = f"this is {kind}" if kind not in ("", "a pickle") else f"{type(error).__name__}: {error}"
+        raise ModelFormatError(f"{path}: not a readable pickle: {what}") from error

@@ -47,7 +47,8 @@ void predict(const Arguments& arguments) {
         const std::size_t n_threads = arguments.n_threads ? *arguments.n_threads : default_threads();
         results = predict_text(model, format_of(arguments, model, data.bytes()), formatter, data.bytes(), n_threads);
     } catch (const text::TextError& error) {
-        throw text_error(arguments.test_path, error);
+        if (arguments.dense) throw text_error(arguments.test_path, error);
+        throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
     // Only now, when nothing can be wrong with the input any more and all of it has been read.
