@@ -27,7 +27,10 @@ _INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 
 
 class _FileName(click.Path):
-    """A name that is not empty, which the path type would take for the folder we are in."""
+    """A name that is not empty, which the path type would take for the folder we are in; all else the system says."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(readable=False, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
@@ -212,10 +215,18 @@ def _read_rows(
     target: str | None = None,
 ) -> Any:
     if not dense:
-        return approxsvm.read_rows(path, n_features=n_features, columns=_names(columns), target=target)
-    if columns is not None or target is not None:
+        rows = approxsvm.read_rows(path, n_features=n_features, columns=_names(columns), target=target)
+    elif columns is not None or target is not None:
         raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
-    return approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
+    else:
+        rows = approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
+    return _some(rows, path)
+
+
+def _some(rows: Any, path: Path) -> Any:
+    if rows.shape[0] == 0:
+        raise InputError(f"{path}: the file has no rows")
+    return rows
 
 
 def _character(delimiter: str | None) -> str | None:
@@ -803,6 +814,7 @@ def cross_validate(
         X, y = approxsvm.read_dense(data, delimiter=_character(delimiter), n_features=n_features)
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
+    X = _some(X, data)
     training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
     with _progress() as bar:
         task = bar.add_task("Folds", total=folds)

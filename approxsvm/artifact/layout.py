@@ -24,7 +24,7 @@ from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.cosine_model import MAX_PHASE
-from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
+from approxsvm.model.kernel_model import MAX_FEATURES, MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
 from approxsvm.model.outputs import ClassProbability, Outputs
 from approxsvm.output_files import write_whole
 
@@ -32,7 +32,6 @@ MAGIC: Final = b"\x89ASVM\r\n\x1a"
 VERSION: Final = 9
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
-MAX_FEATURES: Final = 1 << 20
 MAX_CENTERS: Final = 1 << 20
 MAX_DEGREE: Final = 6
 MAX_LABELS: Final = 1 << 10

@@ -10,9 +10,10 @@ from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.options import whole_number
 from approxsvm.readers import libsvm, sklearn
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
@@ -73,6 +74,8 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
     Ensemble
         Several sums of kernels, averaged.
     """
+    if n_features is not None:
+        whole_number(n_features, "n_features", 1, MAX_FEATURES)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.suffix == ".asvm":

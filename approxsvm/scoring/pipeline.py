@@ -45,7 +45,7 @@ def run(
     progress: Progress | None,
 ) -> None:
     """Do what `score_dataset` is asked for, and tell `found` of it."""
-    start = time.perf_counter()
+    start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     is_folder = _is_folder(output)
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
@@ -59,7 +59,7 @@ def run(
         left = [source for source in sources if not folder.is_done(source)]
         found.n_kept = len(sources) - len(left)
     share = _Share(left, progress)
-    with closing(_scored(left, scorer, how, n_threads(n_jobs), found)) as results:
+    with closing(_scored(left, scorer, how, n_workers, found)) as results:
         for first in results:  # of each file that is written
             path = output if folder is None else folder.path(left[first.source])
             _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)

@@ -132,7 +132,9 @@ FileKind kind_of(std::string_view bytes) {
 }
 
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected) {
-    const FileKind kind = error.line <= 1 ? kind_of(bytes) : FileKind();
+    const std::size_t n_blank = std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size());
+    const auto n_blank_lines = static_cast<std::size_t>(std::count(bytes.data(), bytes.data() + n_blank, '\n'));
+    const FileKind kind = error.line <= n_blank_lines + 1 ? kind_of(bytes) : FileKind();
     if (kind.name.empty() || kind.name == expected) return error;
     std::string why = "this is " + std::string(kind.name) + ", not " + std::string(expected);
     if (!kind.advice.empty()) why += "; " + std::string(kind.advice);
