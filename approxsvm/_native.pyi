@@ -113,6 +113,9 @@ def read_libsvm_data(
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
 ]: ...
 
+# What a file is by its bytes, "a JSON file"; empty where they do not tell.
+def file_kind(data: bytes) -> str: ...
+
 # Labels, indptr, indices, values, least and largest index of lines in memory.
 def parse_libsvm_data(
     text: bytes,

@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,53 @@ from rich.table import Table
 import approxsvm
 from approxsvm.errors import ApproxSVMError, InputError
 from approxsvm.fold_table import fold_table
+from approxsvm.output_files import refuse_shared_files, write_whole
 
 _TYPED = "approxsvm.typed"  # where a context keeps the arguments as they were
 _BAD_ROWS_SHOWN = 10
 _INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 
 
+class _FileName(click.Path):
+    """A name that is not empty, which the path type would take for the folder we are in; all else the system says."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(readable=False, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("a file name must not be empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class InputFile(_FileName):
+    """A file that a command reads; standard input where a dash is allowed."""
+
+
+class OutputFile(_FileName):
+    """A file that a command writes; standard output where a dash is allowed."""
+
+
+class _Command(click.Command):
+    """Looks at the names of all files before any of them is opened."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        refuse_shared_files(self._files(ctx, InputFile), self._files(ctx, OutputFile))
+        return super().invoke(ctx)
+
+    def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
+        for param in self.params:
+            path = ctx.params.get(param.name or "")
+            # Texts are for `score_dataset`, which knows what each of them is.
+            if isinstance(param.type, kind) and isinstance(path, Path):
+                called = param.human_readable_name if isinstance(param, click.Argument) else max(param.opts, key=len)
+                yield f"{called} {path}", path
+
+
 class _Commands(click.Group):
     """Turns every expected failure into one line on stderr and exit status 1."""
+
+    command_class = _Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_TYPED] = list(args)
@@ -67,7 +107,8 @@ def main() -> None:
     """
 
 
-_FILE = click.Path(path_type=Path)
+_INPUT = InputFile(path_type=Path)
+_OUTPUT = OutputFile(path_type=Path)
 
 
 def _dense_options(command: Any) -> Any:
@@ -91,7 +132,7 @@ def _dense_options(command: Any) -> Any:
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 _report_option = click.option(
     "--report",
-    type=_FILE,
+    type=_OUTPUT,
     metavar="FILE",
     help="Write what became of the rows as one HTML page, with plots (needs approxsvm[report]).",
 )
@@ -131,7 +172,7 @@ def _range_options(command: Any) -> Any:
         click.option(
             "--range",
             "range_file",
-            type=_FILE,
+            type=_INPUT,
             help="The file that svm-scale -s wrote when it scaled the training rows. The artifact takes raw rows then "
             "and scales them itself.",
         ),
@@ -174,10 +215,18 @@ def _read_rows(
     target: str | None = None,
 ) -> Any:
     if not dense:
-        return approxsvm.read_rows(path, n_features=n_features, columns=_names(columns), target=target)
-    if columns is not None or target is not None:
+        rows = approxsvm.read_rows(path, n_features=n_features, columns=_names(columns), target=target)
+    elif columns is not None or target is not None:
         raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
-    return approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
+    else:
+        rows = approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
+    return _some(rows, path)
+
+
+def _some(rows: Any, path: Path) -> Any:
+    if rows.shape[0] == 0:
+        raise InputError(f"{path}: the file has no rows")
+    return rows
 
 
 def _character(delimiter: str | None) -> str | None:
@@ -186,8 +235,8 @@ def _character(delimiter: str | None) -> str | None:
 
 
 @main.command("convert-model")
-@click.argument("source", type=_FILE)
-@click.option("-o", "--output", "output", required=True, type=_FILE, help="The .asvm file to write.")
+@click.argument("source", type=_INPUT)
+@click.option("-o", "--output", "output", required=True, type=_OUTPUT, help="The .asvm file to write.")
 @click.option(
     "--mode",
     type=click.Choice(["certified", "approximate", "exact"]),
@@ -212,7 +261,7 @@ def _character(delimiter: str | None) -> str | None:
 )
 @click.option(
     "--data",
-    type=_FILE,
+    type=_INPUT,
     help="Rows like those to predict, best the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. They say "
     "where expansions are needed.",
 )
@@ -275,8 +324,6 @@ def convert_model(
         approxsvm convert-model a9a.model -o a9a.asvm
         approxsvm-predict a9a.t a9a.asvm labels.txt
     """
-    if output.exists() and source.exists() and output.samefile(source):
-        raise InputError(f"{output} is the source itself, which would be lost")
     if report is not None and data is None:
         raise InputError("--report needs --data, the rows to show")
     console = Console(highlight=False)
@@ -346,7 +393,7 @@ def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **
 
 
 @main.command()
-@click.argument("artifact", type=_FILE)
+@click.argument("artifact", type=_INPUT)
 def inspect(artifact: Path) -> None:
     """Show what an artifact holds: its model, mode, size, and why it was compiled as it is.
 
@@ -361,10 +408,10 @@ def inspect(artifact: Path) -> None:
 
 
 @main.command()
-@click.argument("artifact", type=_FILE)
-@click.option("--against", required=True, type=_FILE, help="The model that the artifact was made from.")
+@click.argument("artifact", type=_INPUT)
+@click.option("--against", required=True, type=_INPUT, help="The model that the artifact was made from.")
 @click.option(
-    "--data", required=True, type=_FILE, help="Rows to compare on: a LIBSVM, .npy, .npz, .csv or .parquet file."
+    "--data", required=True, type=_INPUT, help="Rows to compare on: a LIBSVM, .npy, .npz, .csv or .parquet file."
 )
 @click.option(
     "--max-rows",
@@ -436,9 +483,9 @@ def verify(
 
 
 @main.command("export")
-@click.argument("artifact", type=_FILE)
-@click.option("--c", "c_header", type=_FILE, metavar="FILE", help="Write a C99 header for microcontrollers.")
-@click.option("--onnx", "onnx_file", type=_FILE, metavar="FILE", help="Write an ONNX graph of standard operators.")
+@click.argument("artifact", type=_INPUT)
+@click.option("--c", "c_header", type=_OUTPUT, metavar="FILE", help="Write a C99 header for microcontrollers.")
+@click.option("--onnx", "onnx_file", type=_OUTPUT, metavar="FILE", help="Write an ONNX graph of standard operators.")
 @click.option("--name", default="model", show_default=True, help="With --c: what every name in the header begins with.")
 @click.option(
     "--coefficients",
@@ -454,7 +501,7 @@ def verify(
     show_default=True,
     help="With --c: what rows are made of. Whole numbers need --data, which says what range they are to cover.",
 )
-@click.option("--data", type=_FILE, help="With --inputs: rows like those to predict, in a file of any kind.")
+@click.option("--data", type=_INPUT, help="With --inputs: rows like those to predict, in a file of any kind.")
 @click.option(
     "--fallback",
     is_flag=True,
@@ -498,19 +545,18 @@ def export(
         cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
         click.echo(str(cost))
     if onnx_file is not None:
-        from approxsvm.artifact.layout import write_whole  # here, as it brings NumPy along
-
         graph = fast.to_onnx(fallback=fallback).SerializeToString()
         write_whole(graph, onnx_file)
         click.echo(f"{onnx_file}: ONNX, {len(graph):,} bytes")
 
 
 @main.command()
-@click.argument("files", nargs=-1, metavar="MODEL.asvm... INPUT...")
+@click.argument("files", nargs=-1, type=InputFile(allow_dash=True), metavar="MODEL.asvm... INPUT...")
 @click.option(
     "-o",
     "--output",
     required=True,
+    type=OutputFile(allow_dash=True),
     help="A .csv, .parquet or .arrow file, or - for standard output; a name without a suffix is a folder, which gets a "
     "file for each that is read.",
 )
@@ -642,8 +688,8 @@ def _names(text: str | None) -> list[str] | None:
 
 
 @main.command("gamma-max")
-@click.argument("data", type=_FILE)
-@click.argument("test_data", type=_FILE, required=False)
+@click.argument("data", type=_INPUT)
+@click.argument("test_data", type=_INPUT, required=False)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when a file uses fewer.")
 @_dense_options
 def gamma_max(
@@ -675,7 +721,7 @@ def gamma_max(
 
 
 @main.command("cross-validate")
-@click.argument("data", type=_FILE)
+@click.argument("data", type=_INPUT)
 @click.option(
     "--svm-type",
     type=click.Choice(["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]),
@@ -768,6 +814,7 @@ def cross_validate(
         X, y = approxsvm.read_dense(data, delimiter=_character(delimiter), n_features=n_features)
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
+    X = _some(X, data)
     training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
     with _progress() as bar:
         task = bar.add_task("Folds", total=folds)

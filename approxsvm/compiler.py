@@ -30,6 +30,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.options import MAX_SEED, whole_number
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
@@ -37,7 +38,7 @@ from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation, TriedPlan
 from approxsvm.rows import check_sparse
-from approxsvm.threads import one_thread_inside
+from approxsvm.threads import n_threads, one_thread_inside
 
 Progress = Callable[[str, float], None]
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
@@ -152,6 +153,7 @@ def compile(
     start = time.perf_counter()
     limits = planner.Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
     _check_options(mode, center, tolerance, limits)
+    n_threads(n_jobs)
     rows = None if X is None else _sample_rows(X)
     source = read_any(model, n_features=n_features)
     if rows is not None:
@@ -433,20 +435,19 @@ def _check_options(mode: Mode, center: taylor.CenterChoice, tolerance: float | N
         raise ValueError(f"center must be 'mean' or 'origin', not {center!r}")
     if limits.effort not in get_args(planner.Effort):
         raise ValueError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
-    if limits.degree != "auto" and not (_is_int(limits.degree) and 1 <= limits.degree <= MAX_DEGREE):
-        raise ValueError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
-    if limits.n_centers != "auto" and not (_is_int(limits.n_centers) and limits.n_centers >= 1):
-        raise ValueError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
+    if limits.degree != "auto":
+        whole_number(limits.degree, "degree", 1, MAX_DEGREE)
+    if limits.n_centers != "auto":
+        whole_number(limits.n_centers, "n_centers", 1)
+    if limits.max_bytes is not None:
+        whole_number(limits.max_bytes, "max_bytes", 1)
+    whole_number(limits.random_state, "random_state", 0, MAX_SEED)
     if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
         raise ValueError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
     if tolerance is not None and mode == "approximate":
         raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
     if limits.target_error is not None and not (mode == "approximate" and 0.0 <= limits.target_error <= 1.0):
         raise ValueError(f"target_error is for mode 'approximate', from 0 to 1; got {limits.target_error} and {mode!r}")
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _check_tolerance(tolerance: float, least: float, has_map: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import tempfile
 import time
@@ -18,6 +19,7 @@ from approxsvm.artifact.layout import Mode
 from approxsvm.compiler import compile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
+from approxsvm.options import MAX_SEED, whole_number
 from approxsvm.planning.planner import Effort
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
@@ -58,6 +60,10 @@ class Training:
             raise ValueError(f"svm_type must be one of {', '.join(get_args(SvmType))}, not {self.svm_type!r}")
         if self.trainer not in get_args(Trainer):
             raise ValueError(f"trainer must be one of {', '.join(get_args(Trainer))}, not {self.trainer!r}")
+        for name in ("C", "gamma", "nu", "epsilon"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):  # LIBSVM trains with a C that is none
+                raise InputError(f"{name} is {value}, but must be a finite number")
 
     @property
     def is_classifier(self) -> bool:
@@ -195,7 +201,9 @@ def cross_validate(
     targets = np.asarray(y)
     if targets.shape != (X.shape[0],):
         raise InputError(f"y has shape {targets.shape}, but X has {X.shape[0]} rows")
-    if not 2 <= n_folds <= X.shape[0]:
+    whole_number(n_folds, "n_folds", 2)
+    whole_number(random_state, "random_state", 0, MAX_SEED)
+    if n_folds > X.shape[0]:
         raise InputError(f"{n_folds} folds of {X.shape[0]} rows: at least 2 folds with a row each are needed")
     if training.is_classifier and targets.dtype.kind == "f" and (targets == np.rint(targets)).all():
         targets = targets.astype(np.int64)

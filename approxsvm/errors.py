@@ -22,7 +22,7 @@ class ArtifactError(ApproxSVMError, ValueError):
 
 
 class InputError(ApproxSVMError, ValueError):
-    """Rows given to a predictor have the wrong shape or type, or hold NaN or infinity."""
+    """Rows have the wrong shape or type, or hold NaN or infinity; or an option has a value that it cannot have."""
 
 
 class UnsortedIndicesError(InputError):

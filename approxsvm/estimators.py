@@ -27,6 +27,7 @@ from approxsvm.predictor import (
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
+from approxsvm.threads import n_threads
 
 if TYPE_CHECKING:
     from approxsvm.export.c99 import CExport
@@ -654,6 +655,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
         "regression": CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
+    n_threads(n_jobs)  # refuses what is none; `set_params` may put it there, as scikit-learn has it
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
     estimator._evaluator  # noqa: B018  # now rather than at the first prediction
     return estimator

@@ -86,6 +86,7 @@ class Evaluator:
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
+        n_threads(n_jobs)  # refuses what is none, before a model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.data)

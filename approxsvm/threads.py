@@ -5,15 +5,31 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from approxsvm.errors import InputError
+from approxsvm.options import whole_number
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
+_MOST_THREADS: Final = 1024  # as approxsvm-predict takes
+
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads that `n_jobs` asks for, by joblib's rules."""
-    if n_jobs is None or n_jobs == 1:
+    """Number of threads that `n_jobs` asks for, by joblib's rules.
+
+    Raises
+    ------
+    InputError
+        It is 0, no whole number, or beyond what any machine has.
+    """
+    if n_jobs is None:
+        return 1
+    n_jobs = whole_number(n_jobs, "n_jobs", -_MOST_THREADS, _MOST_THREADS)
+    if n_jobs == 0:
+        raise InputError("n_jobs is 0, but must be a number of threads, or -1 for all processors")
+    if n_jobs == 1:
         return 1
     try:
         from joblib import effective_n_jobs

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.lint
 PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
-    ["errors", "compensated", "threads", "source_tree", "_native"],
-    ["packages", "model", "development_files"],
+    ["errors", "compensated", "source_tree", "_native"],
+    ["options"],
+    ["threads", "packages", "model", "development_files", "output_files"],
     ["reference", "rows"],
     ["expansion"],
     ["artifact", "arrow"],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from conftest import GOLDEN
 from predict_tool import (
     MODEL_TEXT,
     N_FEATURES,
@@ -64,6 +66,28 @@ def test_regression_artifacts_are_within_their_tolerance_of_svm_predict(files: F
     libsvm.run(1, files.data, model, files.folder / "theirs").check_returncode()
     predict(*files.arguments)
     np.testing.assert_allclose(np.loadtxt(files.output), np.loadtxt(files.folder / "theirs"), rtol=0, atol=1e-6)
+
+
+def test_what_gives_a_regression_the_bytes_of_svm_predict(files: Files) -> None:
+    """The model file does. A tolerance shows in the first digits, float64's rounding in the last."""
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    model = GOLDEN / "diabetes_svr.model"
+    targets, rows = svmutil.svm_read_problem(str(GOLDEN / "diabetes_svr.t"))
+    values, *_ = svmutil.svm_predict(targets, rows, svmutil.svm_load_model(str(model)), "-q")
+    expected = "".join(f"{shown(value)}\n" for value in values)
+
+    def written(options: dict[str, Any] | None) -> str:
+        if options is not None:
+            approxsvm.compile(model, **options).save(files.model)
+        predict(GOLDEN / "diabetes_svr.t", model if options is None else files.model, files.output)
+        return files.output.read_text()
+
+    assert written(None) == expected
+    options: dict[str, Any]
+    for options, most in (({}, 1.0), ({"tolerance": 1e-6}, 1e-6), ({"mode": "exact"}, 1e-10)):
+        text = written(options)
+        assert text != expected
+        np.testing.assert_allclose([float(line) for line in text.split()], values, rtol=0.0, atol=most)
 
 
 @pytest.mark.parametrize("options", ["-s 0 -g 0.1", "-s 2 -g 0.1", "-s 3 -g 0.1"])

@@ -14,13 +14,6 @@ from predict_tool import ERROR, TOOL, Files, accuracy_line, failure, needs_tool,
 pytestmark = needs_tool
 
 
-def test_the_output_may_be_the_input(files: Files) -> None:
-    fast, rows, targets = files.save_rows()
-    predicted = fast.predict(rows)
-    assert predict(files.data, files.model, files.data) == accuracy_line(predicted, targets)
-    assert files.data.read_text() == "".join(f"{label}\n" for label in predicted)
-
-
 def test_the_output_replaces_a_file_keeps_its_mode_and_leaves_nothing_else(files: Files) -> None:
     files.save_rows()
     files.output.write_text("earlier, and longer than what comes now\n" * 50)

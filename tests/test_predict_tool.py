@@ -200,11 +200,12 @@ def test_a_line_with_only_a_label_is_a_row_of_zeros(files: Files) -> None:
 
 
 def test_a_data_file_without_rows_gives_an_empty_output(files: Files) -> None:
-    files.save(kernel_model(), "")
-    assert re.fullmatch(r"Accuracy = -?nan% \(0/0\) \(classification\)\n", predict(*files.arguments))
-    assert files.output.read_bytes() == b""
-    files.save(kernel_model(task="regression"), "")
-    assert predict(*files.arguments).count("nan (regression)\n") == 2
+    """Where svm-predict says "Accuracy = -nan% (0/0)", and the like of a regression."""
+    for task in ("classification", "regression"):
+        files.save(kernel_model(task=task), "")
+        assert predict(*files.arguments) == "The test file has no rows to compare with.\n"
+        assert files.output.read_bytes() == b""
+        assert predict("-q", *files.arguments) == ""
 
 
 # --- options
@@ -292,11 +293,30 @@ def test_a_target_that_cannot_run_is_an_error(files: Files, name: str) -> None:
     assert f"APPROXSVM_TARGET asks for target '{name}', which" in failure(*files.arguments, APPROXSVM_TARGET=name)
 
 
-@pytest.mark.parametrize("content", ["x", "", "1 1:0.5 2:1\n", "\x00" * 500])
-def test_files_that_are_no_models_are_refused(files: Files, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"x", ""),
+        (b"", ": this is an empty file"),
+        (b"1 1:0.5 2:1\n", ": this is a LIBSVM data file"),
+        (b"\x00" * 500, ": this is a binary file of an unknown kind"),
+        (b"\x89PNG\r\n\x1a\n", ": this is a PNG image"),
+        (b"{}", ": this is a JSON file"),
+    ],
+)
+def test_files_that_are_no_models_are_refused(files: Files, content: bytes, kind: str) -> None:
     files.save_rows()
-    files.model.write_text(content)
-    assert failure(*files.arguments) == f"{files.model}: neither an approxsvm artifact nor a LIBSVM model"
+    files.model.write_bytes(content)
+    assert failure(*files.arguments) == f"{files.model}: neither an approxsvm artifact nor a LIBSVM model{kind}"
+
+
+def test_files_that_hold_a_model_or_no_rows_are_named(files: Files) -> None:
+    files.save_rows()
+    files.model.write_text('{"model": "svm_type nu_svr"}')
+    assert "this is a JSON file with a LIBSVM model in it" in failure(*files.arguments)
+    files.save_rows()
+    files.data.write_text(MODEL_TEXT)
+    assert failure(*files.arguments) == f"{files.data}: this is a LIBSVM model, not a LIBSVM data file"
 
 
 @pytest.mark.parametrize(

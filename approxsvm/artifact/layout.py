@@ -5,24 +5,17 @@ from __future__ import annotations
 import math
 import os
 import re
-import stat
 import struct
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, Final, Literal, NamedTuple, TypeVar
-
-try:
-    import fcntl
-except ImportError:  # Windows, which does not remove what is open
-    fcntl = None  # type: ignore[assignment]
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
@@ -31,14 +24,14 @@ from approxsvm.errors import ArtifactError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.cosine_model import MAX_PHASE
-from approxsvm.model.kernel_model import MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
+from approxsvm.model.kernel_model import MAX_FEATURES, MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
 from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.output_files import write_whole
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
 VERSION: Final = 9
 HEADER_BYTES: Final = 192
 ALIGNMENT: Final = 64
-MAX_FEATURES: Final = 1 << 20
 MAX_CENTERS: Final = 1 << 20
 MAX_DEGREE: Final = 6
 MAX_LABELS: Final = 1 << 10
@@ -164,84 +157,6 @@ def form_size(n_features: int, degree: int) -> int:
 def aligned(n: int) -> int:
     """The least multiple of the alignment that is not below n."""
     return -(-n // ALIGNMENT) * ALIGNMENT
-
-
-def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before."""
-    with whole_file(path) as file:
-        file.write(data)
-
-
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing, so that `path` holds all of it once the block has ended well, or what it held before.
-
-    Only a regular file is replaced, by one of its own mode, and where `path` is a link, the file that it leads to. What
-    is no regular file (a device, a pipe, standard output as /dev/fd/1) is written to as it is.
-    """
-    temporary = None
-    try:
-        target = _replaceable(path)
-        if target is None:
-            with open(path, "wb") as stream:
-                yield stream
-            return
-        import secrets  # here, as who only predicts writes nothing
-
-        temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
-        try:
-            with open(temporary, "xb") as file:  # and not tempfile, whose files are private
-                if target.exists() and hasattr(os, "fchmod"):  # which Windows has not
-                    os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-                _lock(file)
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)  # gone already when all went well
-    except OSError as error:
-        if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
-            raise  # of a file that the block has read
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
-
-
-def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove what a process that was killed while it wrote `path` by `whole_file` has left beside it.
-
-    What another process is writing just now stays: of two, the last has the name, and either's file is whole.
-    """
-    target = Path(os.path.realpath(path))
-    for name in os.listdir(target.parent):
-        if re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}", name):
-            with suppress(FileNotFoundError, PermissionError), open(target.parent / name, "rb") as file:
-                if _lock(file):
-                    (target.parent / name).unlink()
-
-
-def _lock(file: IO[bytes]) -> bool:
-    """Hold a file as long as it is open and this process lives; False if somebody else does."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks
-    return True
-
-
-def _replaceable(path: str | os.PathLike[str]) -> Path | None:
-    """The regular file that `path` leads to, or would if it existed; None where something else is there."""
-    target = Path(os.path.realpath(path))
-    try:
-        there = os.stat(path)
-    except FileNotFoundError:
-        return target
-    # A descriptor's link in /proc may lead to a file that has no name any more.
-    is_target = target.exists() and os.path.samestat(there, target.stat())
-    return target if stat.S_ISREG(there.st_mode) and is_target else None
 
 
 Sealed = TypeVar("Sealed", bound="SealedBytes")
@@ -489,7 +404,9 @@ class Artifact(SealedBytes):
 def _read_header(data: bytes) -> dict[str, Any]:
     """Decode and check every header field that stands alone."""
     if not data or data[: len(MAGIC)] != MAGIC[: len(data)]:
-        raise ArtifactError(f"not an approxsvm artifact: it starts with {data[: len(MAGIC)]!r}, not with {MAGIC!r}")
+        kind = _native.file_kind(data)
+        what = f"this is {kind}" if kind else f"it starts with {data[: len(MAGIC)]!r}, not with {MAGIC!r}"
+        raise ArtifactError(f"not an approxsvm artifact: {what}")
     if len(data) < HEADER_BYTES:
         raise ArtifactError(f"the file has {len(data)} bytes, but the header alone takes {HEADER_BYTES}")
     header = dict(zip((name for name, _ in HEADER_FIELDS), HEADER.unpack_from(data), strict=True))

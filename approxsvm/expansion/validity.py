@@ -78,8 +78,22 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
     test = train if X_test is None else _rows(X_test)
     if test.shape[1] != train.shape[1]:
         raise InputError(f"X_test has {test.shape[1]} features, but X has {train.shape[1]}")
+    if not isinstance(train, np.ndarray) and not isinstance(test, np.ndarray):
+        train, test = _used_columns(train, test)
     mean = np.asarray(train.mean(axis=0), dtype=np.float64).ravel() if center == "mean" else None
     return limit(float(row_norms(train, mean).max()), float(row_norms(test, mean).max()))
+
+
+def _used_columns(*matrices: Any) -> list[Any]:
+    """Sparse rows without the columns that are zero in all of them: a file may claim any number of these."""
+    from scipy.sparse import csr_array
+
+    used, places = np.unique(np.concatenate([rows.indices for rows in matrices]), return_inverse=True)
+    parts = np.split(places, np.cumsum([len(rows.indices) for rows in matrices])[:-1])
+    return [
+        csr_array((rows.data, part, rows.indptr), shape=(rows.shape[0], max(1, len(used))))
+        for rows, part in zip(matrices, parts, strict=True)
+    ]
 
 
 def _rows(X: Any) -> Any:

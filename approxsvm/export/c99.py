@@ -21,7 +21,7 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact, write_whole
+from approxsvm.artifact.layout import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.export import c99_source as source
 from approxsvm.export.coefficients import CoefficientType, Part, parts_of
@@ -30,6 +30,7 @@ from approxsvm.export.device_router import DeviceRouter, smallest
 from approxsvm.export.input_codes import CodeType, input_codes
 from approxsvm.model.input_map import Affine
 from approxsvm.model.outputs import class_pairs
+from approxsvm.output_files import write_whole
 
 # Values beyond this would not be finite in float32.
 _LARGEST_VALUE: Final = 1e37

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import ModelFormatError
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, class_pairs
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression", "one_class"]
 FloatArray = npt.NDArray[np.float64]
+MAX_FEATURES: Final = 1 << 20  # of raw rows, and of those that an input map makes of them (models/FORMAT.md)
 MAX_KERNEL_DEGREE: Final = 6
 MAX_FORM_DEGREE: Final = 2  # of polynomial kernels that are summed up to a form
 
@@ -78,6 +79,8 @@ class KernelModel:
     ------
     ModelFormatError
         Shapes contradict each other, or a number is not finite.
+    UnsupportedModelError
+        There are more columns than an artifact can have.
     """
 
     task: Task
@@ -100,6 +103,9 @@ class KernelModel:
     def __post_init__(self) -> None:
         """Convert and check once, so that nobody has to check again."""
         self._convert()
+        widest = max(self.n_features, self.n_raw_features)
+        if widest > MAX_FEATURES:  # before anybody makes an array of that length: sparse rows only claim it
+            raise UnsupportedModelError(f"the model has {widest} features, but at most {MAX_FEATURES} are supported")
         n_sv = self.n_sv
         n_classes = len(self.labels)
         if self.task not in ("classification", "regression", "one_class"):

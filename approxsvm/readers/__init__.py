@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.options import whole_number
 from approxsvm.readers import libsvm, sklearn
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
@@ -72,6 +74,8 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
     Ensemble
         Several sums of kernels, averaged.
     """
+    if n_features is not None:
+        whole_number(n_features, "n_features", 1, MAX_FEATURES)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.suffix == ".asvm":
@@ -104,4 +108,6 @@ def _unpickle(path: Path, trust: bool) -> Any:
     except (OSError, MemoryError):
         raise
     except Exception as error:  # broken bytes make unpickling raise whatever there is
-        raise ModelFormatError(f"{path}: not a readable pickle: {type(error).__name__}: {error}") from error
+        kind = _native.file_kind(path.read_bytes())
+        what = f"this is {kind}" if kind not in ("", "a pickle") else f"{type(error).__name__}: {error}"
+        raise ModelFormatError(f"{path}: not a readable pickle: {what}") from error

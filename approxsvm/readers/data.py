@@ -60,6 +60,7 @@ def read_rows(
         raise DataFormatError(f"{name}: columns are chosen by name in .csv and .parquet files only")
     if suffix not in _READERS:
         return read_libsvm_data(path, n_features=n_features)[0]
+    _check_some(path)
     try:
         rows = _READERS[suffix](path)
     except (OSError, DataFormatError):
@@ -161,6 +162,13 @@ def _csv(path: str | os.PathLike[str]) -> Any:
     return table.rename(columns=lambda column: column + 1)
 
 
+def _check_some(path: str | os.PathLike[str]) -> None:
+    """Refuse a file without bytes, for which every library has words of its own; and a pipe, which is read once."""
+    if os.path.getsize(path) == 0:
+        why = "the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes or devices"
+        raise DataFormatError(f"{os.fspath(path)}: {why}")
+
+
 def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
     """Refuse a table that is nearly all gaps: pandas fills short lines up to the longest one."""
     n_bytes, n_lines = os.path.getsize(path), 1
@@ -228,6 +236,7 @@ def read_dense(
     name = os.fspath(path)
     if delimiter is not None and len(delimiter) != 1:
         raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
+    _check_some(path)
     table, first_line = _dense_table(path, name, delimiter)
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):

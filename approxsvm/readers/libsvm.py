@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.model.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.model.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
+from approxsvm.options import whole_number
 from approxsvm.threads import n_threads
 
+_MAX_COLUMNS: Final = 2**31 - 1  # of sparse rows: LIBSVM's indices are ints
 _TASKS: dict[str, Task] = {
     "c_svc": "classification",
     "nu_svc": "classification",
@@ -98,6 +100,10 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
     first_index = 0 if content["min_index"] == 0 else 1
     columns = _n_columns(content["max_index"], first_index, n_features, name, ModelFormatError)
+    if columns > MAX_FEATURES:
+        raise UnsupportedModelError(
+            f"{name}: index {content['max_index']} is used, but at most {MAX_FEATURES} features are supported"
+        )
     task = _TASKS[content["svm_type"]]
     shape = (len(content["coef"]), columns)
     support_vectors: Any = csr_array(
@@ -180,6 +186,6 @@ def read_libsvm_data(
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
     """Number of columns: what the file needs, or what the caller wants if that is enough."""
     needed = max(1, max_index + 1 - first_index)
-    if wanted is not None and wanted < needed:
+    if wanted is not None and whole_number(wanted, "n_features", 1, _MAX_COLUMNS) < needed:
         raise error(f"{name}: index {max_index} needs {needed} columns, but n_features is {wanted}")
     return needed if wanted is None else wanted

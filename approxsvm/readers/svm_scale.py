@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.artifact.layout import MAX_FEATURES
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.outputs import LaplaceNoise, Outputs
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 

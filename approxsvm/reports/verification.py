@@ -17,6 +17,7 @@ from approxsvm.errors import InputError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
+from approxsvm.options import whole_number
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation
@@ -292,16 +293,15 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
     """At most so many of the rows, in their order."""
     if max_rows is None:
         return X
-    if max_rows < 1:
-        raise InputError(f"max_rows is {max_rows}, but must be at least 1")
     X = check_sparse(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    return X if n_rows <= max_rows else rows_at(X, drawn_positions(n_rows, max_rows))
+    positions = drawn_positions(n_rows, max_rows)
+    return X if len(positions) == n_rows else rows_at(X, positions)
 
 
 def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
     """Which rows are compared where there are too many, always the same ones."""
-    if max_rows is None or n_rows <= max_rows:
+    if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from approxsvm.arrow.batches import Scorer
-from approxsvm.artifact.layout import remove_unfinished, whole_file, write_whole
 from approxsvm.errors import InputError
+from approxsvm.output_files import remove_unfinished, whole_file, write_whole
 from approxsvm.packages import import_package
 from approxsvm.scoring.jobs import checksum
 from approxsvm.scoring.sources import COMPRESSED, STANDARD, Source, format_of
@@ -113,17 +113,15 @@ class PartFolder:
     kind : str
         Of the parts.
     sources : sequence of Source
-    asked : mapping
-        What decides on the answers; JSON can hold it.
 
     Raises
     ------
     InputError
-        The folder holds answers of another run, or something that would be lost; two sources would have one part.
+        Two sources would have one part.
     """
 
-    def __init__(self, folder: Path, kind: str, sources: Sequence[Source], asked: Mapping[str, Any]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, kind: str, sources: Sequence[Source]) -> None:
+        self._folder, self._kind = folder, kind
         self.paths: dict[Source, Path] = {}
         taken: dict[Path, Source] = {}
         for source in sources:
@@ -134,12 +132,22 @@ class PartFolder:
             other = taken.setdefault(path, source)
             if other is not source:
                 raise InputError(f"{other.name} and {source.name} would both be answered in {path}")
-            if source.path is not None and path.exists() and path.samefile(source.path):
-                raise InputError(f"{path} is an input, which would be lost")
             self.paths[source] = path
-        self._claim({"kind": kind, **asked})
 
-    def _claim(self, asked: dict[str, Any]) -> None:
+    def written(self) -> Iterator[tuple[str, Path]]:
+        """All files that may be written, as messages call them."""
+        for path in (*self.paths.values(), self._folder / RECORD):
+            yield f"output {path}", path
+
+    def claim(self, options: Mapping[str, Any]) -> None:
+        """Write the record of a run that asks for this, which JSON can hold; the first file that is written.
+
+        Raises
+        ------
+        InputError
+            The folder holds answers of another run, or something that would be lost.
+        """
+        asked: dict[str, Any] = {"kind": self._kind, **options}
         record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
         asked = json.loads(text)
         if record.exists():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from approxsvm.arrow.batches import Block, BoundScorer, Scored, Scorer
 from approxsvm.errors import InputError
+from approxsvm.output_files import File, refuse_shared_files
 from approxsvm.packages import import_package
 from approxsvm.predictor import open_evaluators
 from approxsvm.scoring import parts
@@ -43,24 +45,21 @@ def run(
     progress: Progress | None,
 ) -> None:
     """Do what `score_dataset` is asked for, and tell `found` of it."""
-    start = time.perf_counter()
+    start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     is_folder = _is_folder(output)
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
     kind = parts.output_format(output, output_format, is_folder)
     how = Reading(*reading)
-    folder = None
-    if is_folder:
-        asked = {**parts.what_is_asked(scorer), "delimiter": how.delimiter, "header": how.header}
-        folder = parts.PartFolder(Path(output), kind, sources, asked)
+    folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
+    refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
     left = sources
     if folder is not None:
+        folder.claim({**parts.what_is_asked(scorer), "delimiter": how.delimiter, "header": how.header})
         left = [source for source in sources if not folder.is_done(source)]
         found.n_kept = len(sources) - len(left)
-    else:
-        _refuse_to_overwrite(sources, output)
     share = _Share(left, progress)
-    with closing(_scored(left, scorer, how, n_threads(n_jobs), found)) as results:
+    with closing(_scored(left, scorer, how, n_workers, found)) as results:
         for first in results:  # of each file that is written
             path = output if folder is None else folder.path(left[first.source])
             _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
@@ -75,10 +74,25 @@ def _is_folder(output: str) -> bool:
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
 
 
-def _refuse_to_overwrite(sources: Sequence[Source], target: str) -> None:
+def _read(model: Any, sources: Sequence[Source]) -> Iterator[tuple[str, File]]:
+    for one in model.values() if isinstance(model, Mapping) else [model]:
+        if isinstance(one, (str, os.PathLike)):
+            yield f"model {os.fspath(one)}", one
     for source in sources:
-        if source.path is not None and os.path.exists(target) and os.path.samefile(source.path, target):
-            raise InputError(f"{target} is an input, which would be lost")
+        if source.path is not None:
+            yield f"input {source.name}", source.path
+        else:
+            yield from _open_file(source.name, sys.stdin)
+
+
+def _written(output: str) -> Iterator[tuple[str, File]]:
+    return _open_file("standard output", sys.stdout) if output == STANDARD else iter([(f"output {output}", output)])
+
+
+def _open_file(called: str, stream: Any) -> Iterator[tuple[str, File]]:
+    """The file of a stream that has one."""
+    with suppress(AttributeError, OSError, ValueError):
+        yield called, stream.fileno()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "file_kind.hpp"
 #include "libsvm_data.hpp"
 #include "libsvm_model.hpp"
 #include "mapped_file.hpp"
@@ -28,14 +29,15 @@ py::array to_numpy(Vector&& vector, std::vector<py::ssize_t> shape = {}) {
 
 // Reads and parses without the GIL; failures name the file and the line.
 template <class Parse>
-auto parse_file(const std::string& path, const char* error_class, const Parse& parse) {
+auto parse_file(const std::string& path, const char* error_class, std::string_view expected, const Parse& parse) {
     std::string problem;
     try {
         py::gil_scoped_release release;
         const text::MappedFile file(path);
         try {
             return parse(file.bytes());
-        } catch (const text::TextError& error) {
+        } catch (const text::TextError& found) {
+            const text::TextError error = text::explained(found, file.bytes(), expected);
             problem = path + (error.line > 0 ? ", line " + std::to_string(error.line) : "") + ": " + error.what();
         }
     } catch (const std::system_error& error) {
@@ -47,7 +49,7 @@ auto parse_file(const std::string& path, const char* error_class, const Parse& p
 }
 
 py::dict read_libsvm_model(const std::string& path) {
-    text::LibsvmModel model = parse_file(path, "ModelFormatError", text::parse_libsvm_model);
+    text::LibsvmModel model = parse_file(path, "ModelFormatError", text::libsvm_model, text::parse_libsvm_model);
     const py::ssize_t n_sv = model.n_sv, n_coef = model.n_coef;
     py::dict result;
     result["svm_type"] = std::string(text::name_of(model.svm_type));
@@ -79,7 +81,7 @@ py::tuple to_python(text::LibsvmData&& data) {
 }
 
 py::tuple read_libsvm_data(const std::string& path, int n_threads) {
-    text::LibsvmData data = parse_file(path, "DataFormatError", [n_threads](std::string_view bytes) {
+    text::LibsvmData data = parse_file(path, "DataFormatError", text::libsvm_data, [n_threads](std::string_view bytes) {
         return text::parse_libsvm_data(bytes, n_threads);
     });
     return to_python(std::move(data));
@@ -102,11 +104,17 @@ py::tuple parse_libsvm_data(const py::bytes& bytes) {
     return to_python(std::move(data));
 }
 
+// "a JSON file"; empty where its first bytes do not tell.
+std::string file_kind(const py::bytes& bytes) {
+    return std::string(text::kind_of(std::string_view(bytes)).name);
+}
+
 }  // namespace
 
 void register_text(py::module_& module) {
     module.def("read_libsvm_model", read_libsvm_model, py::arg("path"));
     module.def("read_libsvm_data", read_libsvm_data, py::arg("path"), py::arg("n_threads"));
+    module.def("file_kind", file_kind, py::arg("data"));
     module.def("parse_libsvm_data", parse_libsvm_data, py::arg("text"));
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "file_kind.hpp"
 #include "libsvm_data.hpp"
 #include "libsvm_model.hpp"
 #include "mapped_file.hpp"
@@ -820,6 +821,40 @@ TEST(split_covers_the_text) {
         }
     }
     CHECK(split_at_lines("a\n", 0).empty());
+}
+
+// --- what a file is ---
+
+TEST(strangers_are_named) {
+    const auto why = [](const std::string& bytes, std::string_view expected = libsvm_model) {
+        return std::string(explained(TextError(1, "unknown key"), bytes, expected).what());
+    };
+    CHECK_EQ(why(" \n{\"a\": 1}"), "this is a JSON file, not a LIBSVM model");
+    CHECK_EQ(why("{\"model\": \"svm_type nu_svr\\n"),
+             "this is a JSON file with a LIBSVM model in it, not a LIBSVM model; "
+             "save that text as a file of its own");
+    CHECK_EQ(why("1 1:0.5 7:1\n"), "this is a LIBSVM data file, not a LIBSVM model");
+    CHECK_EQ(why("svm_type c_svc\n", libsvm_data), "this is a LIBSVM model, not a LIBSVM data file");
+    CHECK_EQ(why(three_classes), "unknown key");
+    CHECK_EQ(why("1 1:0.5\n", libsvm_data), "unknown key");
+    CHECK_EQ(why("nonsense"), "unknown key");
+    CHECK_EQ(why("1,2,3\n"), "unknown key");
+    // Elsewhere than in the first line a text is what it began as.
+    CHECK_EQ(std::string(explained(TextError(2, "broken"), "{}", libsvm_model).what()), "broken");
+}
+
+TEST(every_beginning_of_a_stranger_is_safe_to_look_at) {
+    using namespace std::string_view_literals;
+    for (const std::string_view whole :
+         {"\x08\x0a\x12\x08skl2onnx"sv, "PK\x03\x04\x14\0\0\0schema.json"sv, "\x80\x04\x95\x10\0\0\0"sv,
+          "x\x9c\x01\x02"sv, "<?xml version=\"1.0\"?><opencv_storage>"sv, "%YAML:1.0\n--- opencv"sv,
+          "\x28\xb5\x2f\xfd\0"sv, "-1 1:2\n"sv, "tree\nversion=v3\n"sv, "II*\0\x08"sv}) {
+        for (std::size_t n = 0; n <= whole.size(); ++n) {
+            const std::vector<char> exact(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+            const FileKind kind = kind_of({exact.data(), n});
+            CHECK(n < whole.size() || !kind.name.empty());
+        }
+    }
 }
 
 // --- files ---

@@ -30,7 +30,15 @@ DataFormat format_of(const Arguments& arguments, const LoadedModel& model, std::
     return format;
 }
 
+void refuse_to_overwrite(const char* name, const std::string& input, const std::string& output) {
+    if (!is_same_file(input, output)) return;
+    throw std::runtime_error("output_file " + output + " is the same file as " + name + " " + input +
+                             ", which would be lost");
+}
+
 void predict(const Arguments& arguments) {
+    refuse_to_overwrite("test_file", arguments.test_path, arguments.output_path);
+    refuse_to_overwrite("model_file", arguments.model_path, arguments.output_path);
     const LoadedModel model(arguments.model_path, arguments.probabilities);
     const text::MappedFile data(arguments.test_path);
     const Formatter formatter(model);
@@ -39,7 +47,8 @@ void predict(const Arguments& arguments) {
         const std::size_t n_threads = arguments.n_threads ? *arguments.n_threads : default_threads();
         results = predict_text(model, format_of(arguments, model, data.bytes()), formatter, data.bytes(), n_threads);
     } catch (const text::TextError& error) {
-        throw text_error(arguments.test_path, error);
+        if (arguments.dense) throw text_error(arguments.test_path, error);
+        throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
     // Only now, when nothing can be wrong with the input any more and all of it has been read.

@@ -1,6 +1,7 @@
 // What svm-predict prints about its predictions.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,6 @@
 
 namespace approxsvm::tools {
 
-// Without rows this is 0 / 0 and prints what svm-predict prints: NaN.
 inline std::string classification_summary(const std::vector<ChunkResult>& results) {
     std::size_t n_correct = 0, n_rows = 0;
     for (const ChunkResult& result : results) {
@@ -45,9 +45,13 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
 }
 
 /// Labels that are texts, and several values, cannot be compared with the numbers of a data file: no closing line.
+/// Without rows svm-predict prints 0 / 0, "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
-    if (model.task == Task::regression) return model.n_decisions > 1 ? "" : regression_summary(results);
-    return model.label_kind == LabelKind::text ? std::string() : classification_summary(results);
+    const bool is_regression = model.task == Task::regression;
+    if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text) return "";
+    const auto is_empty = [](const ChunkResult& result) { return result.n_rows == 0; };
+    if (std::all_of(results.begin(), results.end(), is_empty)) return "The test file has no rows to compare with.\n";
+    return is_regression ? regression_summary(results) : classification_summary(results);
 }
 
 /// What svm-predict says before it predicts: about probabilities that nobody asked for, and how far the targets of a

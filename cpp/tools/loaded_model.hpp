@@ -1,4 +1,4 @@
-// What approxsvm-predict predicts with: an artifact or a LIBSVM model file, told apart by their first byte.
+// What approxsvm-predict predicts with: an artifact or a LIBSVM model file, told apart by their first bytes.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "exact_model.hpp"
+#include "file_kind.hpp"
 #include "mapped_file.hpp"
 #include "predictor.hpp"
 
@@ -26,13 +27,13 @@ class LoadedModel {
         : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();
         try {
-            if (!bytes.empty() && static_cast<unsigned char>(bytes.front()) == magic[0]) {
+            if (bytes.substr(0, 2) == artifact_begins) {
                 open_artifact(bytes, wants_probabilities);
             } else {
                 open_libsvm(bytes, wants_probabilities);
             }
         } catch (const text::TextError& error) {
-            throw text_error(path, error);
+            throw text_error(path, text::explained(error, bytes, text::libsvm_model));
         } catch (const dispatch::ArtifactError& error) {
             throw std::runtime_error(path + ": " + error.what());
         } catch (const UnsupportedModel& error) {
@@ -64,7 +65,10 @@ class LoadedModel {
     }
 
     void open_libsvm(std::string_view bytes, bool wants_probabilities) {
-        if (bytes.find("svm_type") == std::string_view::npos) throw UnsupportedModel(neither);
+        if (bytes.find("svm_type") == std::string_view::npos) {
+            const std::string_view kind = text::kind_of(bytes).name;
+            throw UnsupportedModel(neither + (kind.empty() ? "" : ": this is " + std::string(kind)));
+        }
         exact_.emplace(text::parse_libsvm_model(bytes));
         has_probabilities_ = exact_->libsvm().has_probabilities;
         if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
@@ -74,7 +78,8 @@ class LoadedModel {
     }
 
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does
-    static constexpr char neither[] = "neither an approxsvm artifact nor a LIBSVM model";
+    static inline const std::string neither = "neither an approxsvm artifact nor a LIBSVM model";
+    static constexpr std::string_view artifact_begins = "\x89\x41";  // images have other second bytes
 
     const dispatch::TargetTable& kernels_;
     text::MappedFile file_;

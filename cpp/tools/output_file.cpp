@@ -35,6 +35,12 @@ std::wstring native(const std::string& path) {
     return std::filesystem::u8path(path).wstring();
 }
 
+bool same_file(const std::string& path, const std::string& other) {
+    std::error_code error;
+    const std::filesystem::path one = std::filesystem::u8path(path), two = std::filesystem::u8path(other);
+    return std::filesystem::is_regular_file(one, error) && std::filesystem::equivalent(one, two, error);
+}
+
 bool leads_to_standard_output(const std::string&) {
     return false;
 }
@@ -81,10 +87,19 @@ int process_number() {
 
 #else
 
+bool same(const struct ::stat& one, const struct ::stat& other) {
+    return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool same_file(const std::string& path, const std::string& other) {
+    struct ::stat one, two;
+    return ::stat(path.c_str(), &one) == 0 && ::stat(other.c_str(), &two) == 0 && S_ISREG(one.st_mode) &&
+           same(one, two);
+}
+
 bool leads_to_standard_output(const std::string& path) {
     struct ::stat there, output;
-    return ::stat(path.c_str(), &there) == 0 && ::fstat(standard_output, &output) == 0 &&
-           there.st_dev == output.st_dev && there.st_ino == output.st_ino;
+    return ::stat(path.c_str(), &there) == 0 && ::fstat(standard_output, &output) == 0 && same(there, output);
 }
 
 // Of what there is at a path; replaceable where nobody can tell a new file of the same name and mode from it.
@@ -149,6 +164,10 @@ void write_all(int fd, std::string_view bytes, const std::string& path) {
 
 void write_to_standard_output(std::string_view bytes) {
     write_all(standard_output, bytes, "standard output");
+}
+
+bool is_same_file(const std::string& path, const std::string& other) {
+    return same_file(path, other);
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {

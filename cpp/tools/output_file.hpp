@@ -1,5 +1,4 @@
-// The file that predictions go to: complete or not there at all, and never in the way of the file that they
-// come from.
+// The file that predictions go to: complete or not there at all.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +9,9 @@ namespace approxsvm::tools {
 
 /// Writes all bytes or throws std::system_error.
 void write_to_standard_output(std::string_view bytes);
+
+/// Whether both paths lead to one regular file, under whatever names. Paths are UTF-8.
+bool is_same_file(const std::string& path, const std::string& other);
 
 /// A file that does not exist yet, or a regular file of ours, is written under another name in the same
 /// directory and renamed by commit(). Everything else is written to as it is: devices, pipes, files that

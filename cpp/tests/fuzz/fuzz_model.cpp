@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "file_kind.hpp"
 #include "libsvm_model.hpp"
 
 namespace {
@@ -33,9 +34,11 @@ void check(const approxsvm::text::LibsvmModel& model) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes), n_bytes);
     try {
-        check(approxsvm::text::parse_libsvm_model({reinterpret_cast<const char*>(bytes), n_bytes}));
-    } catch (const approxsvm::text::TextError&) {
+        check(approxsvm::text::parse_libsvm_model(text));
+    } catch (const approxsvm::text::TextError& error) {
+        require(*approxsvm::text::explained(error, text, approxsvm::text::libsvm_model).what() != '\0');
     }
     return 0;
 }

@@ -1,0 +1,28 @@
+"""Numbers that callers choose, checked before anything is made of them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Final
+
+from approxsvm.errors import InputError
+
+MAX_SEED: Final = 2**32 - 1  # of NumPy's RandomState, which scikit-learn has too
+
+
+def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """The number, if it is a whole one within limits.
+
+    Raises
+    ------
+    InputError
+        It is not; the message calls it by its name.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} is {value!r}, but must be a whole number {limits}")
+    return number

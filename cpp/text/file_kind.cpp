@@ -1,0 +1,144 @@
+#include "file_kind.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "feature_row.hpp"
+#include "number.hpp"
+
+namespace approxsvm::text {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t max_looked_at = std::size_t{1} << 16;
+
+constexpr std::string_view decompress = "decompress it first";
+constexpr std::string_view needs_suffix = "approxsvm reads it if its name ends in .pkl, .pickle or .joblib";
+
+constexpr std::string_view needs_range = "approxsvm convert-model --range takes it";
+
+struct Magic {
+    std::string_view bytes;
+    FileKind kind;
+};
+
+constexpr Magic magics[] = {
+    {"\x89"
+     "ASVM\r\n\x1a"sv,
+     {"an approxsvm artifact", ""}},
+    {"svm_type "sv, {libsvm_model, ""}},
+    {"solver_type "sv, {"a LIBLINEAR model", ""}},
+    {"SVM-light Version "sv, {"an SVM-light model", ""}},
+    {"tree\nversion="sv, {"a LightGBM model", ""}},
+    {"x\n"sv, {"a range file of svm-scale", needs_range}},
+    {"y\n"sv, {"a range file of svm-scale", needs_range}},
+    {"\x1f\x8b"sv, {"a file compressed by gzip", decompress}},
+    {"BZh"sv, {"a file compressed by bzip2", decompress}},
+    {"\xfd"
+     "7zXZ\0"sv,
+     {"a file compressed by xz", decompress}},
+    {"\x28\xb5\x2f\xfd"sv, {"a file compressed by zstd", decompress}},
+    {"\x93NUMPY"sv, {"a NumPy array (.npy)", ""}},
+    {"\x89HDF\r\n\x1a\n"sv, {"an HDF5 file", ""}},
+    {"MATLAB "sv, {"a MATLAB file", ""}},
+    {"PAR1"sv, {"a Parquet file", ""}},
+    {"ARROW1"sv, {"an Arrow file", ""}},
+    {"SQLite format 3\0"sv, {"an SQLite database", ""}},
+    {"\x89PNG\r\n"sv, {"a PNG image", ""}},
+    {"\xff\xd8\xff"sv, {"a JPEG image", ""}},
+    {"GIF8"sv, {"a GIF image", ""}},
+    {"II*\0"sv, {"a TIFF image", ""}},
+    {"MM\0*"sv, {"a TIFF image", ""}},
+    {"%PDF-"sv, {"a PDF file", ""}},
+    {"\x7f"
+     "ELF"sv,
+     {"a program", ""}},
+    {"\xff\xfe"sv, {"text in UTF-16", "save it as UTF-8"}},
+    {"\xfe\xff"sv, {"text in UTF-16", "save it as UTF-8"}},
+};
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+    return text.substr(0, prefix.size()) == prefix;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// ends in the central directory, which has all names.
+FileKind kind_of_zip(std::string_view bytes) {
+    const std::string_view names = bytes.substr(bytes.size() - std::min(bytes.size(), max_looked_at));
+    if (contains(names, ".npy")) return {"a NumPy archive (.npz)", ""};
+    if (contains(names, "schema.json")) return {"a skops file", "load the estimator, and save it by joblib"};
+    return {"a zip archive", ""};
+}
+
+/// A message that begins with a version as ONNX's and Core ML's do; ONNX goes on with its producer's name or its graph.
+FileKind kind_of_protobuf(std::string_view bytes) {
+    const std::size_t last = std::min<std::size_t>(bytes.size(), 5);
+    const std::string_view tags = bytes.substr(2, last - 2);
+    const bool has_producer = tags.size() == 3 && tags[0] == 0x12 && tags[2] > ' ' && tags[2] <= '~';
+    if (has_producer || tags[0] == 0x3a || tags[0] == 0x42) return {"an ONNX model", ""};
+    if (tags[0] == 0x12) return {"a protobuf file, as Core ML writes", ""};
+    return {};
+}
+
+FileKind kind_of_markup(std::string_view text) {
+    if (contains(text, "<opencv_storage")) return {"an OpenCV file (XML)", ""};
+    if (contains(text, "<PMML")) return {"a PMML file", ""};
+    if (contains(text, "<html") || contains(text, "<HTML")) return {"an HTML page", ""};
+    return {"an XML file", ""};
+}
+
+FileKind kind_of_text(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos) return {};
+    if (text[first] == '{' || text[first] == '[') {
+        if (!contains(text, "svm_type ")) return {"a JSON file", ""};
+        return {"a JSON file with a LIBSVM model in it", "save that text as a file of its own"};
+    }
+    if (text[first] == '<') return kind_of_markup(text);
+    if (starts_with(text, "%YAML") || starts_with(text, "---")) {
+        return {contains(text, "opencv") ? "an OpenCV file (YAML)" : "a YAML file", ""};
+    }
+    double label = 0.0;
+    const char* const last = text.data() + text.size();
+    const char* const end = parse_real(text.data() + first, last, label);
+    const char* const line_last = end == nullptr ? nullptr : std::find(end, last, '\n');
+    if (end == nullptr || end == line_last || !is_blank(*end)) return {};
+    if (contains({end, static_cast<std::size_t>(line_last - end)}, ":")) return {libsvm_data, ""};
+    return {};
+}
+
+}  // namespace
+
+FileKind kind_of(std::string_view bytes) {
+    const std::string_view head = bytes.substr(0, max_looked_at);
+    if (head.empty()) return {"an empty file", ""};
+    const auto* const found = std::find_if(std::begin(magics), std::end(magics),
+                                           [&](const Magic& magic) { return starts_with(head, magic.bytes); });
+    if (found != std::end(magics)) return found->kind;
+    if (starts_with(head, "PK\x03\x04")) return kind_of_zip(bytes);
+    if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return {"a pickle", needs_suffix};
+    if (head.size() > 2 && head[0] == 'x' && contains("\x01\x5e\x9c\xda"sv, head.substr(1, 1))) {
+        return {"a file compressed by zlib, as joblib writes", needs_suffix};
+    }
+    if (head.size() > 5 && head[0] == 0x08 && head[1] > 0 && head[1] < 32 && !kind_of_protobuf(head).name.empty()) {
+        return kind_of_protobuf(head);
+    }
+    if (contains(head, "\0"sv)) return {"a binary file of an unknown kind", ""};
+    return kind_of_text(head);
+}
+
+TextError explained(const TextError& error, std::string_view bytes, std::string_view expected) {
+    const std::size_t n_blank = std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size());
+    const auto n_blank_lines = static_cast<std::size_t>(std::count(bytes.data(), bytes.data() + n_blank, '\n'));
+    const FileKind kind = error.line <= n_blank_lines + 1 ? kind_of(bytes) : FileKind();
+    if (kind.name.empty() || kind.name == expected) return error;
+    std::string why = "this is " + std::string(kind.name) + ", not " + std::string(expected);
+    if (!kind.advice.empty()) why += "; " + std::string(kind.advice);
+    return {0, why};
+}
+
+}  // namespace approxsvm::text

@@ -1,0 +1,64 @@
+"""The commands' own parameters as click knows them, and arguments that each command takes: for tests of all of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner, Result
+from conftest import GOLDEN
+
+from approxsvm.cli import main
+
+# What each command needs, by the names of its parameters; files are in the folder of `make_files`.
+NEEDED: dict[str, dict[str, Any]] = {
+    "convert-model": {"source": "m.model", "output": "out.asvm", "data": "rows.t"},
+    "inspect": {"artifact": "m.asvm"},
+    "verify": {"artifact": "m.asvm", "against": "m.model", "data": "rows.t"},
+    "export": {"artifact": "m.asvm", "c_header": "out.h"},
+    "score": {"files": ["m.asvm", "rows.svm"], "output": "out.csv"},
+    "gamma-max": {"data": "rows.t"},
+    "cross-validate": {"data": "rows.t"},
+}
+
+
+def parameters() -> list[tuple[str, click.Parameter]]:
+    """Every parameter of every command, with the command's name."""
+    return [(name, parameter) for name, command in main.commands.items() for parameter in command.params]
+
+
+def make_files(folder: Path) -> None:
+    """The files of `NEEDED` that commands read."""
+    for name in ("m.model", "m.asvm"):
+        shutil.copy(GOLDEN / name.replace("m.", "iris_centers."), folder / name)
+    for name in ("rows.t", "rows.svm"):
+        shutil.copy(GOLDEN / "iris_centers.t", folder / name)
+
+
+def needed_values(command: str, folder: Path) -> dict[str, Any]:
+    """What a command needs, in a folder of `make_files`."""
+    return {
+        name: [folder / each for each in value] if isinstance(value, list) else folder / value
+        for name, value in NEEDED[command].items()
+    }
+
+
+def run(name: str, values: dict[str, Any]) -> Result:
+    """Run a command with values of its parameters."""
+    arguments, words = [], []
+    for parameter in main.commands[name].params:
+        if parameter.name not in values:
+            continue
+        value = values[parameter.name]
+        if isinstance(parameter, click.Argument):
+            arguments += value if isinstance(value, list) else [value]
+        else:
+            words += [longest_option(parameter), value]
+    return CliRunner().invoke(main, [name, *map(str, words), "--", *map(str, arguments)])
+
+
+def longest_option(parameter: click.Parameter) -> str:
+    """As messages call it."""
+    return max(parameter.opts, key=len)

@@ -1,0 +1,171 @@
+"""Files that are something else than what they are given as: each is called what it is, in one line, by every door."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import GOLDEN
+from scipy import sparse
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.cli import main
+from approxsvm.errors import ArtifactError, DataFormatError, ModelFormatError
+
+MODEL = (GOLDEN / "iris_centers.model").read_bytes()
+ROWS = (GOLDEN / "iris_centers.t").read_bytes()
+
+
+def saved(save, *arrays):
+    stream = io.BytesIO()
+    save(stream, *arrays)
+    return stream.getvalue()
+
+
+def zipped(*names):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    return stream.getvalue()
+
+
+def onnx_graph():
+    pytest.importorskip("onnx")
+    return approxsvm.load(GOLDEN / "breast_cancer.asvm").to_onnx().SerializeToString()
+
+
+def parquet_file():
+    table = pytest.importorskip("pyarrow").table({"a": [1.0]})
+    return saved(lambda stream: pytest.importorskip("pyarrow.parquet").write_table(table, stream))
+
+
+STRANGERS = {
+    "JSON": (b' \n[{"learner": 1}]', "a JSON file"),
+    "VMAF": (
+        b'{"model_dict": {"model": "' + MODEL.replace(b"\n", b"\\n") + b'"}}',
+        "a JSON file with a LIBSVM model in it",
+    ),
+    "OpenCV XML": (b'<?xml version="1.0"?>\n<opencv_storage>\n<opencv_ml_svm>', "an OpenCV file (XML)"),
+    "OpenCV YAML": (b"%YAML:1.0\n---\nopencv_ml_svm:\n   format: 3\n", "an OpenCV file (YAML)"),
+    "YAML": (b"---\nsvm: 1\n", "a YAML file"),
+    "PMML": (b'<?xml version="1.0"?>\n<PMML version="4.3">', "a PMML file"),
+    "XML": (b"<svm/>\n", "an XML file"),
+    "HTML": (b"<!doctype html>\n<html lang=en>", "an HTML page"),
+    "ONNX": (onnx_graph, "an ONNX model"),
+    "Core ML": (b"\x08\x04\x12\x0c\x0a\x02\x0a\x00", "a protobuf file, as Core ML writes"),
+    "npy": (saved(np.save, np.ones((2, 2))), "a NumPy array (.npy)"),
+    "npz": (saved(np.savez, np.ones((2, 2))), "a NumPy archive (.npz)"),
+    "sparse npz": (saved(sparse.save_npz, sparse.csr_matrix(np.eye(3))), "a NumPy archive (.npz)"),
+    "skops": (zipped("1.json", "schema.json"), "a skops file"),
+    "zip": (zipped("a.txt"), "a zip archive"),
+    "gzip": (gzip.compress(MODEL), "a file compressed by gzip"),
+    "bzip2": (bz2.compress(MODEL), "a file compressed by bzip2"),
+    "xz": (lzma.compress(MODEL), "a file compressed by xz"),
+    "zlib": (zlib.compress(MODEL), "a file compressed by zlib, as joblib writes"),
+    "pickle": (pickle.dumps(SVC()), "a pickle"),
+    "old pickle": (pickle.dumps(SVC(), protocol=2), "a pickle"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(16), "an HDF5 file"),
+    "MATLAB": (b"MATLAB 5.0 MAT-file, Platform: GLNXA64", "a MATLAB file"),
+    "Parquet": (parquet_file, "a Parquet file"),
+    "PNG": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a PNG image"),
+    "JPEG": (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG image"),
+    "SQLite": (b"SQLite format 3\x00\x10\x00", "an SQLite database"),
+    "UTF-16": (MODEL.decode().encode("utf-16"), "text in UTF-16"),
+    "LIBLINEAR": (b"solver_type L2R_LR\nnr_class 2\n", "a LIBLINEAR model"),
+    "LightGBM": (b"tree\nversion=v4\n", "a LightGBM model"),
+    "range": (b"x\n-1 1\n1 0 4\n", "a range file of svm-scale"),
+    "binary": (b"\x01\x02\x00\x03" * 10, "a binary file of an unknown kind"),
+}
+NOT_DATA = {**STRANGERS, "model": (MODEL, "a LIBSVM model")}
+NOT_A_MODEL = {**STRANGERS, "data": (ROWS, "a LIBSVM data file"), "empty": (b"", "an empty file")}
+
+
+@pytest.fixture(params=NOT_A_MODEL)
+def stranger(request, tmp_path):
+    content, kind = NOT_A_MODEL[request.param]
+    path = tmp_path / "file"
+    path.write_bytes(content() if callable(content) else content)
+    return path, kind
+
+
+def test_in_place_of_a_model(stranger, tmp_path):
+    path, kind = stranger
+    with pytest.raises(ModelFormatError) as caught:
+        approxsvm.read_any(path)
+    assert str(caught.value).startswith(f"{path}: this is {kind}, not a LIBSVM model")
+    result = CliRunner().invoke(main, ["convert-model", str(path), "-o", str(tmp_path / "out")])
+    assert (result.exit_code, result.stderr) == (1, f"approxsvm: {caught.value}\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_in_place_of_an_artifact(stranger):
+    path, kind = stranger
+    for door in (approxsvm.load, approxsvm.Predictor):
+        with pytest.raises(ArtifactError, match="not an approxsvm artifact") as caught:
+            door(path)
+        assert f"{path}: not an approxsvm artifact: this is {kind}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NOT_DATA)
+def test_in_place_of_data(tmp_path, name):
+    content, kind = NOT_DATA[name]
+    path = tmp_path / "file"
+    path.write_bytes(content() if callable(content) else content)
+    for door in (approxsvm.read_libsvm_data, approxsvm.read_rows):
+        with pytest.raises(DataFormatError) as caught:
+            door(path)
+        assert str(caught.value).startswith(f"{path}: this is {kind}, not a LIBSVM data file")
+
+
+@pytest.mark.parametrize("name", ["JSON", "ONNX", "HDF5", "data", "empty"])
+def test_in_place_of_a_pickle(tmp_path, name):
+    content, kind = NOT_A_MODEL[name]
+    path = tmp_path / "model.pkl"
+    path.write_bytes(content() if callable(content) else content)
+    with pytest.raises(ModelFormatError, match="not a readable pickle") as caught:
+        approxsvm.read_model(path, trust=True)
+    assert str(caught.value) == f"{path}: not a readable pickle: this is {kind}"
+
+
+def test_an_artifact_without_its_suffix(tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes((GOLDEN / "breast_cancer.asvm").read_bytes())
+    with pytest.raises(ModelFormatError, match="this is an approxsvm artifact, not a LIBSVM model"):
+        approxsvm.read_any(path)
+
+
+def test_what_to_do_is_said(tmp_path):
+    path = tmp_path / "file"
+    for name, advice in (
+        ("VMAF", "save that text as a file of its own"),
+        ("gzip", "decompress it first"),
+        ("pickle", "approxsvm reads it if its name ends in .pkl, .pickle or .joblib"),
+        ("range", "approxsvm convert-model --range takes it"),
+        ("skops", "load the estimator, and save it by joblib"),
+    ):
+        path.write_bytes(STRANGERS[name][0])
+        with pytest.raises(ModelFormatError, match=f"; {advice}$"):
+            approxsvm.read_any(path)
+
+
+def test_texts_that_nearly_are_what_they_should_be_keep_their_line(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(MODEL.replace(b"rho", b"{", 1))
+    with pytest.raises(ModelFormatError, match=r"line 6: unknown key '{'"):
+        approxsvm.read_any(path)
+    path.write_bytes(ROWS + b"{\n")
+    with pytest.raises(DataFormatError, match=r"line 31: wrong input format: label '{' is not a number"):
+        approxsvm.read_libsvm_data(path)
+    path.write_bytes(b"1 1:x\n")
+    with pytest.raises(DataFormatError, match="line 1: wrong input format: the value of index 1 is 'x'"):
+        approxsvm.read_libsvm_data(path)
