@@ -99,7 +99,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         return map_
     kind = sklearn_class(step)
     folder = _FOLDERS.get(kind)
-    if folder is None and any(base.__name__ == "SelectorMixin" for base in type(step).__mro__):
+    if folder is None and _is_selector(step):
         return map_.then_select(step.get_support(indices=True))
     if folder is None:
         raise UnsupportedModelError(_cannot_fold(name, step))
@@ -111,6 +111,10 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         if str(error).startswith("step "):
             raise  # an inner step, named already
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
+
+
+def _is_selector(step: Any) -> bool:
+    return any(base.__name__ == "SelectorMixin" for base in type(step).__mro__)
 
 
 def sklearn_class(estimator: Any) -> str:
@@ -149,13 +153,15 @@ def _cannot_fold(name: str, step: Any) -> str:
 
 
 def _n_features_in(step: Any, name: str) -> int:
-    require_fitted(step, type(step).__name__, "n_features_in_") if sklearn_class(
-        step
-    ) != "FunctionTransformer" else None
     count = getattr(step, "n_features_in_", None)
-    if count is None:
+    if count is not None:
+        return int(count)
+    kind = sklearn_class(step)
+    if kind == "FunctionTransformer":
         raise UnsupportedModelError(f"step {name!r} ({type(step).__name__}) does not know its number of columns")
-    return int(count)
+    if kind in _FOLDERS or _is_selector(step):
+        require_fitted(step, type(step).__name__, "n_features_in_")
+    raise UnsupportedModelError(_cannot_fold(name, step))  # vectorizers of text, which take no columns
 
 
 def _check_width(map_: InputMap, step: Any, name: str) -> None:
