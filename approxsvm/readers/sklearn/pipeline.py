@@ -56,6 +56,7 @@ def read_pipeline(pipeline: Any, read: Read) -> Model:
     # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
     names = feature_names(steps[0][1])
     map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
+    map_ = replace(map_, by_column=sklearn_class(steps[0][1]) == "ColumnTransformer")
     for name, step in steps:
         map_ = fold(map_, step, name)
     return with_input_map(model, map_)
