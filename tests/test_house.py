@@ -18,7 +18,7 @@ PACKAGE = REPOSITORY / "approxsvm"
 FLOORS = [
     ["errors", "compensated", "threads", "source_tree", "_native"],
     ["packages", "model", "development_files"],
-    ["reference", "rows"],
+    ["reference", "rows", "table_columns"],
     ["expansion"],
     ["artifact", "arrow"],
     ["readers", "predictor", "features"],

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from approxsvm.scoring import parts
 from approxsvm.scoring.readers import Reading, open_source
 from approxsvm.scoring.result import Progress, Scoring
 from approxsvm.scoring.sources import STANDARD, Source, find_sources
+from approxsvm.table_columns import warn
 from approxsvm.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -48,7 +50,7 @@ def run(
     is_folder = _is_folder(output)
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
     kind = parts.output_format(output, output_format, is_folder)
-    how = Reading(*reading)
+    how = Reading(*reading, tell=cache(warn))  # from the thread that reads, once, whatever number of files
     folder = None
     if is_folder:
         asked = {**parts.what_is_asked(scorer), "delimiter": how.delimiter, "header": how.header}
