@@ -7,7 +7,9 @@ import json
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 from rich.table import Table
 
 import approxsvm
-from approxsvm.errors import ApproxSVMError, InputError
+from approxsvm.errors import ApproxSVMError, ApproxSVMWarning, InputError
 from approxsvm.fold_table import fold_table
 from approxsvm.output_files import refuse_shared_files, write_whole
 
@@ -63,7 +65,7 @@ class _Command(click.Command):
 
 
 class _Commands(click.Group):
-    """Turns every expected failure into one line on stderr and exit status 1."""
+    """Turns every expected failure into one line on stderr and exit status 1, and our warnings into one line."""
 
     command_class = _Command
 
@@ -73,16 +75,25 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_show_warning, warnings.showwarning)
+                return super().invoke(ctx)
         except OSError as error:
             text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        except (ApproxSVMError, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
+        except (ApproxSVMError, ApproxSVMWarning, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
             text = str(error) or "out of memory"
         except KeyboardInterrupt:
             click.echo("approxsvm: interrupted", err=True)
             return ctx.exit(_INTERRUPTED)
         click.echo(f"approxsvm: {' '.join(text.split())}", err=True)
         return ctx.exit(1)
+
+
+def _show_warning(others: Any, message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    if issubclass(category, ApproxSVMWarning):
+        click.echo(f"approxsvm: {message}", err=True)
+    else:
+        others(message, category, *place, **more)
 
 
 def _progress(*more: ProgressColumn) -> Progress:
@@ -229,6 +240,15 @@ def _some(rows: Any, path: Path) -> Any:
     return rows
 
 
+def _width(model: Any, path: Path) -> int | None:
+    """How many columns a file of rows must have; None of a table whose columns the model finds by name."""
+    from approxsvm.model.raw_columns import RawColumns  # here, as it brings NumPy along
+
+    columns = RawColumns.of(model)
+    by_name = columns.by_column and columns.names is not None and path.suffix.lower() in (".csv", ".parquet")
+    return None if by_name else columns.n_columns
+
+
 def _character(delimiter: str | None) -> str | None:
     """A tab may be written as \\t."""
     return {"\\t": "\t"}.get(delimiter, delimiter) if delimiter is not None else None
@@ -334,7 +354,7 @@ def convert_model(
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
-            rows = _read_rows(data, dense, delimiter, labels, model.n_raw_features, columns, target)
+            rows = _read_rows(data, dense, delimiter, labels, _width(model, data), columns, target)
 
         def show(step: str, share: float) -> None:
             # Planning has expanded few centers already, and all of them where they are few.
@@ -450,7 +470,7 @@ def verify(
     """
     fast = approxsvm.load(artifact)
     model = _read_model(against, fast.n_features_in_, trust, range_file, restore_target)
-    rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_, columns, target)
+    rows = _read_rows(data, dense, delimiter, labels, _width(fast.artifact, data), columns, target)
     if report is not None:
         truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
         options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
@@ -541,7 +561,7 @@ def export(
     if c_header is not None:
         rows = None
         if data is not None:
-            rows = _read_rows(data, dense, delimiter, labels, fast.n_features_in_, columns, target)
+            rows = _read_rows(data, dense, delimiter, labels, _width(fast.artifact, data), columns, target)
         cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
         click.echo(str(cost))
     if onnx_file is not None:

@@ -28,6 +28,7 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
+from approxsvm.model.raw_columns import RawColumns
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.options import MAX_SEED, whole_number
@@ -37,7 +38,8 @@ from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_ma
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation, TriedPlan
-from approxsvm.rows import check_sparse
+from approxsvm.rows import check_finite, check_sparse, zero_unused
+from approxsvm.table_columns import rows_by_column
 from approxsvm.threads import n_threads, one_thread_inside
 
 Progress = Callable[[str, float], None]
@@ -134,7 +136,7 @@ def compile(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
-        `X` is not a matrix of numbers, or has another number of columns than the model.
+        `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model.
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
@@ -154,12 +156,16 @@ def compile(
     limits = planner.Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
     _check_options(mode, center, tolerance, limits)
     n_threads(n_jobs)
-    rows = None if X is None else _sample_rows(X)
-    source = read_any(model, n_features=n_features)
-    if rows is not None:
+    source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
+    rows = None
+    if X is not None:
+        rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
             source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
-        _check_columns(X, source, int(rows.shape[1]))
+        columns = RawColumns.of(source)
+        _check_columns(X, columns, int(rows.shape[1]))
+        rows = zero_unused(rows, columns)
+        check_finite(rows)
 
     plans: list[tuple[TriedPlan, ...]] = []
 
@@ -400,26 +406,29 @@ def _ignore(step: str, share: float) -> None:
     pass
 
 
-def _sample_rows(X: Any) -> Any:
-    """Finite float64 rows, dense or CSR."""
+def _sample_rows(X: Any, columns: RawColumns) -> Any:
+    """float64 rows, dense or CSR."""
     from sklearn.utils import check_array
 
+    as_numbers = partial(check_array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     try:
-        return check_array(check_sparse(X), accept_sparse="csr", dtype=np.float64)
+        if columns.by_column and not hasattr(X, "tocsr"):
+            return rows_by_column(X, columns, as_numbers)
+        return as_numbers(check_sparse(X))
     except InputError:
         raise
     except ValueError as error:
         raise InputError(f"X: {error}") from None
 
 
-def _check_columns(X: Any, source: SingleModel | Ensemble, n_columns: int) -> None:
+def _check_columns(X: Any, columns: RawColumns, n_columns: int) -> None:
     """X has the columns of the model, by number and, where both have names, by name and in the model's order."""
-    if n_columns != source.n_raw_features:
-        raise InputError(f"X has {n_columns} features, but the model has {source.n_raw_features}")
-    if source.feature_names is None:
+    if n_columns != columns.n_columns:
+        raise InputError(f"X has {n_columns} features, but the model has {columns.n_columns}")
+    if columns.names is None or columns.by_column:
         return
     fitted = BaseEstimator()
-    fitted.feature_names_in_ = np.array(source.feature_names, dtype=object)
+    fitted.feature_names_in_ = np.array(columns.names, dtype=object)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -14,6 +14,7 @@ dd = import_package("dask.dataframe", "dask", "approxsvm.dask")
 from approxsvm.arrow.batches import score_batches  # noqa: E402  # behind what names the extra
 from approxsvm.errors import InputError  # noqa: E402
 from approxsvm.scoring.jobs import Job  # noqa: E402
+from approxsvm.table_columns import warn  # noqa: E402
 
 
 def score(
@@ -62,6 +63,10 @@ def score(
     if not isinstance(ddf, dd.DataFrame):
         raise InputError(f"expected a Dask data frame, got {type(ddf).__module__}.{type(ddf).__name__}")
     job = Job.of(model, outputs, [*map(str, keep)], None if columns is None else [*map(str, columns)], on_error)
+    told: list[str] = []
+    job.scorer(lambda: job.contents).features([*map(str, ddf.columns)], tell=told.append)
+    for sentence in dict.fromkeys(told):
+        warn(sentence, stacklevel=2)
     meta = _score_partition(ddf._meta, job.contents, job.without_contents())
     shipped = dask.delayed(job.contents, name=f"approxsvm-{job.token}")
     return ddf.map_partitions(_score_partition, shipped, job.without_contents(), meta=meta, enforce_metadata=False)
@@ -73,13 +78,15 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
 
     scorer = job.scorer(lambda: contents)
     names = [str(column) for column in frame.columns]
-    features = {name for some in scorer.features(names).values() for name in some}
-    table = _as_arrow(frame.loc[:, [name in features for name in names]])
+    features = scorer.features(names)
+    read = {name for some in features.values() for name in some}
+    table = _as_arrow(frame.loc[:, [name in read for name in names]])
     for name in job.keep:
-        if name not in features:
+        if name not in read:
             table = table.append_column(name, pa.nulls(len(frame)))  # which stand in for what Arrow might change
+    bound = scorer.bind(table.schema, features)
     found, rows = score_batches(
-        scorer, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
+        bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
     )
     nullable = _nullable().get if job.on_error == "null" else None
     answers = found.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)

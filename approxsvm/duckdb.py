@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.predictor import open_evaluators
@@ -43,10 +46,11 @@ def register(
 ) -> None:
     """Make a model a function of a DuckDB connection, which is called with whole vectors of rows.
 
-    The function takes the features in the model's order, each as DOUBLE. It gives the label, with the type that the
-    source model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features gives
-    NULL, as everywhere in SQL. Every cursor of the connection may call it; it is replaced through the one that it was
-    registered with.
+    The function takes the features in the model's order, each as DOUBLE; those that the model does not use, as columns
+    that a ColumnTransformer drops, may have any type and value. It gives the label, with the type that the source
+    model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features that are used
+    gives NULL, as everywhere in SQL. Every cursor of the connection may call it; it is replaced through the one that it
+    was registered with.
 
     Parameters
     ----------
@@ -83,21 +87,34 @@ def register(
     n_features = evaluator.artifact.n_raw_features
     names = [f"f{k}" for k in range(n_features)]
     scorer = Scorer(evaluators, outputs=outputs, columns=names, on_error=on_error)
-    schema = pa.schema([(feature, pa.float64()) for feature in names])
-    bound = scorer.bind_schema(schema)
+    features = scorer.features(names)
+    used = evaluator.artifact.raw_columns.used.tolist()
+    schema = pa.schema([(names[k], pa.float64()) for k in used])
+    bound = scorer.bind(schema, features)
+    # Where DuckDB's own rule would look at columns that are not used.
+    finds_nulls = on_error == "fail" and len(used) < n_features
 
     def function(*columns: Any) -> Any:
-        batch = pa.RecordBatch.from_arrays([_whole(column) for column in columns], schema=schema)
-        found = bound.score(Block(batch, lambda row: f"{name}(), row {row} of a vector")).batch
+        batch = pa.RecordBatch.from_arrays([_whole(columns[k]) for k in used], schema=schema)
+        rows = np.flatnonzero(_has_no_null(batch)) if finds_nulls else np.arange(batch.num_rows)
+        whole = batch.take(pa.array(rows)) if len(rows) < batch.num_rows else batch
+        found = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
+        if whole is not batch:
+            places = np.full(batch.num_rows, -1)
+            places[rows] = np.arange(len(rows))
+            found = found.take(pa.array(places, mask=places < 0))
         answers = [_with_sql_type(column) for column in found.columns]
         if len(answers) == 1:
             return answers[0]
         # A row has all of its answers or none.
         return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
 
-    # DuckDB counts the parameters.
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    function.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in names])  # type: ignore[attr-defined]
+    # DuckDB counts the parameters; one without a type takes any.
+    kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
+    parameters = [
+        inspect.Parameter(one, kind, annotation=float if k in set(used) else any_type) for k, one in enumerate(names)
+    ]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     types = [_TYPES[_STORED.get(field.type, field.type)] for field in bound.schema]
     answer = types[0]
     if len(types) > 1:
@@ -108,11 +125,16 @@ def register(
     connection.create_function(
         name,
         function,
-        n_features * ["DOUBLE"],
+        n_features * ["DOUBLE"] if len(used) == n_features else None,
         answer,
         type="arrow",
-        null_handling="special" if on_error == "null" else "default",
+        null_handling="special" if on_error == "null" or finds_nulls else "default",
     )
+
+
+def _has_no_null(batch: Any) -> npt.NDArray[np.bool_]:
+    """Which rows have a value in every column."""
+    return np.asarray(np.all([column.is_valid().to_numpy(zero_copy_only=False) for column in batch.columns], axis=0))
 
 
 def _quoted(name: str) -> str:

@@ -35,3 +35,11 @@ class TargetError(ApproxSVMError, RuntimeError):
 
 class MissingPackageError(ApproxSVMError, ImportError):
     """An optional package is not installed; the message says how to install it."""
+
+
+class ApproxSVMWarning(UserWarning):
+    """Base class of every warning of approxsvm's own."""
+
+
+class ColumnsByPositionWarning(ApproxSVMWarning):
+    """Columns of a table are taken for features by their position, as no names say which is which."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
@@ -26,7 +27,8 @@ from approxsvm.predictor import (
 )
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
-from approxsvm.rows import check_finite, check_sparse, is_plain_matrix
+from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
+from approxsvm.table_columns import frame_names, rows_by_column
 from approxsvm.threads import n_threads
 
 if TYPE_CHECKING:
@@ -54,7 +56,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Number of columns that rows must have.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Column names; present only when the source model was fitted on a data frame.
+        Column names; present only when the source model was fitted on a data frame. Where its first step is a
+        ColumnTransformer, columns of data frames are found by them, in any order and among others, and columns that
+        it drops may hold anything, or be missing. Otherwise they must be the same in the same order.
     compilation : Compilation or None
         How it came about; None where it was loaded from a file, or is a clone.
     """
@@ -120,6 +124,11 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
+        if self.artifact.raw_columns.by_column and not hasattr(X, "tocsr"):
+            rows, is_named = rows_by_column(X, self.artifact.raw_columns, _as_numbers), frame_names(X) is not None
+            if not (is_named and self.artifact.feature_names):  # which is told, as above
+                validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
+            return rows
         rows = validate_data(
             self,
             check_sparse(X),
@@ -205,7 +214,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             return np.asarray(np.all([member.within_gamma_bound(X) for member in members], axis=0))
         header = self.artifact.header
         rows = self._rows(X)
-        check_finite(rows)
+        check_finite(zero_unused(rows, self.artifact.raw_columns))
         if self.artifact.input_map is not None:
             rows = self.artifact.input_map.apply(rows)
         if self.artifact.is_polynomial or header["max_sv_norm"] == 0.0:
@@ -646,6 +655,11 @@ class CompiledEnsemble(CompiledClassifier):
     def members(self) -> list[CompiledSVC]:
         """The compiled classifiers."""
         return [CompiledSVC(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+
+
+def _as_numbers(columns: Any) -> Any:
+    """Some columns of a table as floats, finite or not; the core says which are not."""
+    return check_array(columns, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0)
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:

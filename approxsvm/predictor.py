@@ -23,6 +23,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
+from approxsvm.table_columns import numpy_rows
 from approxsvm.threads import n_threads
 
 # Which values and bounds are wanted (cpp/include/approxsvm/model_view.hpp): the exact ones, unless the model has a
@@ -327,7 +328,9 @@ class Predictor:
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_rows, n_features)
-            Raw rows, before any scaling: it is part of the artifact.
+            Raw rows, before any scaling: it is part of the artifact. A data frame has the columns that the source was
+            fitted with, in their order; where that begins with a ColumnTransformer they are found by name. For a model
+            without names they are found as `predict_arrow` does.
 
         Returns
         -------
@@ -388,14 +391,17 @@ class Predictor:
         """Answers for Arrow columns: tables in, a table out, nothing by way of Python objects.
 
         Columns are found by the names that the model was fitted with, in any order, among others. A model without names
-        takes the columns f0, f1, ... where all are there, else those that are not kept, which must be as many as it has
-        features; or one column of lists of that fixed size. Columns that lie side by side at equal distances in memory,
-        as in Arrow files and lists of a fixed size, are not copied; others are once, into a buffer that is used again.
+        takes the columns f0, f1, ... where all are there, and refuses a table where some are. Else it takes those that
+        are not kept by their position, and says so by a `ColumnsByPositionWarning`: they must be as many as it has
+        features, and not be numbered in another way (x0, x2), or be one column of lists of that fixed size. Columns
+        that the model does not use, as those that a ColumnTransformer drops, are not read: they may hold anything, and
+        where the model has names they may be missing. Columns that lie side by side at equal distances in memory, as in
+        Arrow files and lists of a fixed size, are not copied; others are once, into a buffer that is used again.
 
         Parameters
         ----------
         data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or whatever exports an Arrow stream
-            Polars and DuckDB do, and so does pandas. Numbers of any type, booleans and dictionaries of them.
+            Polars and DuckDB do, and so does pandas. Features are numbers of any type, booleans, dictionaries of them.
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
             What is wanted; "label" when left out, of a regression "value". Answers of several columns have the class,
             or the pair of classes, behind the name: "probability_setosa".
@@ -431,20 +437,10 @@ class Predictor:
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):
             return X
-        names, columns = self.artifact.feature_names, getattr(X, "columns", None)
-        if names is not None and columns is not None and tuple(map(str, columns)) != names:
-            raise InputError(
-                f"X has the columns {list(map(str, columns))}, but the model was fitted with {list(names)}"
-            )
-        if hasattr(X, "tocsr"):
-            rows = check_sparse(X)
-        else:
-            try:
-                rows = np.asarray(X)
-                rows = rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise InputError(f"X is not an array of numbers: {error}") from None
-        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+        if not hasattr(X, "tocsr"):
+            return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # whoever calls a method
+        rows = check_sparse(X)
+        if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")
         return with_one_index_type(rows)
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
+from approxsvm.model.raw_columns import RawColumns
 
 _CHUNK_ROWS = 1 << 15
 _CHUNK_NUMBERS = 1 << 22
@@ -192,3 +193,33 @@ def check_finite(rows: Any) -> None:
         row, column = map(int, np.argwhere(~np.isfinite(dense))[0])
         what = "NaN" if np.isnan(dense[row, column]) else "infinity"
         raise InputError(f"Input X contains {what}. (row {row}, column {column})")
+
+
+def zero_unused(rows: Any, columns: RawColumns) -> Any:
+    """The rows with zeros in place of what is not finite in columns that nobody looks at.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n_rows, n_columns)
+    """
+    stored = rows if isinstance(rows, np.ndarray) else rows.data
+    bad = np.zeros(0, np.bool_) if columns.uses_all else ~np.isfinite(stored)
+    if not bad.any():
+        return rows
+    unused = np.ones(columns.n_columns, np.bool_)
+    unused[columns.used] = False
+    rows = rows.copy()
+    if isinstance(rows, np.ndarray):
+        rows[bad & unused] = 0.0
+    else:
+        rows.data[bad & unused[rows.indices]] = 0.0
+    return rows
+
+
+def finite_rows(rows: Any) -> npt.NDArray[np.bool_]:
+    """Which rows of an array or a CSR matrix are finite, shape (n_rows,)."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.isfinite(rows).all(axis=1))
+    finite = np.ones(rows.shape[0], np.bool_)
+    finite[np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data)), side="right") - 1] = False
+    return finite

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -40,9 +40,9 @@ from approxsvm.arrow.batches import Block, BoundScorer, Scorer  # noqa: E402
 from approxsvm.output_files import write_whole  # noqa: E402
 from approxsvm.predictor import artifact_of  # noqa: E402
 from approxsvm.scoring.jobs import Job, checksum  # noqa: E402
+from approxsvm.table_columns import Features, warn  # noqa: E402
 
 OnError = Literal["fail", "null", "skip"]
-Features = dict[str, tuple[str, ...]]  # by model, in its order
 
 
 def score(
@@ -89,7 +89,10 @@ def score(
     kept = dataframe.columns if keep is None else keep
     job = Job.of(model, outputs, kept, columns, on_error)
     scorer = job.scorer(lambda: job.contents)
-    chosen, features = _chosen(dataframe, kept, scorer.features(dataframe.columns, others=keep or ()))
+    told: list[str] = []
+    chosen, features = _chosen(dataframe, kept, scorer.features(dataframe.columns, others=keep or (), tell=told.append))
+    for sentence in dict.fromkeys(told):
+        warn(sentence, stacklevel=2)
     _check_labels(scorer)
     answers = list(scorer.bind(_arrow_schema(chosen, features), features).schema)[len(kept) :]
     _check_case(dataframe, kept, [field.name for field in answers])
@@ -163,9 +166,9 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _chosen(dataframe: Any, kept: Sequence[str], features: Features) -> tuple[Any, Features]:
+def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features]) -> tuple[Any, dict[str, Features]]:
     """What is kept, and behind it the other features, vectors as arrays of another name."""
-    names = list(dict.fromkeys(name for some in features.values() for name in some))
+    names = list(dict.fromkeys(name for some in features.values() for name in some if name is not None))
     is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
     columns = [col(_quoted(name)) for name in [*kept, *(name for name in names if name not in {*kept, *arrays})]]
@@ -173,11 +176,12 @@ def _chosen(dataframe: Any, kept: Sequence[str], features: Features) -> tuple[An
         vectors = col(_quoted(name))  # of which Spark converts none that are null
         columns.append(when(vectors.isNotNull(), vector_to_array(vectors)).alias(array))
     return dataframe.select(*columns), {
-        model: tuple(arrays.get(name, name) for name in some) for model, some in features.items()
+        model: tuple(name if name is None else arrays.get(name, name) for name in some)
+        for model, some in features.items()
     }
 
 
-def _arrow_schema(chosen: Any, features: Features) -> Any:
+def _arrow_schema(chosen: Any, features: Mapping[str, Features]) -> Any:
     """The types of features. What is kept only is handed on, whatever it is, and so nulls stand in for it."""
     names = {name for some in features.values() for name in some}
     return pa.schema(
@@ -261,7 +265,9 @@ def _partition() -> str:
     return f"partition {TaskContext.get().partitionId()}"
 
 
-def _score_partition(batches: Iterator[Any], job: Job, names: Sequence[str], features: Features) -> Iterator[Any]:
+def _score_partition(
+    batches: Iterator[Any], job: Job, names: Sequence[str], features: Mapping[str, Features]
+) -> Iterator[Any]:
     scorer, bound, first = _shipped(job), None, 0
     for batch in batches:
         batch = pa.RecordBatch.from_arrays(batch.columns, names)

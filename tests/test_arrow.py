@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm.errors import InputError
+from approxsvm.errors import ColumnsByPositionWarning, InputError
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 
@@ -50,6 +51,9 @@ def golden(request):
     predictor = approxsvm.Predictor(GOLDEN / f"{request.param}.asvm")
     rows = approxsvm.read_libsvm_data(GOLDEN / f"{request.param}.t", n_features=predictor.n_features)[0]
     return predictor, rows.toarray()[:120]
+
+
+by_position = pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +110,7 @@ def test_models_of_many_centers_whatever_the_batches():
     assert (predictor.decision_function(rows[:50]) != expected[:50]).any()
 
 
+@by_position
 def test_several_targets_are_several_columns():
     model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :2])
     predictor = approxsvm.Predictor(approxsvm.compile(model, X).artifact)
@@ -143,6 +148,7 @@ def test_calibrated_classifiers_have_no_values():
         (np.array([3.0, 5.0]), pa.float64()),
     ],
 )
+@by_position
 def test_labels_keep_their_type(labels, kind):
     fast = approxsvm.compile(SVC().fit(X, labels[TWO.astype(int)]), X)
     found = approxsvm.Predictor(fast.artifact).predict_arrow(FRAME)["label"]
@@ -178,15 +184,82 @@ def test_columns_without_names_go_by_position():
     """As numbers f0, f1, ... where they are there, in any order; else all that are not kept."""
     predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
     answer = predictor.predict(ROWS).tolist()
-    assert predictor.predict_arrow(FRAME)["label"].to_pylist() == answer
-    kept = predictor.predict_arrow(FRAME.assign(id=1), keep=["id"])
+    told = r"no names for its features: by position, the columns 'sepal_length', .* are taken for features 0 to 3"
+    with pytest.warns(ColumnsByPositionWarning, match=told) as caught:
+        assert predictor.predict_arrow(FRAME)["label"].to_pylist() == answer
+    assert caught[0].filename == __file__
+    with pytest.warns(ColumnsByPositionWarning, match=told):
+        kept = predictor.predict_arrow(FRAME.assign(id=1), keep=["id"])
     assert kept["label"].to_pylist() == answer
+    with pytest.warns(ColumnsByPositionWarning, match="the column 'v' is taken for lists of all 4"):
+        lists = predictor.predict_arrow(pa.table({"v": list(ROWS)}))
+    assert lists["label"].to_pylist() == answer
     numbered = FRAME.set_axis([f"f{k}" for k in range(4)], axis=1).assign(id=1)[["id", "f3", "f1", "f0", "f2"]]
     assert predictor.predict_arrow(numbered)["label"].to_pylist() == answer
     with pytest.raises(InputError, match=r"5 columns beside the others \(.*'id'\), but the model has 4 features"):
         predictor.predict_arrow(FRAME.assign(id=1))
     with pytest.raises(InputError, match="3 columns are chosen, but the model has 4"):
         predictor.predict_arrow(FRAME, columns=FEATURES[:3])
+
+
+MISSING = "there is no column 'f1', but other features go by such names; choose columns"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["id", "f0", "f2", "f3"], MISSING),
+        (["f0", "f2", "f3", "id"], MISSING),
+        (["f0", "f2", "f3", "F1"], MISSING),
+        (["f0", "f2", "f3"], MISSING),
+        (["f1", "f2", "f3", "f4"], "there is no column 'f0', but"),
+        (
+            ["id", "F0", "F2", "F3"],
+            "'F0', 'F2', 'F3' are numbered, but number 1 is missing, and the model has 4 features",
+        ),
+        (["id", "x0", "x1", "x2"], "'x0', 'x1', 'x2' are numbered, but number 3 is missing"),
+        (["x0", "x2", "x1", "x3"], "'x0', 'x2', 'x1', 'x3' are numbered, but not in order"),
+        (["X1", "x1", "x2", "x3"], "'X1', 'x1', 'x2', 'x3' are numbered, but number 4 is missing"),
+        (["id", "feature_1", "feature_2", "feature_4"], "but number 3 is missing"),
+        (["id", "Column 0", "column 1", "column 2"], "but number 3 is missing"),
+        (["0", "1", "3", "label"], "'0', '1', '3' are numbered, but number 2 is missing"),
+        (["4", "1", "2", "3"], "not in order"),
+    ],
+)
+def test_tables_that_lack_a_feature_are_refused(names, message):
+    """Their number of columns is right by accident."""
+    predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
+    table = pa.Table.from_arrays([pa.array(column) for column in ROWS.T[: len(names)].copy()], names)
+    with pytest.raises(InputError, match=re.escape(message)):
+        predictor.predict_arrow(table)
+    with pytest.raises(InputError, match=re.escape(message)):
+        predictor.predict(table.to_pandas())
+    if len(names) == 4:
+        answer = predictor.predict(ROWS).tolist()
+        assert predictor.predict_arrow(table, columns=names)["label"].to_pylist() == answer
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"x{k}" for k in range(4)],
+        [f"F{k + 1}" for k in range(4)],
+        [str(k) for k in range(4)],
+        ["2019", "2020", "2022", "2021"],  # years
+        ["age", "x7", "x3", "x40"],
+        ["age", "f1_score", "q1", "q2"],
+        ["pclass_1", "pclass_3", "sex_0", "sex_1"],
+    ],
+)
+def test_other_names_in_the_models_number_go_by_position(names):
+    predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
+    answer = predictor.predict(ROWS).tolist()
+    frame = FRAME.set_axis(names, axis=1)
+    with pytest.warns(ColumnsByPositionWarning, match=f"the columns '{names[0]}', '{names[1]}'"):
+        assert predictor.predict_arrow(frame)["label"].to_pylist() == answer
+    with pytest.warns(ColumnsByPositionWarning, match=f"the columns '{names[0]}', '{names[1]}'") as caught:
+        assert predictor.predict(frame).tolist() == answer
+    assert caught[0].filename == __file__
 
 
 TYPES = {
@@ -369,6 +442,7 @@ def test_columns_side_by_side_are_not_copied(named, tmp_path):
     assert rows.ctypes.data == vector.column(0).values.buffers()[1].address
 
 
+@by_position
 def test_names_that_would_clash_are_positions():
     labels = np.array(["a", "a_b", "b", "b_b"])[np.arange(len(X)) % 4]
     fast = approxsvm.compile(SVC(decision_function_shape="ovo").fit(X, labels), X)

@@ -832,6 +832,7 @@ def wrong_maps() -> list[bytes]:
         map_changed(4, "I", 2**32 - 1),
         map_changed(8, "Q", n + 1),
         map_changed(8, "Q", 2**63),
+        map_changed(12, "I", 2),  # by_column
         map_changed(16, "I", n),  # a column
         map_changed(columns - 4, "I", 1),  # padding
         map_changed(columns, "I", 2),  # kind

@@ -85,7 +85,7 @@ def summing_error(model: KernelModel) -> float:
 def assert_proven(model: KernelModel, artifact: Artifact, program: Program, rows: Any) -> Any:
     """No value is further from the exact one than its bound, and no certain label is another; returns the answers."""
     strange = np.ones((len(NOT_FINITE), rows.shape[1]), np.float32)
-    strange[:, -1] = NOT_FINITE
+    strange[:, artifact.raw_columns.used[-1]] = NOT_FINITE
     answers = program.answers(np.concatenate([rows, strange]))
     n, slack = len(rows), summing_error(model)
     exact = exact_values(model, mapped(artifact, rows))
@@ -295,6 +295,21 @@ def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
         shares.append(answers.certain.mean())
         np.testing.assert_allclose(answers.values, compiled._evaluator.evaluate(rows)[:, None], atol=0.1)
     assert shares[0] >= shares[1] >= shares[2] > 0.3
+
+
+@pytest.mark.parametrize("inputs", ["float32", "int16"])
+def test_columns_that_are_not_used_may_hold_anything(inputs: str, tmp_path: Path) -> None:
+    source, n_classes = SOURCES["selected"]
+    X, y = classes(9, n_classes)
+    compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=2)
+    unused = np.setdiff1d(np.arange(X.shape[1]), compiled.artifact.raw_columns.used)
+    strange = X.astype(np.float32)
+    strange[:, unused] = np.resize([np.nan, np.inf, -np.inf, 1e30], (len(X), len(unused)))
+    program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=None if inputs == "float32" else strange)
+    expected, answers = program.answers(X.astype(np.float32)), program.answers(strange)
+    assert expected.certain.any()
+    for name in ("values", "bounds", "certain", "predicted"):
+        np.testing.assert_array_equal(getattr(answers, name), getattr(expected, name))
 
 
 def test_codes_need_rows(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ FLOORS = [
     ["errors", "compensated", "source_tree", "_native"],
     ["options"],
     ["threads", "packages", "model", "development_files", "output_files"],
-    ["reference", "rows"],
+    ["reference", "rows", "table_columns"],
     ["expansion"],
     ["artifact", "arrow"],
     ["readers", "predictor", "features"],

@@ -344,6 +344,21 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatc
 # --- what is certain
 
 
+def test_columns_that_are_not_used_may_hold_anything() -> None:
+    columns = ColumnTransformer([("scale", MinMaxScaler(clip=True), [2, 0])])
+    rows = X[:8].copy()
+    rows[:, [1, 3]] = [np.nan, np.inf]
+    for model in (make_pipeline(columns, SVC()), CalibratedClassifierCV(make_pipeline(columns, SVC()), cv=2)):
+        fast = approxsvm.compile(model.fit(X, TWO), X)
+        expected, found = (run(fast.to_onnx(input_type="float64"), given) for given in (X[:8], rows))
+        assert found["certain"].any()
+        for name, answer in expected.items():
+            np.testing.assert_array_equal(found[name], answer)
+        rows[3, 2] = np.nan
+        assert np.isnan(run(fast.to_onnx(input_type="float64"), rows)["probabilities"][3]).all()
+        rows[3, 2] = X[3, 2]
+
+
 def test_rows_that_are_not_finite_are_never_certain() -> None:
     nan, inf = float("nan"), float("inf")
     rows = X[:8].copy()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.cli import main
-from approxsvm.errors import DataFormatError, InputError
+from approxsvm.errors import ColumnsByPositionWarning, DataFormatError, InputError
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -40,6 +41,9 @@ ROWS = np.random.default_rng(0).normal(size=(500, 30)).astype(np.float32).astype
 LABELS = PREDICTOR.predict(ROWS).tolist()
 FEATURES = [f"f{k}" for k in range(30)]
 TABLE = pa.table({"id": [f"{k:03d}" for k in range(500)]} | dict(zip(FEATURES, ROWS.T.copy(), strict=True)))
+
+
+by_position = pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
 
 
 def read(path):
@@ -147,20 +151,27 @@ def test_other_delimiters(tmp_path, delimiter):
 
 
 def test_csv_without_names(tmp_path):
-    """Columns are 1, 2, ...: by position for a model with names, too."""
+    """Columns are 1, 2, ...: by position for a model with names, too, which is told once for all files."""
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     fast = approxsvm.compile(SVC(gamma=1e-5).fit(X[::4], y[::4]), X[::4])
     (tmp_path / "rows.csv").write_bytes(
         csv_bytes(pa.Table.from_pandas(X[:20], preserve_index=False), include_header=False)
     )
-    approxsvm.score_dataset(fast, tmp_path / "rows.csv", tmp_path / "a.csv")
-    assert read(tmp_path / "a.csv")["label"].to_pylist() == fast.predict(X[:20]).tolist()
+    told = "the table has no names: by position, the columns '1', '2', '3', ..., '30' are taken for features 0 to 29"
+    with pytest.warns(ColumnsByPositionWarning, match=told) as caught:
+        approxsvm.score_dataset(fast, 2 * [tmp_path / "rows.csv"], tmp_path / "a.csv")
+    assert len(caught) == 1
+    assert read(tmp_path / "a.csv")["label"].to_pylist() == 2 * fast.predict(X[:20]).tolist()
     more = pa.Table.from_pandas(X[:20].assign(day=7), preserve_index=False)
     (tmp_path / "more.csv").write_bytes(csv_bytes(more, include_header=False))
-    approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv", keep=["31"])
+    with pytest.warns(ColumnsByPositionWarning, match=told):
+        approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv", keep=["31"])
+    with pytest.raises(InputError, match="there are 31 columns beside the others"):
+        approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv")
     assert read(tmp_path / "b.csv").to_pydict() == {"31": [7] * 20, "label": fast.predict(X[:20]).tolist()}
 
 
+@by_position
 def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
     """Of a model without names, whose columns may be called anything, it would be lost."""
     (tmp_path / "rows.csv").write_text("5.1,NA,1.4,0.2\n6.7,3.0,5.2,2.3\n")
@@ -168,6 +179,7 @@ def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
     assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
 
 
+@by_position
 def test_names_that_are_numbers(tmp_path):
     """As data frames without names are saved: only the user knows."""
     table = pa.Table.from_arrays(TABLE.select(FEATURES).columns, [str(k) for k in range(30)])
@@ -176,6 +188,47 @@ def test_names_that_are_numbers(tmp_path):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "a.csv", header=header)
         assert read(tmp_path / "a.csv")["label"].to_pylist()[-500:] == LABELS
         assert read(tmp_path / "a.csv").num_rows == n_rows
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.arrow"])
+def test_a_table_that_lacks_a_feature_is_refused(tmp_path, name):
+    """With the column id there are as many columns as the model has features."""
+    files = {
+        "rows.csv": csv_bytes,
+        "rows.parquet": parquet_bytes,
+        "rows.arrow": lambda table: arrow_bytes(table, pa.ipc.new_file),
+    }
+    (tmp_path / name).write_bytes(files[name](TABLE.drop_columns(["f3"])))
+    message = rf"{name}: there is no column 'f3', but other features go by such names; choose columns"
+    with pytest.raises(InputError, match=message):
+        approxsvm.score_dataset(MODEL, tmp_path / name, tmp_path / "a.csv")
+    done = CliRunner().invoke(main, ["score", str(MODEL), str(tmp_path / name), "-o", str(tmp_path / "a.csv")])
+    assert done.exit_code == 1
+    assert re.fullmatch(rf"approxsvm: \S*{message}\n", done.stderr)
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_command_says_once_which_columns_it_takes(tmp_path):
+    names = [f"x{k}" for k in range(30)]
+    for k in range(3):
+        (tmp_path / f"rows{k}.csv").write_bytes(csv_bytes(TABLE.rename_columns(["id", *names])))
+    command = ["score", str(MODEL), *(str(tmp_path / f"rows{k}.csv") for k in range(3)), "-o", str(tmp_path / "a.csv")]
+    done = CliRunner().invoke(main, [*command, "--keep", "id"])
+    assert done.exit_code == 0, done.stderr
+    told, *counts = done.stderr.splitlines()
+    assert told == (
+        "approxsvm: the model has no names for its features: by position, the columns 'x0', 'x1', 'x2', ..., 'x29' are "
+        "taken for features 0 to 29"
+    )
+    assert len(counts) == 1
+    assert read(tmp_path / "a.csv")["label"].to_pylist() == 3 * LABELS
+    silent = CliRunner().invoke(main, [*command, "--keep", "id", "--columns", ",".join(names)])
+    assert len(silent.stderr.splitlines()) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnsByPositionWarning)
+        done = CliRunner().invoke(main, [*command, "--keep", "id"])
+    assert (done.exit_code, done.stderr) == (1, told + "\n")
 
 
 def test_many_bad_lines(tmp_path):
@@ -337,13 +390,16 @@ def test_text_that_is_no_number(tmp_path):
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (b"id,f0\n1,2\n", "rows.csv: there is 1 column of features, 'f0', but the model has 30"),
+        (b"id,f0\n1,2\n", "rows.csv: there is no column 'f1' and no 'f2' .*, but other features go by such names"),
         (b"", "rows.csv"),
         (b"\n\n", "rows.csv: it is empty"),
         (b"PAR1 and more", "rows.csv"),
         ("id,f0\n1,2\n".encode("utf-16"), r"rows.csv: its first line is not UTF-8 text: b'\\xff\\xfei"),
         (b"x" * 5_000_000, r"rows.csv: there is no column 'id', only 'x{100}\.\.\.'$"),
-        (b"id,f0\n1," + b"2" * 9_000_000, "rows.csv: .*a line is longer than 4194304 bytes"),
+        (
+            b"id," + b",".join(b"f%d" % k for k in range(30)) + b"\n1," + b"2" * 9_000_000,
+            "rows.csv: .*a line is longer",
+        ),
     ],
 )
 def test_unreadable_tables(tmp_path, content, error):

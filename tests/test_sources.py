@@ -20,6 +20,7 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import RFE, RFECV, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -480,6 +481,16 @@ def test_steps_that_cannot_be_folded_are_named(steps, message):
     X, y = data()
     with pytest.raises(UnsupportedModelError, match=message):
         read_any(make_pipeline(*steps).fit(np.abs(X), y))
+
+
+@pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), CountVectorizer(), HashingVectorizer(n_features=8)])
+def test_fitted_vectorizers_of_text_are_named(vectorizer):
+    """They have no number of columns, which is no sign that nobody has fitted them."""
+    texts, y = ["one word", "two words", "no word", "words and words"], [0, 1, 0, 1]
+    name = type(vectorizer).__name__
+    message = rf"step '{name.lower()}' \({name}\) cannot be folded into the model; compile the steps behind it alone"
+    with pytest.raises(UnsupportedModelError, match=message):
+        read_any(make_pipeline(vectorizer, SVC()).fit(texts, y))
 
 
 def test_unfitted_sources_are_refused():

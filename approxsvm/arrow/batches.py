@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.arrow.answers import AnswerColumns
-from approxsvm.arrow.columns import FeatureColumns, check_names, choose_columns
+from approxsvm.arrow.columns import FeatureColumns
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
+from approxsvm.rows import finite_rows, zero_unused
+from approxsvm.table_columns import Features, Tell, check_names, choose_columns, warn
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -131,8 +133,13 @@ class Scorer:
             raise InputError(f"two columns of the output would be named {twice[0]!r}")
 
     def features(
-        self, names: Sequence[str], *, by_position: bool = False, others: Sequence[str] | None = None
-    ) -> dict[str, tuple[str, ...]]:
+        self,
+        names: Sequence[str],
+        *,
+        made_up: bool = False,
+        others: Sequence[str] | None = None,
+        tell: Tell | None = None,
+    ) -> dict[str, Features]:
         """By model, the columns among these names that are its features (`choose_columns`).
 
         Of a model without names, `others` are none of them: those that are kept, unless told otherwise.
@@ -141,22 +148,23 @@ class Scorer:
         return {
             name: choose_columns(
                 names,
-                evaluator.artifact.feature_names,
-                evaluator.artifact.n_raw_features,
+                evaluator.artifact.raw_columns,
                 columns=self.columns,
                 others=self.keep if others is None else others,
-                by_position=by_position,
+                made_up=made_up,
+                tell=tell,
             )
             for name, evaluator in self.evaluators.items()
         }
 
-    def needed(self, features: Mapping[str, tuple[str, ...]]) -> list[str]:
+    def needed(self, features: Mapping[str, Features]) -> list[str]:
         """All columns that have to be read, each once."""
-        return list(dict.fromkeys([*self.keep, *(name for names in features.values() for name in names)]))
+        read = (name for names in features.values() for name in names if name is not None)
+        return list(dict.fromkeys([*self.keep, *read]))
 
-    def bind(self, schema: Any, features: Mapping[str, tuple[str, ...]], *, text: bool = False) -> BoundScorer:
+    def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> BoundScorer:
         """Fix the columns; those of text are numbers to be read where `text` says so."""
-        matrices: dict[tuple[str, ...], FeatureColumns] = {}
+        matrices: dict[Features, FeatureColumns] = {}
         for name, names in features.items():
             n_features = self.evaluators[name].artifact.n_raw_features
             if names not in matrices:
@@ -247,9 +255,10 @@ class BoundScorer:
                 return answers.arrays(evaluator.answers(rows, answers.outputs))
             except InputError:
                 pass  # now the long way: which rows, and why
-        finite = _finite_rows(rows)
+        finite = finite_rows(zero_unused(rows, evaluator.artifact.raw_columns))
         for row in np.flatnonzero(~finite).tolist():
-            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row)
+            used = evaluator.artifact.raw_columns.used
+            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row, used)
             own.setdefault(row, reason)
         parts, answered = [], []
         asked = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
@@ -290,21 +299,24 @@ def predict_stream(
 ) -> Any:
     """`Predictor.predict_arrow`: whatever has Arrow columns in, a table out."""
     scorer = Scorer({"model": evaluator}, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
-    return score_batches(scorer, *_stream(data))[0]
+    schema, batches = _stream(data)
+    told: list[str] = []
+    bound = scorer.bind(schema, scorer.features(schema.names, tell=told.append))
+    for sentence in told:
+        warn(sentence, stacklevel=3)  # whoever calls predict_arrow
+    return score_batches(bound, schema, batches)[0]
 
 
 def score_batches(
-    scorer: Scorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
+    bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
     """A table of answers for batches of one schema, however large they are, and which rows have them.
 
     Raises
     ------
     InputError
-        As `Scorer.features`, `Scorer.bind` and `BoundScorer.score`; or a batch has another schema. Rows are called as
-        `place` does, by their position.
+        As `BoundScorer.score`; or a batch has another schema. Rows are called as `place` does, by their position.
     """
-    bound = scorer.bind_schema(schema)
     first, found, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
@@ -363,21 +375,13 @@ def _until_refused(
         return before if before[1] is not None else (before[0], row, reason)
 
 
-def _finite_rows(rows: Any) -> npt.NDArray[np.bool_]:
-    if isinstance(rows, np.ndarray):
-        return np.asarray(np.isfinite(rows).all(axis=1))
-    finite = np.ones(rows.shape[0], np.bool_)
-    finite[np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data)), side="right") - 1] = False
-    return finite
-
-
-def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int) -> str:
+def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int, used: npt.NDArray[np.intp]) -> str:
     if features is not None:
-        return features.fault(block.batch, row)
-    bad = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
+        return features.fault(block.batch, row, used.tolist())
+    columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
     values = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
-    k = int(np.flatnonzero(~np.isfinite(values))[0])
-    return f"the feature in column {int(bad[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
+    k = int(np.flatnonzero(~np.isfinite(values) & np.isin(columns, used))[0])
+    return f"the feature in column {int(columns[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
 
 
 def _plain_type(kind: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
+from approxsvm.table_columns import Features
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -20,79 +20,8 @@ pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 _NATIVE = (pa.float32(), pa.float64())
 # Texts of a CSV file that stand for no value.
 _MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"])
-_MAX_NAMES_SHOWN = 20
-_MAX_NAME_SHOWN = 100
 # Between columns of the buffer: rows whose number is a power of two would fall into few sets of the cache.
 _PADDING = 16
-
-
-def choose_columns(
-    names: Sequence[str],
-    feature_names: Sequence[str] | None,
-    n_features: int,
-    *,
-    columns: Sequence[str] | None = None,
-    others: Sequence[str] = (),
-    by_position: bool = False,
-) -> tuple[str, ...]:
-    """Which columns of a table are the features, in the model's order.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the table.
-    feature_names : sequence of str or None
-        What the model was fitted with.
-    n_features : int
-    columns : sequence of str, optional
-        What the user says they are; one column is one of lists, unless the model has one feature.
-    others : sequence of str
-        Columns that are no features, unless one of the names above says so.
-    by_position : bool
-        Whether the names of the table were made up, as it has none.
-
-    Raises
-    ------
-    InputError
-        A column is missing, is there twice, or there are too few or too many; the message names them.
-    """
-    if columns is not None:
-        chosen = tuple(columns)
-        if len(chosen) not in (n_features, 1):
-            raise InputError(f"{len(chosen)} columns are chosen, but the model has {n_features} features")
-    elif feature_names is not None and not by_position:
-        chosen = tuple(feature_names)
-    else:
-        numbered = tuple(f"f{k}" for k in range(n_features))
-        chosen = numbered if set(numbered) <= set(names) else tuple(name for name in names if name not in others)
-        if len(chosen) not in (n_features, 1):
-            raise InputError(
-                f"there are {len(chosen)} columns beside the others ({_shown(chosen)}), but the model has "
-                f"{n_features} features, without names; choose columns"
-            )
-    check_names(chosen, names)
-    return chosen
-
-
-def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Each of the wanted names is there, once.
-
-    Raises
-    ------
-    InputError
-    """
-    missing = [name for name in wanted if name not in set(names)]
-    if missing:
-        raise InputError(f"there is no column {_shown(missing, ' and no ')}, only {_shown(names)}")
-    twice = [name for name in dict.fromkeys(wanted) if list(names).count(name) > 1]
-    if twice:
-        raise InputError(f"there are several columns {_shown(twice)}")
-
-
-def _shown(names: Sequence[str], separator: str = ", ") -> str:
-    more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
-    shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
-    return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
 
 
 class FeatureColumns:
@@ -101,8 +30,9 @@ class FeatureColumns:
     Parameters
     ----------
     schema : pyarrow.Schema
-    names : sequence of str
-        Columns that are features, in the model's order; or one column of lists of `n_features` numbers.
+    names : sequence of str or None
+        Columns that are features, in the model's order, None where it looks at none; or one column of lists of
+        `n_features` numbers.
     n_features : int
     text : bool
         Whether columns of text are numbers to be read, as those of a CSV file are.
@@ -113,14 +43,16 @@ class FeatureColumns:
         A column holds no numbers.
     """
 
-    def __init__(self, schema: Any, names: Sequence[str], n_features: int, *, text: bool = False) -> None:
-        self.names = tuple(names)
+    def __init__(self, schema: Any, names: Features, n_features: int, *, text: bool = False) -> None:
+        self.names = tuple(name for name in names if name is not None)
         self.n_features = n_features
+        self._positions = [k for k, name in enumerate(names) if name is not None]
         self._room = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
         # Where none of several features is there, nothing says that the column is one of lists.
-        no_list = len(types) == 1 and n_features > 1 and pa.types.is_null(types[0])
-        self._is_list = len(types) == 1 and (_is_list(types[0]) or no_list)
+        is_one = len(names) == 1
+        no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
+        self._is_list = is_one and (_is_list(types[0]) or no_list)
         if pa.types.is_fixed_size_list(types[0]) and self._is_list and types[0].list_size != n_features:
             raise InputError(
                 f"column {self.names[0]!r} has lists of {types[0].list_size} numbers, but the model has {n_features} "
@@ -128,7 +60,7 @@ class FeatureColumns:
             )
         if not self._is_list and len(names) != n_features:
             raise InputError(
-                f"there is 1 column of features, {_shown(self.names)}, but the model has {n_features} features"
+                f"there is 1 column of features, {self.names[0]!r}, but the model has {n_features} features"
             )
         numbers = [types[0].value_type] if self._is_list and not no_list else types
         for name, kind in zip(self.names, numbers, strict=True):
@@ -139,12 +71,13 @@ class FeatureColumns:
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
         """The features of a batch, shape (n_rows, n_features), float32 or float64, NaN where there is no value.
 
-        It is the batch's own memory, or a buffer that the same thread's next call fills again.
+        It is the batch's own memory, or a buffer that the same thread's next call fills again. Features that nobody
+        looks at are 0, but in lists and where they lie in the batch's own memory.
         """
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
             return self._of_lists(columns[0])
-        own = _side_by_side(columns)
+        own = _side_by_side(columns) if len(columns) == self.n_features else None
         return self._gathered(columns) if own is None else own
 
     def _gathered(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
@@ -152,8 +85,8 @@ class FeatureColumns:
         n_rows = len(columns[0])
         room = getattr(self._room, "buffer", None)
         if room is None or room.shape[1] < n_rows + _PADDING:
-            room = self._room.buffer = np.empty((self.n_features, n_rows + _PADDING), self._dtype)
-        for k, column in enumerate(columns):
+            room = self._room.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
+        for k, column in zip(self._positions, columns, strict=True):
             room[k, :n_rows] = _floats(column)
         rows: npt.NDArray[Any] = room[:, :n_rows].T
         return rows
@@ -178,13 +111,13 @@ class FeatureColumns:
         rows[whole] = values[(starts[:-1] - starts[0])[whole, np.newaxis] + np.arange(width)]
         return rows
 
-    def fault(self, batch: Any, row: int) -> str:
-        """What is wrong with a row that holds something else than finite numbers, in words."""
+    def fault(self, batch: Any, row: int, used: Sequence[int]) -> str:
+        """What is wrong with a row that holds something else than finite numbers where it is used, in words."""
         for name in self.names:
             value = batch.column(name)[row].as_py()
             if isinstance(value, list) and len(value) != self.n_features:
                 return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
-            for number in value if isinstance(value, list) else [value]:
+            for number in [value[k] for k in used] if isinstance(value, list) else [value]:
                 words = _fault(number)
                 if words:
                     return f"column {name!r} {words}"

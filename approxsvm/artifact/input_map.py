@@ -12,7 +12,7 @@ from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.model.input_map import AFFINE_PARTS, Affine, InputMap, Logarithm, Projection, Stage
 
 # An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
-_HEADER: Final = struct.Struct("<IIQ")  # selected columns, stages, raw features
+_HEADER: Final = struct.Struct("<IIII")  # selected columns, stages, raw features, by_column
 _STAGE: Final = struct.Struct("<IIQ")  # kind, parts that are there, features that come out
 _AFFINE, _PROJECTION, _LOGARITHM = 0, 1, 2
 
@@ -21,7 +21,7 @@ def pack_input_map(input_map: InputMap) -> bytes:
     """As fixed-width numbers (models/FORMAT.md, "input_map")."""
     columns = input_map.columns.astype("<u4").tobytes()
     stages = [stage for stage in input_map.stages if not (isinstance(stage, Affine) and stage.is_identity)]
-    pieces = [_HEADER.pack(len(input_map.columns), len(stages), input_map.n_raw_features)]
+    pieces = [_HEADER.pack(len(input_map.columns), len(stages), input_map.n_raw_features, input_map.by_column)]
     pieces.append(columns + bytes(-len(columns) % 8))
     for stage in stages:
         if isinstance(stage, Affine):
@@ -62,19 +62,21 @@ def unpack_input_map(content: bytes, n_raw_features: int | None, n_features: int
 
 class _InputMapReader(SectionReader):
     def read(self) -> InputMap:
-        n_columns, n_stages, n_raw = self.take(_HEADER)
+        n_columns, n_stages, n_raw, by_column = self.take(_HEADER)
         columns = np.frombuffer(self.raw_bytes(4 * n_columns), "<u4").astype(np.intp)
         if any(self.raw_bytes(-4 * n_columns % 8)):
             raise ArtifactError("the padding behind the columns is not zero")
         if not 1 <= n_raw <= 1 << 20 or n_columns > 1 << 20 or n_stages > len(self._content) // _STAGE.size:
             raise ArtifactError(f"it says {n_raw} raw features, {n_columns} columns and {n_stages} stages")
+        if by_column > 1:
+            raise ArtifactError(f"by_column is {by_column}, but at most 1 is allowed")
         stages: list[Stage] = []
         n = n_columns
         for _ in range(n_stages):
             stages.append(self._stage(n))
             n = stages[-1].n_outputs
         self.end()
-        return InputMap(n_raw, columns, tuple(stages))
+        return InputMap(n_raw, columns, tuple(stages), by_column=bool(by_column))
 
     def _stage(self, n: int) -> Stage:
         kind, present, n_outputs = self.take(_STAGE)

@@ -26,6 +26,7 @@ from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.cosine_model import MAX_PHASE
 from approxsvm.model.kernel_model import MAX_FEATURES, MAX_FORM_DEGREE, MAX_KERNEL_DEGREE, Task
 from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.raw_columns import RawColumns
 from approxsvm.output_files import write_whole
 
 MAGIC: Final = b"\x89ASVM\r\n\x1a"
@@ -222,6 +223,7 @@ class Artifact(SealedBytes):
         else:
             _check_numbers(self)
             _check_router(self.header, self._sections.get("router"))
+        self.raw_columns = RawColumns.of(self)
 
     def __repr__(self) -> str:
         return f"<Artifact: {self.task}, {self.n_features} features, {len(self.data):,} bytes>"

@@ -268,6 +268,7 @@ class CHeader:
         scalars = {
             "@T@": number,
             "@ROW@": f"{self.codes.kind}_t" if self.codes else "float",
+            "@COLUMN@": "(int)@columns@@[j]" if "columns_" in self.arrays else "j",
             "@STRANGE@": "a row beyond the codes" if self.codes else "a row that is not finite",
             "@NAN@": "" if self.codes else "; NaN for a row that is not finite",
             "@ZERO@": "" if self.codes else "; 0 for a row that is not finite",
@@ -336,15 +337,14 @@ class CHeader:
                 "static inline float @coordinate@@(const @ROW@ row[], int j, const float center[]) {\n"
                 "    return (@raw@@(row, j) - center[j]) * @input_scale@@;\n}\n"
             )
-        column = "(int)@columns@@[j]" if "columns_" in self.arrays else "j"
         if self.folded:
             return (
                 "/* The map of the source and the decoding are one step. */\n"
                 "static inline float @coordinate@@(const @ROW@ row[], int j, const float center[]) {\n"
-                f"    const float x = @slopes@@[j] * (float)row[{column}] + @bases@@[j];\n"
+                "    const float x = @slopes@@[j] * (float)row[@COLUMN@] + @bases@@[j];\n"
                 "    return (x - center[j]) * @input_scale@@;\n}\n"
             )
-        lines = [f"    double x = (double)@raw@@(row, {column});"]
+        lines = ["    double x = (double)@raw@@(row, @COLUMN@);"]
         for k, stage in enumerate(self.stages):
             for part in _affine_arrays(stage):
                 number = f"@{part}_{k}@@[j]"
@@ -366,7 +366,7 @@ class CHeader:
         """The function that does the work: every decision value, with its bound."""
         load = "for (j = 0; j < @n_mapped@@; ++j) u[j] = @coordinate@@(row, j, {});"
         lines = []
-        if self.has_map and not self.codes:  # limits and selection could hide what is not finite
+        if self.has_map and not self.codes:  # limits could hide what is not finite
             lines.append("wrong = @not_finite@@(row);")
         if self.router:
             lines += [load.format("@reference@@"), "center = @center@@(u);"]

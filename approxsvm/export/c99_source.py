@@ -322,10 +322,12 @@ static inline float @raw@@(const @ROW@ row[], int j) { return @steps[j] * (float
 """
 
 CODES: Final = """\
-/* Whether a feature is beyond the codes. */
+/* Whether a feature that is used is beyond the codes. */
 static inline int @is_saturated@@(const @ROW@ row[]) {
     int saturated = 0, j;
-    for (j = 0; j < @n_features; ++j) saturated |= row[j] >= @largest_code || row[j] <= -@largest_code;
+    for (j = 0; j < @n_mapped@@; ++j) {
+        saturated |= row[@COLUMN@] >= @largest_code || row[@COLUMN@] <= -@largest_code;
+    }
     return saturated;
 }
 /* The codes of a row of numbers; what is beyond them, and NaN, becomes the last one. */
@@ -344,11 +346,11 @@ static inline void @quantize(const float numbers[], @ROW@ row[]) {
 """
 
 NOT_FINITE: Final = """\
-/* 0 for a row of finite numbers, else NaN. */
+/* 0 for a row whose numbers are finite where they are used, else NaN. */
 static inline float @not_finite@@(const @ROW@ row[]) {
     float sum = 0.0f;
     int j;
-    for (j = 0; j < @n_features; ++j) sum += row[j] - row[j];
+    for (j = 0; j < @n_mapped@@; ++j) sum += row[@COLUMN@] - row[@COLUMN@];
     return sum;
 }
 """

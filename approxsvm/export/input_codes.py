@@ -32,6 +32,8 @@ from approxsvm.errors import InputError
 from approxsvm.export.coefficients import LARGEST
 from approxsvm.model.input_map import Affine
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.rows import zero_unused
+from approxsvm.table_columns import numpy_rows
 
 CodeType = Literal["int16", "int8"]
 
@@ -114,10 +116,11 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
     """
     if X is None:
         raise InputError(f"inputs as {kind} need X: rows like those to predict, whose range the codes are to cover")
-    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
-    n = artifact.n_raw_features
-    if rows.ndim != 2 or rows.shape[1] != n or len(rows) == 0:
-        raise InputError(f"X has shape {rows.shape}, expected (n_rows, {n}) with a row or more")
+    columns = artifact.raw_columns
+    rows = numpy_rows(X.toarray() if hasattr(X, "toarray") else X, columns, stacklevel=5)
+    if len(rows) == 0:
+        raise InputError(f"X has shape {rows.shape}, expected (n_rows, {columns.n_columns}) with a row or more")
+    rows = zero_unused(rows.astype(np.float64), columns)
     low, high = rows.min(axis=0), rows.max(axis=0)
     if not (np.isfinite(low) & np.isfinite(high) & (np.maximum(-low, high) < 1e38)).all():
         raise InputError("X holds NaN, infinity or numbers beyond float32")

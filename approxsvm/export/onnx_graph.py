@@ -50,7 +50,8 @@ def onnx_model(
     certain : bool, optional
         Whether there is an output "certain", of shape (n_rows,): true where a row's label, or its value within the
         tolerance of a regression, is proven to be the exact model's. A label that is not certain need not be wrong. It
-        is never certain where a number of the row is NaN or infinite; scores, probabilities and values are NaN then.
+        is never certain where a number of the row that is used is NaN or infinite; scores, probabilities and values
+        are NaN then.
         When left out, the output is there but in mode "approximate" and for a regression's exact model, whose
         tolerance is about what float64 itself rounds.
     fallback : bool
@@ -105,8 +106,10 @@ class _Export:
         self.dtype = np.dtype(input_type)
         self.g = g = GraphBuilder(max_bytes)
         self.x = g.cast("X", np.float64)
+        raw = artifact.raw_columns
+        used = self.x if raw.uses_all else g.columns(self.x, raw.used)
         # Neither NaN nor infinity is less than infinity.
-        wrong = g.op("Not", g.op("Less", g.op("Abs", self.x), float("inf")))
+        wrong = g.op("Not", g.op("Less", g.op("Abs", used), float("inf")))
         self.is_finite = g.op("Equal", g.rows_sum(g.cast(wrong, np.int32), keepdims=True), np.array(0, np.int32))
         self.outputs: list[Any] = []
 

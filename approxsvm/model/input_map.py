@@ -406,6 +406,8 @@ class InputMap:
     stages : tuple of Affine, Logarithm and Projection
     feature_names : tuple of str, optional
         Names of the raw columns.
+    by_column : bool
+        Whether the source takes raw columns one by one (raw_columns.py).
 
     Raises
     ------
@@ -417,6 +419,7 @@ class InputMap:
     columns: IntArray
     stages: tuple[Stage, ...] = ()
     feature_names: tuple[str, ...] | None = None
+    by_column: bool = False
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -449,7 +452,7 @@ class InputMap:
         first = maps[0]
         if any(m.n_raw_features != first.n_raw_features for m in maps):
             raise ModelFormatError(f"the maps take {[m.n_raw_features for m in maps]} raw features")
-        joined = cls.selection(first.n_raw_features, np.concatenate([m.columns for m in maps]), first.feature_names)
+        joined = replace(first, columns=np.concatenate([m.columns for m in maps]), stages=())
         waiting = [list(m.stages) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
@@ -467,8 +470,8 @@ class InputMap:
 
     @property
     def is_identity(self) -> bool:
-        """Whether mapped rows equal raw rows."""
-        return not self.stages and np.array_equal(self.columns, np.arange(self.n_raw_features))
+        """Whether there is nothing to say: mapped rows equal raw rows, of which every column is looked at."""
+        return not (self.stages or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
     def then_stage(self, stage: Stage) -> InputMap:
         """Append a stage; one that changes nothing is left out."""
@@ -509,7 +512,7 @@ class InputMap:
         Parameters
         ----------
         rows : array or sparse matrix of shape (n_rows, n_raw_features)
-            Finite numbers.
+            Finite numbers, in the columns that are used.
 
         Returns
         -------
@@ -567,7 +570,7 @@ class InputMap:
         rows : ndarray of shape (n_rows, n_raw_features), float64
         """
         x = self._selected(rows)
-        fine = np.isfinite(rows).all(axis=1, keepdims=True)
+        fine = np.isfinite(x).all(axis=1, keepdims=True)
         with np.errstate(all="ignore"):
             for stage in self.stages:
                 if isinstance(stage, Logarithm):
@@ -633,8 +636,7 @@ class InputMap:
         if not bad.any():
             return
         row, feature = map(int, np.argwhere(bad)[0])
-        raw = rows[[row]]
-        largest = float(np.abs((raw.toarray() if hasattr(raw, "toarray") else raw).astype(np.float64)).max())
+        largest = float(np.abs(self._selected(rows[[row]])).max())
         raise InputError(
             f"row {row}: scaling its values, the largest of which is {largest:.6g}, exceeds the range of "
             f"float64 in feature {feature}"

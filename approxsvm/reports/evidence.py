@@ -45,7 +45,7 @@ from approxsvm.reports.verification import (
     drawn_positions,
     proves_labels_alone,
 )
-from approxsvm.rows import chunks
+from approxsvm.rows import chunks, finite_rows, zero_unused
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
@@ -228,7 +228,7 @@ def gather(
     ----------
     compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
     X : array-like or sparse matrix of shape (n_rows, n_features)
-        Rows that are not finite are left out, as nothing predicts them.
+        Rows that are not finite where they are used are left out, as nothing predicts them.
     y : array-like of shape (n_rows,), optional
         What is true of them.
     against : fitted estimator, KernelModel, or path, optional
@@ -247,8 +247,8 @@ def gather(
     InputError
         No row is finite, `y` has another length, or `against` is another kind of model.
     """
-    given = compiled._rows(X)
-    finite = _finite(given)
+    given = zero_unused(compiled._rows(X), compiled.artifact.raw_columns)
+    finite = finite_rows(given)
     if not finite.any():
         raise InputError(f"none of the {given.shape[0]:,} rows is finite: there is nothing to report")
     rows, positions = given[finite], np.flatnonzero(finite)
@@ -282,15 +282,6 @@ def gather(
 def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Targets of one column, of shape (n_rows, 1), as (n_rows,)."""
     return targets[:, 0] if targets.shape[1:] == (1,) else targets
-
-
-def _finite(rows: Any) -> BoolArray:
-    """Which rows are finite."""
-    if isinstance(rows, np.ndarray):
-        return np.asarray(np.isfinite(rows).all(axis=1))
-    finite = np.ones(rows.shape[0], bool)
-    finite[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~np.isfinite(rows.data)]] = False
-    return finite
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:

@@ -184,6 +184,8 @@ def own_steps(source: Any) -> list[Any] | None:
 def _named(estimator: Any, rows: Any) -> Any:
     """Rows with the column names that an estimator was fitted with."""
     names = getattr(estimator, "feature_names_in_", None)
+    if names is None:  # a pipeline asks its first step, which may be "passthrough"
+        names = getattr((own_steps(estimator) or [None])[0], "feature_names_in_", None)
     if names is None:
         return rows
     from pandas import DataFrame  # the estimator has seen a data frame

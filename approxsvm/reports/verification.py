@@ -23,7 +23,7 @@ from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import Judgement, judge
 from approxsvm.reports.summary import shown
-from approxsvm.rows import check_sparse, of_the_whole
+from approxsvm.rows import check_sparse, of_the_whole, zero_unused
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 # Rows that are predicted at a time, as many as a call usually has; those compared before progress is told; and errors
@@ -156,7 +156,8 @@ def verify(
         `against` has another number of columns than `compiled`.
     """
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
-    for found in compare(compiled, against, compiled._rows(_drawn(X, max_rows)), progress=progress):
+    rows = zero_unused(compiled._rows(_drawn(X, max_rows)), compiled.artifact.raw_columns)
+    for found in compare(compiled, against, rows, progress=progress):
         tally.add(found)
     return tally.verification(compiled)
 

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from approxsvm.scoring import parts
 from approxsvm.scoring.readers import Reading, open_source
 from approxsvm.scoring.result import Progress, Scoring
 from approxsvm.scoring.sources import STANDARD, Source, find_sources
+from approxsvm.table_columns import warn
 from approxsvm.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -50,7 +52,7 @@ def run(
     is_folder = _is_folder(output)
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
     kind = parts.output_format(output, output_format, is_folder)
-    how = Reading(*reading)
+    how = Reading(*reading, tell=cache(warn))  # from the thread that reads, once, whatever number of files
     folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
     refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
     left = sources

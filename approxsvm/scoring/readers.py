@@ -21,6 +21,7 @@ from approxsvm.options import whole_number
 from approxsvm.packages import import_package
 from approxsvm.readers.data import is_number
 from approxsvm.scoring.sources import COMPRESSED, Source
+from approxsvm.table_columns import Tell
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
@@ -45,6 +46,8 @@ class Reading:
         Between the columns of CSV files.
     header : bool or None
         Whether their first line has names; None where it is to tell by itself, not being all numbers and holes.
+    tell : callable, optional
+        Told in a sentence which columns are taken by their position.
 
     Raises
     ------
@@ -55,6 +58,7 @@ class Reading:
     batch_rows: int | None = None
     delimiter: str = ","
     header: bool | None = None
+    tell: Tell | None = None
 
     def __post_init__(self) -> None:
         if self.batch_rows is not None:
@@ -129,7 +133,7 @@ def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: cont
     # Column chunks are read in pieces: a row group, which may be the whole file, is never in memory.
     file = opened.enter_context(parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False))
     schema = file.schema_arrow
-    features = scorer.features(schema.names)
+    features = scorer.features(schema.names, tell=reading.tell)
     needed = scorer.needed(features)
     bound = scorer.bind(schema, features)
     n_rows = reading.rows_of(len(needed))
@@ -156,7 +160,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
         stream = source.open_stream(opened)
     reader: Any = pa.ipc.open_file(stream) if is_file else pa.ipc.open_stream(stream)
     schema = reader.schema
-    features = scorer.features(schema.names)
+    features = scorer.features(schema.names, tell=reading.tell)
     needed = scorer.needed(features)
     bound = scorer.bind(schema, features)
     n_rows = reading.rows_of(len(needed))
@@ -269,7 +273,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         has_names = not all(is_number(name) or is_missing(name) for name in names)
     if not has_names:
         names = [str(k + 1) for k in range(len(names))]
-    features = scorer.features(names, by_position=not has_names)
+    features = scorer.features(names, made_up=not has_names, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # rows that are left out, by their numbers
     lost: list[str] = []  # those of them that nobody has been told of yet

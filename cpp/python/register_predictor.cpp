@@ -1,6 +1,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <approxsvm/approxsvm.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -287,13 +288,7 @@ class PyPredictor {
         const DenseRows<Real> view{static_cast<const Real*>(rows.data()), static_cast<std::size_t>(rows.shape(0)),
                                    rows.strides(0) / size, rows.strides(1) / size};
         Results results(view.n_rows, *predictor_, wanted);
-        if (run(view, results, n_threads) == Status::not_finite) {
-            for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
-                for (py::ssize_t j = 0; j < rows.shape(1); ++j) {
-                    raise_if_not_finite(view.values[i * view.row_stride + j * view.column_stride], i, j);
-                }
-            }
-        }
+        if (run(view, results, n_threads) == Status::not_finite) raise_not_finite(view);
         return results.to_python();
     }
 
@@ -316,19 +311,23 @@ class PyPredictor {
         Results results(view.n_rows, *predictor_, wanted);
         const Status status = run(view, results, n_threads);
         if (status == Status::unsorted_indices) raise("UnsortedIndicesError", message(status));
-        if (status == Status::not_finite) {
-            for (py::ssize_t i = 0; i < n_rows; ++i) {
-                for (Index k = s[i]; k < s[i + 1]; ++k) raise_if_not_finite(data.data()[k], i, cols.data()[k]);
-            }
-        }
+        if (status == Status::not_finite) raise_not_finite(view);
         return results.to_python();
     }
 
     // The wording that scikit-learn's users know, and the place.
-    static void raise_if_not_finite(double value, py::ssize_t row, py::ssize_t column) {
-        if (std::isfinite(value)) return;
-        const std::string place = " (row " + std::to_string(row) + ", column " + std::to_string(column) + ")";
-        raise("InputError", (std::isnan(value) ? "Input X contains NaN." : "Input X contains infinity.") + place);
+    template <class Rows>
+    [[noreturn]] void raise_not_finite(const Rows& rows) const {
+        const ModelView& model = predictor_->model();
+        BadNumber bad{};
+        with_source(rows, model, [&](const RowSource& source) {
+            bad = first_bad_number(model, source);
+            return Status::ok;
+        });
+        const std::string row = " (row " + std::to_string(bad.row);
+        if (bad.column == model.n_raw_features) raise("InputError", "Input X contains NaN or infinity." + row + ")");
+        const char* const what = std::isnan(bad.value) ? "Input X contains NaN." : "Input X contains infinity.";
+        raise("InputError", what + row + ", column " + std::to_string(bad.column) + ")");
     }
 
     AlignedBytes bytes_;

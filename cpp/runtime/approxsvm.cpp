@@ -191,45 +191,23 @@ bool read_file(const char* path, Memory& bytes) {
 
 // --- rows
 
-// The first number of a row that is not finite; false where there is none.
-template <class Real>
-bool find_not_finite(const DenseRows<Real>& rows, std::size_t i, std::int64_t& column, double& number) {
-    const Real* row = rows.values + static_cast<std::ptrdiff_t>(i) * rows.row_stride;
-    for (std::ptrdiff_t j = 0; j < rows.row_stride; ++j) {
-        column = j;
-        number = static_cast<double>(row[j]);
-        if (!is_finite(number)) return true;
-    }
-    return false;
-}
-template <class Real, class Index>
-bool find_not_finite(const CsrRows<Real, Index>& rows, std::size_t i, std::int64_t& column, double& number) {
-    for (Index k = rows.row_starts[i]; k < rows.row_starts[i + 1]; ++k) {
-        column = static_cast<std::int64_t>(rows.columns[k]);
-        number = static_cast<double>(rows.values[k]);
-        if (!is_finite(number)) return true;
-    }
-    return false;
-}
-
 // The code of a status other than ok, and an error that says which row.
 template <class Rows>
 approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const ModelView& model, Status status,
                            const Fault& fault) {
     const approxsvm_status code = code_of(status);
     if (status == Status::not_finite || status == Status::unsorted_indices) {
-        std::size_t bad = 0;
+        BadNumber bad{};
         with_source(rows, model, [&](const RowSource& source) {
-            bad = first_bad_row(source);
+            if (status == Status::not_finite) bad = first_bad_number(model, source);
+            if (status == Status::unsorted_indices) bad.row = first_unsorted_row(source);
             return Status::ok;
         });
-        const auto row = static_cast<std::int64_t>(bad);
-        std::int64_t column = 0;
-        double number = 0.0;
-        if (status == Status::unsorted_indices || !find_not_finite(rows, bad, column, number))
+        const auto row = static_cast<std::int64_t>(bad.row);
+        if (status == Status::unsorted_indices || bad.column == model.n_raw_features)
             return fail(error, code, row, "row %lld: %s", static_cast<long long>(row), message(status));
         return fail(error, code, row, "row %lld, column %lld is %s", static_cast<long long>(row),
-                    static_cast<long long>(column), number == number ? "infinite" : "NaN");
+                    static_cast<long long>(bad.column), bad.value == bad.value ? "infinite" : "NaN");
     }
     const bool names_row = status == Status::map_overflow || status == Status::no_logarithm ||
                            status == Status::beyond_float64 || status == Status::beyond_tolerance ||

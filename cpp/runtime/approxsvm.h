@@ -67,7 +67,7 @@ enum {
     APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the one that compiled */
 
     /* a row, which the error names */
-    APPROXSVM_NOT_FINITE = 30,       /* NaN or infinity */
+    APPROXSVM_NOT_FINITE = 30,       /* NaN or infinity in a column that the model uses */
     APPROXSVM_UNSORTED_INDICES = 31, /* columns of a sparse row must ascend strictly */
     APPROXSVM_MAP_OVERFLOW = 32,     /* scaling goes beyond float64; found: the row's largest number */
     APPROXSVM_BEYOND_FLOAT64 = 33,   /* the value, or a term of it, exceeds float64 */

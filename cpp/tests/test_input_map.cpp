@@ -132,6 +132,8 @@ TEST(must_input_map) {
     CHECK_EQ(status_of(longer, 4, 2), Status::bad_section);
     for (const std::uint32_t n : {0u, 2u, 4u, ~0u}) CHECK_EQ(with(0, n), Status::bad_section);
     for (const std::uint32_t n : {0u, 1u, 3u, ~0u}) CHECK_EQ(with(4, n), Status::bad_section);
+    CHECK_EQ(with(12, 1u), Status::ok);  // by_column
+    for (const std::uint32_t number : {2u, ~0u}) CHECK_EQ(with(12, number), Status::bad_section);
     for (const std::uint32_t column : {4u, ~0u}) CHECK_EQ(with(16, column), Status::bad_section);
     CHECK_EQ(with(16, 3u), Status::ok);
     CHECK_EQ(with(28, 1u), Status::bad_section);  // padding

@@ -382,6 +382,45 @@ TEST(faults_name_the_row) {
     CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::not_finite);
 }
 
+TEST(columns_that_are_not_used_may_hold_anything) {
+    Ready ready("iris_logarithms");  // of four columns the second is dropped
+    std::vector<double> rows = ready.rows();
+    for (std::size_t i = 0; i < n_rows; ++i) rows[4 * i] = 0.5 + 0.01 * static_cast<double>(i);
+    Answers expected(ready.model), found(ready.model);
+    CHECK_EQ(ready.model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
+    const double odd[] = {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL, -HUGE_VAL, 1e308};
+    for (std::size_t i = 0; i < n_rows; ++i) rows[4 * i + 1] = odd[i % 4];
+    const Compressed<double, std::int32_t> sparse(rows, 4);
+    const Compressed<float, std::int64_t> narrow(rows, 4);
+    CHECK_EQ(ready.model.evaluate(rows, found.evaluation(), ready.workspace), Status::ok);
+    CHECK(found.labels == expected.labels && found.values == expected.values && found.bounds == expected.bounds);
+    CHECK_EQ(ready.model.evaluate(sparse.rows(), found.evaluation(), ready.workspace), Status::ok);
+    CHECK(found.labels == expected.labels && found.values == expected.values && found.bounds == expected.bounds);
+    CHECK_EQ(ready.model.evaluate(narrow.rows(), found.evaluation(), ready.workspace), Status::ok);
+
+    // A fault is the first number that is used, before it others that are not.
+    Fault fault{};
+    rows[4 * 37 + 2] = HUGE_VAL;
+    CHECK_EQ(ready.model.evaluate(rows, found.evaluation(), ready.workspace, Values::promised, &fault),
+             Status::not_finite);
+    CHECK_EQ(fault.row, std::size_t{37});
+    const Compressed<double, std::int32_t> broken(rows, 4);
+    CHECK_EQ(ready.model.evaluate(broken.rows(), found.evaluation(), ready.workspace, Values::promised, &fault),
+             Status::not_finite);
+    CHECK_EQ(fault.row, std::size_t{37});
+    std::vector<std::int32_t> columns = broken.columns;
+    columns.back() = 9;  // where no feature is, a number that is none
+    std::vector<double> values = broken.values;
+    values[static_cast<std::size_t>(broken.starts[37]) + 2] = 0.5;
+    for (const double number : odd) {
+        values.back() = number;
+        const SparseRows<double, std::int32_t> unknown{values, columns, broken.starts};
+        CHECK_EQ(ready.model.evaluate(unknown, found.evaluation(), ready.workspace, Values::promised, &fault),
+                 Status::unknown_feature);
+        CHECK_EQ(fault.row, n_rows - 1);
+    }
+}
+
 TEST(copies_share_what_they_point_to) {
     for (const std::string& name : names) {
         const Bytes bytes = golden(name);

@@ -52,6 +52,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
     names = feature_names(steps[0][1])
     map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
+    map_ = replace(map_, by_column=name_of(steps[0][1]) == "ColumnTransformer")
     for name, step in steps:
         map_ = fold(map_, step, name)
     return with_input_map(model, map_)
@@ -178,12 +179,15 @@ def _cannot_fold(name: str, step: Any) -> str:
 
 
 def _n_features_in(step: Any, name: str) -> int:
-    if name_of(step) != "FunctionTransformer":
-        require_fitted(step, class_name(step), "n_features_in_")
     count = getattr(step, "n_features_in_", None)
-    if count is None:
+    if count is not None:
+        return int(count)
+    known = recognise(step)
+    if known is not None and known.name == "FunctionTransformer":
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
-    return int(count)
+    if known is not None and known.role in ("step", "selector"):
+        require_fitted(step, class_name(step), "n_features_in_")
+    raise UnsupportedModelError(_cannot_fold(name, step))  # vectorizers of text, which take no columns
 
 
 def _check_width(map_: InputMap, step: Any, name: str) -> None:

@@ -17,7 +17,7 @@ enum class Status {
     bad_labels,           // the labels are unreadable or not distinct
     bad_support_vectors,  // the packed support vectors contradict themselves or their coefficients
     check_row_mismatch,   // a check row replayed on this machine gives another decision value
-    not_finite,           // an input row holds NaN or an infinity
+    not_finite,           // an input row holds NaN or an infinity in a column that is used
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
     needs_input_map,      // decision_function() does not map rows: evaluate() does
     map_overflow,         // scaling a row goes beyond the range of float64 (Fault: the row, its largest number)

@@ -141,7 +141,8 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
                              std::size_t n_features, InputMapView& map) {
     map = InputMapView{};
     if (!bytes) return n_raw_features == n_features ? Status::ok : Status::bad_header;
-    if (n_bytes < map_header_bytes || read_at<std::uint64_t>(bytes, 8) != n_raw_features) return Status::bad_section;
+    if (n_bytes < map_header_bytes || read_at<std::uint32_t>(bytes, 8) != n_raw_features) return Status::bad_section;
+    if (read_at<std::uint32_t>(bytes, 12) > 1) return Status::bad_section;  // by_column, which tables ask for
     const std::size_t n_columns = read_at<std::uint32_t>(bytes, 0), n_stages = read_at<std::uint32_t>(bytes, 4);
     if (n_columns > (n_bytes - map_header_bytes) / 4 || n_columns > max_map_features) return Status::bad_section;
     const std::size_t columns_end = map_header_bytes + 4 * n_columns, stages_begin = (columns_end + 7) / 8 * 8;

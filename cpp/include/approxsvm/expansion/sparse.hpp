@@ -87,18 +87,20 @@ struct SparseRow {
     double unseen_sq_norm;
 };
 
-// Cuts unseen columns off both ends of a row and checks it: columns ascending strictly, values finite.
+// Cuts unseen columns off both ends of a row and checks it: columns ascending strictly, values finite. What is not
+// finite is part of the row all the same.
 template <class Real, class Index>
 inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::size_t n_features,
                           SparseRow<Real, Index>& row) {
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
+    Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
     double unseen_error = 0.0;  // there may be more unseen features than any bound allows additions for
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
         if (k > begin && column <= rows.columns[k - 1]) return Status::unsorted_indices;
-        if (!is_finite(value)) return Status::not_finite;
+        if (!is_finite(value)) status = Status::not_finite;
         if (column >= 0 && static_cast<std::uint64_t>(column) < n_features) {
             ++row.n_nonzero;
         } else {
@@ -108,7 +110,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
         }
     }
     if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // else the error is NaN
-    return Status::ok;
+    return status;
 }
 
 // What a sparse row evaluates to.

@@ -466,10 +466,39 @@ inline Status with_source(Span<const double> numbers, const ModelView& model, co
 }
 
 // Blocks say that something is wrong with one of their rows, not with which.
-inline std::size_t first_bad_row(const RowSource& rows) {
+inline std::size_t first_unsorted_row(const RowSource& rows) {
     std::size_t i = 0;
-    while (i + 1 < rows.n_rows() && rows.check(i) == Status::ok) ++i;
+    while (i + 1 < rows.n_rows() && rows.check(i) != Status::unsorted_indices) ++i;
     return i;
+}
+
+// A number that is not finite; its column is n_raw_features where it is none of the model's.
+struct BadNumber {
+    std::size_t row, column;
+    double value;
+};
+// The first of rows that have one among the columns that the model looks at.
+inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
+    BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};
+    const auto take = [&first](const BadNumber& other) {
+        if (other.row < first.row || (other.row == first.row && other.column < first.column)) first = other;
+    };
+    for_members(model, [&](const ModelView& member) {
+        take(first_bad_number(member, rows));
+        return Status::ok;
+    });
+    const InputMapView& map = model.input_map;
+    const std::size_t n_columns = model.has_input_map ? map.n_columns : model.n_raw_features;
+    for (std::size_t i = 0; model.n_members == 0 && i < rows.n_rows() && first.row > i; ++i) {
+        if (rows.check(i) == Status::ok) continue;
+        if (!model.has_input_map) take({i, model.n_raw_features, HUGE_VAL});
+        for (std::size_t k = 0; k < n_columns; ++k) {
+            const std::size_t j = model.has_input_map ? map.columns[k] : k;
+            const double value = rows.value(i, j);
+            if (!is_finite(value)) take({i, j, value});
+        }
+    }
+    return first;
 }
 
 // Raw rows of any kind that with_source() knows; a fault names the row.
@@ -485,8 +514,8 @@ inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Ev
         if (workspace.size < workspace_bytes(prepared)) return Status::buffer_too_small;
         std::uint64_t counts[n_stages] = {};
         const Status status = answer(prepared, source, request, out, counts, workspace.data);
-        const bool has_no_row = status == Status::not_finite || status == Status::unsorted_indices;
-        if (fault && has_no_row) fault->row = first_bad_row(source);
+        if (fault && status == Status::not_finite) fault->row = first_bad_number(*prepared.view, source).row;
+        if (fault && status == Status::unsorted_indices) fault->row = first_unsorted_row(source);
         return status;
     });
 }

@@ -90,7 +90,7 @@ class RowMapping {
     // Row i into the memory's row k.
     Status scale(std::size_t i, std::size_t k) const {
         double* const selected = mapper_.row(0);
-        Status status = load(i, selected, !view_.input_map.takes_all_columns);
+        Status status = load(i, selected, false);
         if (status != Status::ok) return status;
         if (scaler_.map(selected, memory_.mapped + k * view_.n_features, memory_.errors[k])) return Status::ok;
         MappedRow found[map_rows_together] = {};
@@ -115,25 +115,24 @@ class RowMapping {
         return Status::ok;
     }
 
-    // The columns that are used; what is not, must be finite as well. A scaler looks at those that it takes itself.
+    // The columns that are used; nobody looks at the others. A scaler finds out by itself what is not finite.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
-        Status status = rows_.check_order(i);
-        if (status != Status::ok) return status;
+        if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, nullptr, 1.0, raw, 1) > 0.0) {
+        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // NaN neither
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }
-        if (checks && !all_finite(raw, 1, view_.n_raw_features)) return Status::not_finite;
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
-        return Status::ok;
+        return checks && !all_finite(x, 1, map.n_columns) ? Status::not_finite : Status::ok;
     }
 
     Status overflowed(std::size_t i) const {
         double largest = 0.0;
-        rows_.load(i, nullptr, 1.0, memory_.raw, 1);
-        for (std::size_t j = 0; j < view_.n_raw_features; ++j) largest = std::fmax(largest, std::fabs(memory_.raw[j]));
+        load(i, mapper_.row(0), false);
+        for (std::size_t k = 0; k < view_.input_map.n_columns; ++k)
+            largest = std::fmax(largest, std::fabs(mapper_.row(0)[k]));
         if (fault_) *fault_ = {i, largest, largest_double};
         return Status::map_overflow;
     }

@@ -19,6 +19,8 @@ class RowSource {
     // Whether the row can be read at all; NaN and infinity are found later, by what they evaluate to.
     Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
 
+    // Number j of a row that can be read.
+    virtual double value(std::size_t i, std::size_t j) const = 0;
     // u[j * stride] = scale (z_j - center_j); returns the squared norm of features that the model has never seen.
     virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;
     virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
@@ -68,6 +70,7 @@ class SelectedRows final : public RowSource {
         : RowSource(n, rows.is_sparse()), rows_(rows), first_(0), indices_(indices) {}
 
     Status check(std::size_t i) const override { return rows_.check(at(i)); }
+    double value(std::size_t i, std::size_t j) const override { return rows_.value(at(i), j); }
     double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
         return rows_.load(at(i), center, scale, u, stride);
     }
@@ -146,6 +149,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real>> {
     Status check(std::size_t i) const override {
         return all_finite(row(i), rows_.column_stride, n_features_) ? Status::ok : Status::not_finite;
     }
+    double value(std::size_t i, std::size_t j) const override { return value_at(row(i), j); }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         load_row(n_features_, center, scale, row(i), rows_.column_stride, u);
         return 0.0;
@@ -257,6 +261,19 @@ class CsrSource final : public SourceInEitherType<CsrSource<Real, Index>> {
     Status check(std::size_t i) const override {
         SparseRow<Real, Index> row;
         return get(i, row);
+    }
+    double value(std::size_t i, std::size_t j) const override {
+        Index first = rows_.row_starts[i], last = rows_.row_starts[i + 1];
+        while (first < last) {
+            const Index middle = first + (last - first) / 2;
+            if (rows_.columns[middle] == static_cast<Index>(j)) return static_cast<double>(rows_.values[middle]);
+            if (rows_.columns[middle] < static_cast<Index>(j)) {
+                first = middle + 1;
+            } else {
+                last = middle;
+            }
+        }
+        return 0.0;
     }
     double load_one(std::size_t i, const float* center, double scale, float* u) const override {
         return load_into(i, center, scale, u, 1);

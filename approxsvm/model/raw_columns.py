@@ -1,0 +1,45 @@
+"""The columns of rows as users have them, before any step of a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from approxsvm.model.input_map import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """What a model expects of the columns of raw rows.
+
+    Attributes
+    ----------
+    n_columns : int
+    names : tuple of str, or None
+        Those that the source was fitted with.
+    used : ndarray of shape (n_used,), intp
+        Positions of those that answers depend on, ascending. Nobody looks at the others.
+    by_column : bool
+        Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by their names, in
+        any order and among others, and those that it drops need not be numbers, nor be there.
+    """
+
+    n_columns: int
+    names: tuple[str, ...] | None
+    used: IntArray
+    by_column: bool
+
+    @classmethod
+    def of(cls, model: Any) -> RawColumns:
+        """Those of a model, an ensemble, or an artifact of either."""
+        n_columns = int(model.n_raw_features)
+        maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
+        used = np.unique(np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps]))
+        return cls(n_columns, model.feature_names, used, all(one is not None and one.by_column for one in maps))
+
+    @property
+    def uses_all(self) -> bool:
+        """Whether answers depend on every column."""
+        return len(self.used) == self.n_columns

@@ -1,0 +1,260 @@
+"""Which columns of a table a model's features are: by name, by number, or by position, which is never done silently."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ColumnsByPositionWarning, InputError
+from approxsvm.model.raw_columns import RawColumns
+
+# Names of a model's features, in its order; None where it has no use for one.
+Features = tuple[str | None, ...]
+Tell = Callable[[str], None]
+
+# What people and libraries call features that they number.
+_NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
+_MAX_NAMES_SHOWN = 20
+_MAX_NAME_SHOWN = 100
+
+
+def choose_columns(
+    names: Sequence[str],
+    model: RawColumns,
+    *,
+    columns: Sequence[str] | None = None,
+    others: Sequence[str] = (),
+    made_up: bool = False,
+    tell: Tell | None = None,
+) -> Features:
+    """Which columns of a table are the features.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the table.
+    model : RawColumns
+    columns : sequence of str, optional
+        What the user says they are, used or not; one column is one of lists, unless the model has one feature.
+    others : sequence of str
+        Columns that are no features, unless one of the names above says so.
+    made_up : bool
+        Whether the names of the table were made up, as it has none.
+    tell : callable, optional
+        Told in a sentence which columns are taken by their position.
+
+    Raises
+    ------
+    InputError
+        A column is missing, is there twice, or there are too few or too many; or names number the features, and not all
+        of them are there in their order. The message names them.
+    """
+    n = model.n_columns
+    if columns is not None:
+        chosen = tuple(columns)
+        if len(chosen) not in (n, 1):
+            raise InputError(f"{len(chosen)} columns are chosen, but the model has {n} features")
+        check_names(chosen, names)
+    elif model.names is not None and not made_up:
+        chosen = model.names
+    else:
+        chosen = tuple(f"f{k}" for k in range(n))
+        if made_up or not set(chosen) <= set(names):
+            chosen = _by_position(names, n, others, made_up)
+            if tell is not None:
+                tell(_sentence(chosen, n, made_up))
+    if len(chosen) < n:
+        check_names(chosen, names)
+        return chosen
+    features = dict.fromkeys(range(n)) | {k: chosen[k] for k in model.used.tolist()}
+    check_names([name for name in features.values() if name is not None], names)
+    return tuple(features.values())
+
+
+def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: bool) -> tuple[str, ...]:
+    """All columns but the others, unless their names or their number say that they are not the features."""
+    chosen = tuple(name for name in names if name not in others)
+    missing = [f"f{k}" for k in range(n) if f"f{k}" not in set(names)]
+    if len(missing) < n and not made_up:
+        raise InputError(
+            f"there is no column {_shown(missing, ' and no ')}, but other features go by such names; choose columns"
+        )
+    if len(chosen) not in (n, 1):
+        raise InputError(
+            f"there are {len(chosen)} columns beside the others ({_shown(chosen)}), but the model has "
+            f"{n} features, without names; choose columns"
+        )
+    if not made_up and len(chosen) == n:
+        _check_numbers(chosen)
+    return chosen
+
+
+def _check_numbers(chosen: Sequence[str]) -> None:
+    """Refuse names that number a model's features, if not all of them are there in order: x0, x2, x1, or id, x0, x1.
+
+    Numbers beyond that of the features, as years are, are names like others.
+    """
+    found = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name))]
+    ((prefix, count),) = Counter(prefix for prefix, _, _ in found).most_common(1) or [("", 0)]
+    numbers = {name: number for other, number, name in found if other == prefix}
+    if count < 2 or max(numbers.values()) > len(chosen):
+        return
+    first = 0 if 0 in numbers.values() else 1
+    expected = range(first, first + len(chosen))
+    if list(numbers.values()) == list(expected) and count == len(chosen):
+        return
+    missing = sorted(set(expected) - set(numbers.values()))
+    what = f"number {', '.join(map(str, missing[:_MAX_NAMES_SHOWN]))} is missing" if missing else "not in order"
+    raise InputError(
+        f"the columns {_shown(list(numbers))} are numbered, but {what}, and the model has {len(chosen)} features, "
+        "without names; choose columns"
+    )
+
+
+def _sentence(chosen: Sequence[str], n: int, made_up: bool) -> str:
+    why = "the table has no names" if made_up else "the model has no names for its features"
+    if len(chosen) < n:
+        return f"{why}: the column {_shown(chosen)} is taken for lists of all {n}"
+    shown = _shown(chosen) if n <= _MAX_NAMES_SHOWN else f"{_shown(chosen[:3])}, ..., {chosen[-1]!r}"
+    return f"{why}: by position, the columns {shown} are taken for features 0 to {n - 1}"
+
+
+def warn(sentence: str, stacklevel: int = 1) -> None:
+    """Say which columns are taken by position; levels of the stack are counted from whoever calls this."""
+    warnings.warn(sentence, ColumnsByPositionWarning, stacklevel=stacklevel + 1)
+
+
+def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Each of the wanted names is there, once.
+
+    Raises
+    ------
+    InputError
+    """
+    counts = Counter(names)
+    missing = [name for name in wanted if not counts[name]]
+    if missing:
+        raise InputError(f"there is no column {_shown(missing, ' and no ')}, only {_shown(names)}")
+    twice = [name for name in dict.fromkeys(wanted) if counts[name] > 1]
+    if twice:
+        raise InputError(f"there are several columns {_shown(twice)}")
+
+
+def _shown(names: Sequence[str], separator: str = ", ") -> str:
+    more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
+    shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
+    return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
+
+
+# --- data frames
+
+
+def frame_names(X: Any) -> list[str] | None:
+    """Names of the columns of a data frame; None of anything else, and where they are not all texts."""
+    labels = _frame_labels(X)
+    return labels if labels and all(isinstance(label, str) for label in labels) else None
+
+
+def _frame_labels(X: Any) -> list[Any] | None:
+    labels = getattr(X, "column_names", None)  # of pyarrow, whose columns are arrays
+    labels = getattr(X, "columns", None) if labels is None else labels
+    return None if labels is None else list(labels)
+
+
+def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+    """Rows of whatever a ColumnTransformer takes, of which it looks at the columns that it uses, and at no other.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_columns), or data frame
+        Columns of a data frame are found by name where the model has names.
+    model : RawColumns
+    as_numbers : callable
+        Makes an array of the columns that are used.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        Zeros where nobody looks.
+
+    Raises
+    ------
+    InputError
+        A column is missing or is there twice, or there is another number of them.
+    """
+    names = frame_names(X)
+    if names is not None and model.names is not None:
+        return _picked(X, choose_columns(names, model), model, as_numbers)
+    table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+    _check_shape(table.shape, model)
+    return _spread(as_numbers(_taken(table, model.used.tolist())), model)
+
+
+def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
+    """Rows of an array-like or a data frame, with NumPy alone.
+
+    Columns of a data frame are those that the model was fitted with, in their order, unless its source finds them by
+    name (`rows_by_column`). Those for a model without names are found as `choose_columns` does; a warning says so at
+    `stacklevel`, as seen from the caller.
+
+    Raises
+    ------
+    InputError
+        They are not numbers, or other columns than the model's.
+    """
+    labels, names = _frame_labels(X), frame_names(X)
+    if names is not None and model.names is None:
+        told: list[str] = []
+        features = choose_columns(names, model, tell=told.append)
+        if len(features) == model.n_columns:
+            for sentence in told:
+                warn(sentence, stacklevel=stacklevel + 1)
+            return _picked(X, features, model, _as_numbers)
+    if model.by_column:
+        return rows_by_column(X, model, _as_numbers)
+    if labels is not None and model.names is not None and labels != list(model.names):
+        raise InputError(f"X has the columns {labels}, but the model was fitted with {list(model.names)}")
+    rows = _as_numbers(X)
+    _check_shape(rows.shape, model)
+    return rows
+
+
+def _as_numbers(columns: Any) -> npt.NDArray[Any]:
+    try:
+        rows = np.asarray(columns)
+        return rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X is not an array of numbers: {error}") from None
+
+
+def _check_shape(shape: tuple[int, ...], model: RawColumns) -> None:
+    if len(shape) != 2 or shape[1] != model.n_columns:
+        raise InputError(f"X has shape {tuple(shape)}, expected (n_rows, {model.n_columns})")
+
+
+def _picked(frame: Any, features: Features, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+    places = {label: k for k, label in enumerate(_frame_labels(frame) or ())}
+    return _spread(as_numbers(_taken(frame, [places[name] for name in features if name is not None])), model)
+
+
+def _taken(table: Any, positions: list[int]) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[:, positions]
+    names = frame_names(table)
+    return np.asarray(table)[:, positions] if names is None else table.select([names[k] for k in positions])
+
+
+def _spread(used: Any, model: RawColumns) -> npt.NDArray[Any]:
+    """The columns that are used among zeros."""
+    if model.uses_all:
+        return np.asarray(used)
+    rows = np.zeros((len(used), model.n_columns), used.dtype)
+    rows[:, model.used] = used
+    return rows

@@ -1,0 +1,460 @@
+"""Frames as a ColumnTransformer takes them: columns by name, those that it drops may be text, NaN, or not there.
+
+The same frame goes through every door, and every answer is the source's.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_array
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+import approxsvm
+from approxsvm.cli import main
+from approxsvm.errors import InputError, UnsupportedModelError
+
+N_ROWS = 120
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "name": [f"passenger {k}" for k in range(N_ROWS)],
+        "age": RNG.normal(40.0, 10.0, N_ROWS),
+        "sex": np.where(np.arange(N_ROWS) % 3 == 0, "male", "female"),
+        "fare": RNG.gamma(2.0, 10.0, N_ROWS),
+        "deck": RNG.normal(size=N_ROWS),
+    }
+)
+USED = ["age", "fare"]
+Y = (FRAME["age"] / 10 + RNG.normal(size=N_ROWS) > FRAME["fare"] / 8).to_numpy()
+
+
+def scaled(*steps: Any) -> Any:
+    """Two columns are scaled; text and a number are dropped."""
+    return make_pipeline(ColumnTransformer([("scale", StandardScaler(), ["fare", "age"])]), *steps)
+
+
+SOURCES = {
+    "two columns": scaled(SVC()),
+    "by position in frames": make_pipeline(make_column_transformer((MinMaxScaler(), [3, 1])), SVC()),
+    "passed through": make_pipeline(
+        make_column_transformer(("passthrough", ["age"]), (MinMaxScaler(), ["fare"])), SVC()
+    ),
+    "named to be dropped": make_pipeline(
+        ColumnTransformer([("no", "drop", ["name", "sex", "deck"])], remainder=StandardScaler()), SVC()
+    ),
+    "a logarithm and a projection": make_pipeline(
+        make_column_transformer((FunctionTransformer(np.log1p), ["fare"]), (PCA(1), USED)), SVC()
+    ),
+    "behind nothing": make_pipeline("passthrough", scaled(), SVC()),
+    "calibrated": CalibratedClassifierCV(scaled(SVC()), ensemble=False),
+    "an ensemble": CalibratedClassifierCV(scaled(SVC()), cv=2),
+    "a search": GridSearchCV(scaled(SVC()), {"svc__C": [1.0, 10.0]}, cv=2),
+    "a regression": scaled(SVR()),
+}
+# Frames that a source takes for the same rows.
+FRAMES = {
+    "as fitted": FRAME,
+    "in another order": FRAME[FRAME.columns[::-1]],
+    "with more columns": FRAME.assign(ticket="A/5", cabin=1)[["cabin", *FRAME.columns, "ticket"]],
+    "without the others": FRAME[["fare", "age"]],
+    "NaN and infinite": FRAME.assign(name=None, sex=np.nan, deck=[np.inf, -np.inf] * (N_ROWS // 2)),
+    "integers": FRAME.assign(name=1, sex=2, deck=3),
+}
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def fitted(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    source = SOURCES[request.param]
+    source.fit(FRAME, FRAME["age"] if request.param == "a regression" else Y)
+    return source, approxsvm.compile(source, FRAME)
+
+
+def answers(model: Any, rows: Any) -> dict[str, Any]:
+    """Everything that a compiled model has to say."""
+    methods = ("predict", "decision_function", "predict_proba", "error_bound", "certified", "within_gamma_bound")
+    return {name: getattr(model, name)(rows) for name in methods if hasattr(model, name)}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_that_the_source_takes(fitted: tuple[Any, Any], name: str, tmp_path: Path) -> None:
+    source, fast = fitted
+    expected, numbers = source.predict(FRAME), answers(fast, FRAME)
+    np.testing.assert_array_equal(source.predict(FRAMES[name]), expected)
+    fast.save(tmp_path / "model.asvm")
+    for model in (fast, approxsvm.load(tmp_path / "model.asvm"), approxsvm.compile(source, FRAMES[name])):
+        found = model.predict(FRAMES[name])
+        if found.dtype == np.float64:
+            np.testing.assert_allclose(found, expected, rtol=0, atol=2 * fast.artifact.header["tolerance"])
+        else:
+            np.testing.assert_array_equal(found, expected)
+    for method, answer in answers(fast, FRAMES[name]).items():
+        np.testing.assert_array_equal(answer, numbers[method], err_msg=method)
+    assert fast.feature_names_in_.tolist() == list(FRAME.columns)
+    predictor = approxsvm.Predictor(fast.artifact)
+    for method in ("predict", "error_bound", "certified"):
+        np.testing.assert_array_equal(getattr(predictor, method)(FRAMES[name]), numbers[method])
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+@pytest.mark.parametrize("name", ["as fitted", "in another order", "with more columns", "without the others"])
+def test_frames_of_other_libraries(library: str, name: str) -> None:
+    module = pytest.importorskip(library)
+    source = scaled(SVC()).fit(FRAME, Y)
+    make = {"polars": "from_pandas", "pyarrow": "table"}[library]
+    frame = getattr(module, make)(FRAMES[name])
+    fast = approxsvm.compile(source, frame)
+    expected = source.predict(FRAME).tolist()
+    assert fast.predict(frame).tolist() == expected
+    assert approxsvm.Predictor(fast.artifact).predict(frame).tolist() == expected
+    if library == "pyarrow":
+        assert fast.predict(frame.to_batches()[0]).tolist() == expected
+
+
+def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
+    source, fast = fitted
+    predictor = approxsvm.Predictor(fast.artifact)
+    short = FRAME.drop(columns="age")
+    for model in (fast, predictor):
+        with pytest.raises(InputError, match="there is no column 'age', only 'name', 'sex'"):
+            model.predict(short)
+        with pytest.raises(InputError, match="several columns 'age'"):
+            model.predict(pd.concat([FRAME, FRAME[["age"]]], axis=1))
+        with pytest.raises(InputError, match=r"Input X contains NaN\. \(row 7, column 1\)"):
+            model.predict(FRAME.assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7)))
+        with pytest.raises(ValueError, match="could not convert string to float: 'old'"):
+            model.predict(FRAME.assign(age="old"))
+    with pytest.raises(ValueError, match=r"columns are missing: \{'age'\}"):
+        source.predict(short)
+    with pytest.raises(InputError, match="there is no column 'age'"):
+        approxsvm.compile(source, short)
+    with pytest.raises(InputError, match="X: could not convert string to float: 'old'"):
+        approxsvm.compile(source, FRAME.assign(age="old"))
+    with pytest.raises(InputError, match=r"Input X contains infinity\. \(row 0, column 1\)"):
+        approxsvm.compile(source, FRAME.assign(age=np.inf))
+
+
+def test_arrays_go_by_position() -> None:
+    """As scikit-learn has it: their number of columns counts, and those that are not used may hold anything."""
+    rows = FRAME.to_numpy()
+    source = make_pipeline(make_column_transformer((StandardScaler(with_mean=False), [3, 1])), SVC()).fit(rows, Y)
+    expected = source.predict(rows).tolist()
+    fast = approxsvm.compile(source, rows)
+    predictor = approxsvm.Predictor(fast.artifact)
+    numbers = np.zeros(rows.shape)
+    numbers[:, [1, 3]] = rows[:, [1, 3]]
+    strange = numbers.copy()
+    strange[:, 0], strange[:, 2] = np.nan, np.inf
+    for given in (rows, rows.tolist(), FRAME.set_axis(range(5), axis=1), numbers, strange, strange.astype(np.float32)):
+        assert fast.predict(given).tolist() == expected
+        assert predictor.predict(given).tolist() == expected
+    for given in (csr_array(numbers), csr_array(strange)):
+        assert fast.predict(given).tolist() == source.predict(given).tolist() == expected
+        assert predictor.predict(given).tolist() == expected
+    assert [predictor.predict_one(row) for row in strange] == [fast.predict_one(row) for row in strange] == expected
+    for model, message in (
+        (source, "X has feature names, but StandardScaler was fitted without"),
+        (fast, "X has feature names, but CompiledSVC was fitted without"),
+        (predictor, "by position, the columns 'name', 'age', 'sex', 'fare', 'deck' are taken for features 0 to 4"),
+    ):
+        with pytest.warns(UserWarning, match=message) as caught:
+            assert model.predict(FRAME).tolist() == expected
+        assert len(caught) == 1
+    for model in (fast, predictor, source):
+        with pytest.raises(ValueError, match="4"):
+            model.predict(rows[:, :4])
+    for wrong in (rows[0], rows[np.newaxis]):
+        with pytest.raises(InputError, match="X has shape"):
+            fast.predict(wrong)
+    strange[5, 3] = np.nan
+    for given in (strange, csr_array(strange), csr_array(strange).astype(np.float32)):
+        for model in (fast, predictor):
+            with pytest.raises(InputError, match=r"Input X contains NaN\. \(row 5, column 3\)"):
+                model.predict(given)
+    with pytest.raises(InputError, match="NaN or infinity"):
+        fast.predict_one(strange[5])
+
+
+def test_arrays_for_a_source_with_names_warn() -> None:
+    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
+    with pytest.warns(UserWarning, match="valid feature names") as caught:
+        assert fast.predict(FRAME.to_numpy()).tolist() == fast.predict(FRAME).tolist()
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_place_of_what_is_not_finite(n_jobs: int) -> None:
+    """It is the first one that is used, behind any number of others, on any number of threads."""
+    rows = RNG.normal(size=(4000, 6))
+    source = CalibratedClassifierCV(
+        make_pipeline(make_column_transformer((StandardScaler(), [4, 1])), SVC()), cv=2
+    ).fit(rows[:200], rows[:200, 1] > 0)
+    fast = approxsvm.compile(source, rows[:200], n_jobs=n_jobs)
+    strange = rows.copy()
+    strange[:, [0, 2, 3, 5]] = np.nan
+    assert fast.predict(strange).tolist() == fast.predict(rows).tolist()
+    strange[3100, 1], strange[2900, 4], strange[2900, 1] = np.inf, np.nan, np.inf
+    for given in (strange, csr_array(strange)):
+        with pytest.raises(InputError, match=r"Input X contains infinity\. \(row 2900, column 1\)"):
+            fast.predict(given)
+
+
+def test_other_models_keep_the_checks_of_scikit_learn() -> None:
+    """Of names and their order; a column that is not selected may hold what it likes, for nothing reads it."""
+    frame = FRAME[["age", "deck", "fare"]]
+    source = make_pipeline(SelectKBest(k=2), StandardScaler(), SVC(gamma=0.1)).fit(frame, Y)
+    used = frame.columns[source[0].get_support()].tolist()
+    (unused,) = set(frame.columns) - set(used)
+    fast = approxsvm.compile(source, frame)
+    for model in (source, fast):
+        for wrong in (frame[frame.columns[::-1]], frame[used]):
+            with pytest.raises(ValueError, match="feature names should match"):
+                model.predict(wrong)
+    with pytest.raises(InputError, match=r"X has the columns \['fare', 'deck', 'age'\], but the model was fitted"):
+        approxsvm.Predictor(fast.artifact).predict(frame[frame.columns[::-1]])
+    assert fast.predict(frame.assign(**{unused: np.nan})).tolist() == source.predict(frame).tolist()
+
+
+FOREIGN = {
+    "text": (make_pipeline(make_column_transformer((OneHotEncoder(), ["sex"]), ("passthrough", USED)), SVC()), FRAME),
+    "text in an array": (make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()), FRAME[["sex"]].to_numpy()),
+    "holes": (make_pipeline(SimpleImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30)),
+    "holes in an array": (make_pipeline(SimpleImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30).to_numpy()),
+    "text and holes": (
+        make_pipeline(make_column_transformer((SimpleImputer(), ["age"])), SVC()),
+        FRAME.assign(age=FRAME["age"].where(FRAME["age"] > 30)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_the_model_is_read_before_rows_are_looked_at(name: str) -> None:
+    """What it cannot take is the step, which is named, and not the rows that are for it."""
+    source, rows = FOREIGN[name]
+    source.fit(rows, Y)
+    with pytest.raises(UnsupportedModelError, match=r"step '(onehotencoder|simpleimputer)' \(.* cannot be folded"):
+        approxsvm.compile(source, rows)
+
+
+def test_rows_for_a_model_that_is_known() -> None:
+    numbers = FRAME[USED].to_numpy()
+    svc = SVC().fit(numbers, Y)
+    for wrong, message in (
+        (FRAME[["age", "sex"]].to_numpy(), "X: could not convert string to float: 'male'"),
+        (np.where(numbers > 50, np.nan, numbers), r"Input X contains NaN\."),
+        (csr_array(np.where(numbers > 50, np.inf, numbers)), r"Input X contains infinity\."),
+        (numbers[:, :1], "X has 1 features, but the model has 2"),
+    ):
+        with pytest.raises(InputError, match=message):
+            approxsvm.compile(svc, wrong)
+
+
+def test_verify_and_reports_take_the_frame(fitted: tuple[Any, Any]) -> None:
+    source, fast = fitted
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    strange = FRAMES["NaN and infinite"].assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
+    for frame in FRAMES.values():
+        if not fast.artifact.members:
+            assert approxsvm.verify(fast, source, frame).kept
+    evidence = fast.report(strange, against=source).evidence
+    assert evidence.positions.tolist() == [k for k in range(N_ROWS) if k != 7]
+    assert evidence.against is not None
+    assert evidence.against.judged.n_violations == 0
+
+
+def test_verify_takes_arrays_with_anything_in_unused_columns() -> None:
+    rows = FRAME[["age", "deck", "fare"]].to_numpy()
+    source = make_pipeline(SelectKBest(k=2), StandardScaler(), SVC(gamma=0.1)).fit(rows, Y)
+    (unused,) = np.flatnonzero(~source[0].get_support())
+    strange = rows.copy()
+    strange[:, unused] = np.inf
+    fast = approxsvm.compile(source, strange)
+    assert fast.artifact.data == approxsvm.compile(source, np.where(np.isinf(strange), 0.0, rows)).artifact.data
+    for given in (strange, csr_array(strange)):
+        assert approxsvm.verify(fast, source, given).kept
+        assert fast.within_gamma_bound(given).shape == (N_ROWS,)
+
+
+def test_the_command_line_takes_the_table(tmp_path: Path) -> None:
+    import joblib
+
+    source = scaled(SVC()).fit(FRAME, Y)
+    joblib.dump(source, tmp_path / "model.joblib")
+    FRAMES["with more columns"].to_csv(tmp_path / "rows.csv", index=False)
+    FRAME[["fare", "age"]].to_csv(tmp_path / "few.csv", index=False)
+    model, artifact = str(tmp_path / "model.joblib"), str(tmp_path / "model.asvm")
+    for name in ("rows.csv", "few.csv"):
+        data = str(tmp_path / name)
+        done = CliRunner().invoke(main, ["convert-model", model, "--trust", "-o", artifact, "--data", data])
+        assert done.exit_code == 0, done.stderr
+        done = CliRunner().invoke(main, ["verify", artifact, "--against", model, "--trust", "--data", data])
+        assert done.exit_code == 0, done.stderr
+    (tmp_path / "bare.csv").write_text("1.5,2.5\n3.5,4.5\n")
+    command = ["verify", artifact, "--against", model, "--trust", "--data", str(tmp_path / "bare.csv")]
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, done.stderr) == (1, "approxsvm: X has shape (2, 2), expected (n_rows, 5)\n")
+
+
+# --- tables
+
+
+def table_of(name: str) -> Any:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    return pa.Table.from_pandas(FRAMES[name], preserve_index=False)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_tables(fitted: tuple[Any, Any], name: str, tmp_path: Path) -> None:
+    """Of Arrow, and of files of every kind: only columns that are used are read."""
+    _, fast = fitted
+    table = table_of(name)
+    output = "value" if fast.artifact.task == "regression" else "label"
+    expected = approxsvm.Predictor(fast.artifact).predict_arrow(table_of("as fitted"))[output].to_pylist()
+    assert expected == fast.predict(FRAME).tolist()
+    assert approxsvm.Predictor(fast.artifact).predict_arrow(table)[output].to_pylist() == expected
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    FRAMES[name].to_csv(tmp_path / "rows.csv", index=False)
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    pyarrow.feather.write_feather(table, str(tmp_path / "rows.arrow"), compression="uncompressed")
+    for file in ("rows.csv", "rows.parquet", "rows.arrow"):
+        approxsvm.score_dataset(fast, tmp_path / file, tmp_path / "answers.parquet")
+        found = pyarrow.parquet.read_table(tmp_path / "answers.parquet")[output].to_pylist()
+        assert found == expected if file != "rows.csv" else np.allclose(found, expected)
+
+
+def test_bad_rows_of_tables_are_those_of_columns_that_are_used() -> None:
+    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
+    predictor = approxsvm.Predictor(fast.artifact)
+    expected = fast.predict(FRAME).tolist()
+    table = table_of("NaN and infinite")
+    assert predictor.predict_arrow(table, on_error="null")["label"].to_pylist() == expected
+    hole = FRAMES["NaN and infinite"].assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
+    with pytest.raises(InputError, match="row 7: column 'age' is null"):
+        predictor.predict_arrow(hole)
+    nulled = predictor.predict_arrow(hole, on_error="null", keep=["name"])
+    assert nulled["label"].to_pylist() == [None if k == 7 else label for k, label in enumerate(expected)]
+    with pytest.raises(InputError, match="there is no column 'age', only 'name'"):
+        predictor.predict_arrow(FRAME.drop(columns="age"))
+    with pytest.raises(InputError, match=r"column 'age' is .*string, but a feature must be a number"):
+        predictor.predict_arrow(FRAME.assign(age="old"))
+    with pytest.raises(InputError, match="there is no column 'cabin'"):
+        predictor.predict_arrow(FRAME, columns=["cabin", "age", "sex", "fare", "deck"])
+
+
+def test_lists_with_anything_where_nobody_looks() -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
+    rows = np.full((N_ROWS, 5), np.nan)
+    rows[:, [1, 3]] = FRAME[USED]
+    rows[3, 3] = np.inf
+    predictor = approxsvm.Predictor(fast.artifact)
+    for kind in (pa.list_(pa.float64()), pa.list_(pa.float64(), 5)):
+        table = pa.table({"v": pa.array(list(rows), kind)})
+        found = predictor.predict_arrow(table, columns=["v"], on_error="skip")
+        assert found["label"].to_pylist() == np.delete(fast.predict(FRAME), 3).tolist()
+        with pytest.raises(InputError, match="row 3: column 'v' is infinite"):
+            predictor.predict_arrow(table, columns=["v"])
+
+
+def test_libsvm_text_with_unused_features(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
+    text = "".join(f"0 1:inf 2:{age!r} 3:nan 4:{fare!r}\n" for age, fare in FRAME[USED].to_numpy().tolist())
+    (tmp_path / "rows.svm").write_text(text)
+    scored = approxsvm.score_dataset(fast, tmp_path / "rows.svm", tmp_path / "a.csv", on_error="null")
+    assert (scored.n_rows, scored.n_bad) == (N_ROWS, 0)
+    (tmp_path / "rows.svm").write_text(text + "0 1:inf 2:nan 3:1\n")
+    scored = approxsvm.score_dataset(fast, tmp_path / "rows.svm", tmp_path / "a.csv", on_error="null")
+    assert scored.bad_rows == [f"{tmp_path / 'rows.svm'}, line {N_ROWS + 1}: the feature in column 1 is NaN"]
+
+
+def test_dask() -> None:
+    dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    from approxsvm.dask import score
+
+    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
+    for frame in FRAMES.values():
+        found = score(dd.from_pandas(frame, npartitions=3), fast).compute()
+        assert found["label"].tolist() == fast.predict(FRAME).tolist()
+
+
+def test_duckdb() -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    from approxsvm.duckdb import register
+
+    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
+    expected = fast.predict(FRAME).tolist()
+    with duckdb.connect() as connection:
+        connection.register("people", FRAME)
+        for on_error in ("fail", "null"):
+            register(connection, "survives", fast, on_error=on_error)
+            for name in ("as fitted", "NaN and infinite", "integers"):
+                connection.register("passengers", FRAMES[name])
+                found = connection.sql("SELECT survives(name, age, sex, fare, deck) FROM passengers").fetchall()
+                assert [label for (label,) in found] == expected, (on_error, name)
+            assert connection.sql("SELECT survives(NULL, 40, NULL, 20, NULL)").fetchall() != [(None,)]
+            assert connection.sql("SELECT survives('x', NULL, 'y', 20, 1)").fetchall() == [(None,)]
+            holes = connection.sql(
+                "SELECT survives(name, CASE WHEN sex = 'male' THEN NULL ELSE age END, sex, fare, deck) FROM people"
+            ).fetchall()
+            assert [label for (label,) in holes] == [
+                None if sex == "male" else label for label, sex in zip(expected, FRAME["sex"], strict=True)
+            ]
+        register(connection, "survives", fast)
+        with pytest.raises(duckdb.Error, match=r"survives\(\), row 1 of a vector: column 'f1' is infinite"):
+            connection.sql(
+                "SELECT survives(1, x, 2, 3, 4) FROM (VALUES (NULL), ('inf'::DOUBLE)) AS numbers(x)"
+            ).fetchall()
+
+
+def test_a_saved_flag_says_which_models_take_frames_so(tmp_path: Path) -> None:
+    """Every column is used here, and none is changed: the order of columns alone is what is left to know."""
+    frame = FRAME[["age", "fare"]]
+    keep = make_column_transformer(("passthrough", ["age", "fare"]))
+    source = make_pipeline(keep, SVC(gamma=0.01)).fit(frame, Y)
+    plain = SVC(gamma=0.01).fit(frame, Y)
+    for model, by_column in ((source, True), (plain, False)):
+        approxsvm.compile(model, frame).save(tmp_path / "model.asvm")
+        fast = approxsvm.load(tmp_path / "model.asvm")
+        assert fast.artifact.raw_columns.by_column == by_column
+        if by_column:
+            assert fast.predict(frame[["fare", "age"]]).tolist() == model.predict(frame).tolist()
+        else:
+            with pytest.raises(ValueError, match="feature names should match"):
+                fast.predict(frame[["fare", "age"]])
+
+
+def test_the_predictor_takes_frames_without_scikit_learn(tmp_path: Path) -> None:
+    approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME).save(tmp_path / "model.asvm")
+    program = (
+        "import sys, pandas, approxsvm\n"
+        f"predictor = approxsvm.Predictor({str(tmp_path / 'model.asvm')!r})\n"
+        "print(predictor.predict(pandas.DataFrame({'x': ['a'], 'fare': [20], 'age': [40.0]})).tolist())\n"
+        "assert 'sklearn' not in sys.modules and 'scipy' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert done.stdout.strip() == str(
+            approxsvm.load(tmp_path / "model.asvm").predict(pd.DataFrame({"fare": [20], "age": [40.0]})).tolist()
+        )
