@@ -498,7 +498,7 @@ def export(
         cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
         click.echo(str(cost))
     if onnx_file is not None:
-        from approxsvm.artifact.layout import write_whole  # here, as it brings NumPy along
+        from approxsvm.artifact.file import write_whole  # here, as it brings NumPy along
 
         graph = fast.to_onnx(fallback=fallback).SerializeToString()
         write_whole(graph, onnx_file)

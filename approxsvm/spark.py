@@ -37,7 +37,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type  # noqa: E
 from pyspark.sql.types import ArrayType, BooleanType, NullType, NumericType, StructType  # noqa: E402
 
 from approxsvm.arrow.batches import Block, BoundScorer, Scorer  # noqa: E402
-from approxsvm.artifact.layout import write_whole  # noqa: E402
+from approxsvm.artifact.file import write_whole  # noqa: E402
 from approxsvm.predictor import artifact_of  # noqa: E402
 from approxsvm.scoring.jobs import Job, checksum  # noqa: E402
 

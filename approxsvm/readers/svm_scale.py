@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.artifact.layout import MAX_FEATURES
+from approxsvm.artifact.schema import MAX_FEATURES
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import KernelModel

@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm import plots
-from approxsvm.artifact.layout import Artifact, write_whole
+from approxsvm.artifact.file import write_whole
+from approxsvm.artifact.views import Artifact
 from approxsvm.packages import import_package
 from approxsvm.reports import findings, tables
 from approxsvm.reports.charts import Chart, chart

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from approxsvm.arrow.batches import Scorer
-from approxsvm.artifact.layout import remove_unfinished, whole_file, write_whole
+from approxsvm.artifact.file import remove_unfinished, whole_file, write_whole
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.scoring.jobs import checksum

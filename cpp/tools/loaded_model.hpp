@@ -26,7 +26,7 @@ class LoadedModel {
         : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();
         try {
-            if (!bytes.empty() && static_cast<unsigned char>(bytes.front()) == magic[0]) {
+            if (!bytes.empty() && static_cast<unsigned char>(bytes.front()) == (magic_number & 0xFF)) {
                 open_artifact(bytes, wants_probabilities);
             } else {
                 open_libsvm(bytes, wants_probabilities);
