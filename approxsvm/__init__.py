@@ -25,7 +25,7 @@ from approxsvm.errors import (
 
 if TYPE_CHECKING:
     __version__: str
-    from approxsvm.artifact.layout import Artifact
+    from approxsvm.artifact.views import Artifact
     from approxsvm.compiler import compile, load
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
     from approxsvm.development_files import get_cmake_dir, get_include, get_pkgconfig_dir
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from approxsvm.scoring.result import Scoring
 
 _HOMES = {
-    "Artifact": "approxsvm.artifact.layout",
+    "Artifact": "approxsvm.artifact.views",
     "CompiledEnsemble": "approxsvm.estimators",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",

@@ -26,8 +26,24 @@ class LibsvmModelDict(TypedDict):
     max_index: int
     ends_in_line_break: bool
 
+# The numbers of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. Of records: name, code in Python's
+# struct, count of each field.
+class Schema(TypedDict):
+    limits: dict[str, float]
+    sections: dict[str, int]
+    enumerations: dict[str, dict[str, int]]
+    records: dict[str, list[tuple[str, str, int]]]
+
+def schema() -> Schema: ...
+
+# Bytes that have been validated, as a buffer that nobody may write to. A source that is read-only and begins
+# at a multiple of 64 is used as it is, others are copied. ArtifactError names section, field and both numbers.
+class Artifact:
+    def __init__(self, source: Any) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
 class Predictor:
-    def __init__(self, artifact: bytes, target: str | None = None) -> None: ...
+    def __init__(self, artifact: Artifact | bytes, target: str | None = None) -> None: ...
     @property
     def target(self) -> str: ...
     @property

@@ -18,7 +18,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.layout import MAX_DEGREE, MAX_LABELS, MODES, Artifact, Mode
+from approxsvm.artifact.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import polynomial_form, taylor, taylor_features
@@ -266,7 +267,7 @@ def _build(
         found = choose_subspaces(bare, rows, frame.center, winners, promise, limits, told, cost_of_plan)
         if found is None or limits.max_bytes is None:
             return found
-        return found if found.n_bytes + len(exact().artifact.data) <= limits.max_bytes else None
+        return found if found.n_bytes + exact().artifact.n_bytes <= limits.max_bytes else None
 
     tried: list[TriedPlan] = []
     at_once = may_have_subspaces and goes_by_many_features(bare, rows)
@@ -333,7 +334,7 @@ def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, l
     if summed is not None and summed.is_finite:
         plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
         artifact = writer.build_polynomial(model, "certified", summed, tolerance=tolerance, plan=plan)
-        if limits.max_bytes is None or len(artifact.data) <= limits.max_bytes:
+        if limits.max_bytes is None or artifact.n_bytes <= limits.max_bytes:
             return artifact
     plan = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
     return writer.build_polynomial(model, "exact", tolerance=tolerance, plan=plan)

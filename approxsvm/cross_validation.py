@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Mode
+from approxsvm.artifact.schema import Mode
 from approxsvm.compiler import compile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice

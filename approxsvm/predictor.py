@@ -10,16 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native
-from approxsvm.artifact.layout import TASKS, Artifact
 from approxsvm.artifact.outputs import pack_outputs
-from approxsvm.errors import ArtifactError, InputError, UnsortedIndicesError
+from approxsvm.artifact.schema import TASKS
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
@@ -54,10 +54,7 @@ def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
     """
     if isinstance(source, bytes):
         return Artifact(source)
-    try:
-        return Artifact(Path(source).read_bytes())
-    except ArtifactError as error:
-        raise ArtifactError(f"{os.fspath(source)}: {error}") from None
+    return Artifact.read(source)
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
@@ -90,7 +87,7 @@ class Evaluator:
         n_threads(n_jobs)  # refuses what is none, before a model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
-        self.native = _native.Predictor(artifact.data)
+        self.native = _native.Predictor(artifact.native)
         self._task = artifact.task
         self._several = self._task == "regression" and len(artifact.members) > 1
         self._is_column = artifact.outputs.is_column

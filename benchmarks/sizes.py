@@ -78,7 +78,7 @@ print(imported, peak())
 def measure(case: Case, compiled: Compiled, libsvm_seconds: float | None) -> Size:
     """Compare the artifacts with the model file, and compile once more in a process of its own for its memory."""
     model_bytes = case.model_path.stat().st_size
-    artifact_bytes = len(compiled.models["approximate"].artifact.data)
+    artifact_bytes = compiled.models["approximate"].artifact.n_bytes
     certified_seconds = compiled.seconds["certified"]
     import_bytes, peak_bytes = _peak_memory(case)
     return Size(
@@ -86,7 +86,7 @@ def measure(case: Case, compiled: Compiled, libsvm_seconds: float | None) -> Siz
         model_bytes=model_bytes,
         artifact_bytes=artifact_bytes,
         ratio=model_bytes / artifact_bytes,
-        certified_bytes=len(compiled.models["certified"].artifact.data),
+        certified_bytes=compiled.models["certified"].artifact.n_bytes,
         compile_seconds=compiled.seconds["approximate"],
         certified_compile_seconds=certified_seconds,
         compile_rows=None if libsvm_seconds is None else certified_seconds / libsvm_seconds,

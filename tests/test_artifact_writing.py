@@ -20,10 +20,9 @@ from conftest import random_model
 import approxsvm
 from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native
 from approxsvm.artifact import writer
-from approxsvm.artifact.layout import n_monomials
 from approxsvm.compiler import compile as compile_model
 from approxsvm.estimators import estimator_for
-from approxsvm.expansion.monomials import storage_order
+from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.planning.centers import choose_centers
 from approxsvm.reference import decision_values as reference

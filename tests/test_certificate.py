@@ -27,7 +27,7 @@ from scipy.special import gammainc
 
 import approxsvm
 from approxsvm import KernelModel, _native
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor

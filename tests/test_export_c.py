@@ -24,7 +24,7 @@ from test_every_plan import COEFFICIENTS, VECTORS, Extended, adversarial_rows
 
 import approxsvm
 from approxsvm import KernelModel, _native
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.export.c99_source import array, comment, literal, text_literal
 from approxsvm.export.coefficients import parts_of

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
+from broken_artifacts import all_broken
 from conftest import GOLDEN, REPOSITORY
 
 from approxsvm import _native
@@ -75,17 +77,10 @@ def kernels_of_the_wheel() -> list[str]:
     ids=["release", "sanitized"],
 )
 def test_native_tests(tmp_path: Path, options: list[str], parts: list[str], selection: list[str]) -> None:
-    run(
-        "cmake",
-        "-S",
-        REPOSITORY,
-        "-B",
-        tmp_path,
-        "-G",
-        "Ninja",
-        "-DAPPROXSVM_BUILD_TESTS=ON",
-        *options,
-    )
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"".join(struct.pack("<Q", len(data)) + data for _, data, _ in all_broken()))
+    tests = ["-DAPPROXSVM_BUILD_TESTS=ON", f"-DAPPROXSVM_BROKEN_ARTIFACTS={broken}"]
+    run("cmake", "-S", REPOSITORY, "-B", tmp_path, "-G", "Ninja", *tests, *options)
     run("ninja", "-C", tmp_path, *parts)
     ctest = ["ctest", "--parallel", str(os.cpu_count() or 1), "--output-on-failure", "--test-dir", tmp_path]
     print(run(*ctest, *selection))

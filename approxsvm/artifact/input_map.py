@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import struct
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.artifact.schema import names_of, record
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.model.input_map import AFFINE_PARTS, Affine, InputMap, Logarithm, Projection, Stage
 
 # An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
-_HEADER: Final = struct.Struct("<IIII")  # selected columns, stages, raw features, by_column
-_STAGE: Final = struct.Struct("<IIQ")  # kind, parts that are there, features that come out
-_AFFINE, _PROJECTION, _LOGARITHM = 0, 1, 2
+_HEADER: Final = record("input_map")
+_STAGE: Final = record("stage")
+_AFFINE, _PROJECTION, _LOGARITHM = map(names_of("stage_kind").index, ("affine", "projection", "logarithm"))
 
 
 def pack_input_map(input_map: InputMap) -> bytes:
@@ -38,54 +37,25 @@ def pack_input_map(input_map: InputMap) -> bytes:
     return b"".join(pieces)
 
 
-def unpack_input_map(content: bytes, n_raw_features: int | None, n_features: int) -> InputMap:
-    """Read what `pack_input_map` wrote; n_raw_features is what it says where the caller does not know.
-
-    Raises
-    ------
-    ArtifactError
-        The bytes are something else, or do not suit the model.
-    """
-    try:
-        found = _InputMapReader(content).read()
-    except (ApproxSVMError, struct.error) as error:
-        raise ArtifactError(f"section input_map cannot be read: {error}") from None
-    if n_raw_features is None:
-        n_raw_features = found.n_raw_features
-    if (found.n_raw_features, found.n_features) != (n_raw_features, n_features):
-        raise ArtifactError(
-            f"section input_map cannot be read: it maps {found.n_raw_features} to {found.n_features} features, "
-            f"but the model has {n_raw_features} and {n_features}"
-        )
-    return found
+def unpack_input_map(content: Any) -> InputMap:
+    """What `pack_input_map` wrote."""
+    reader = SectionReader(content)
+    n_columns, n_stages, n_raw, by_column = reader.take(_HEADER)
+    columns = reader.array("<u4", n_columns).astype(np.intp)
+    stages: list[Stage] = []
+    n = n_columns
+    for _ in range(n_stages):
+        stages.append(_stage(reader, n))
+        n = stages[-1].n_outputs
+    return InputMap(n_raw, columns, tuple(stages), by_column=bool(by_column))
 
 
-class _InputMapReader(SectionReader):
-    def read(self) -> InputMap:
-        n_columns, n_stages, n_raw, by_column = self.take(_HEADER)
-        columns = np.frombuffer(self.raw_bytes(4 * n_columns), "<u4").astype(np.intp)
-        if any(self.raw_bytes(-4 * n_columns % 8)):
-            raise ArtifactError("the padding behind the columns is not zero")
-        if not 1 <= n_raw <= 1 << 20 or n_columns > 1 << 20 or n_stages > len(self._content) // _STAGE.size:
-            raise ArtifactError(f"it says {n_raw} raw features, {n_columns} columns and {n_stages} stages")
-        if by_column > 1:
-            raise ArtifactError(f"by_column is {by_column}, but at most 1 is allowed")
-        stages: list[Stage] = []
-        n = n_columns
-        for _ in range(n_stages):
-            stages.append(self._stage(n))
-            n = stages[-1].n_outputs
-        self.end()
-        return InputMap(n_raw, columns, tuple(stages), by_column=bool(by_column))
-
-    def _stage(self, n: int) -> Stage:
-        kind, present, n_outputs = self.take(_STAGE)
-        if kind == _AFFINE and n_outputs == n and 0 < present < 1 << len(AFFINE_PARTS):
-            wanted = [name for k, name in enumerate(AFFINE_PARTS) if present >> k & 1]
-            return Affine(n, **{name: self.numbers(n) for name in wanted})
-        if kind == _PROJECTION and present == 0 and n_outputs <= 1 << 20:
-            center, matrix = self.numbers(n), self.numbers(n * n_outputs).reshape(n, n_outputs)
-            return Projection(center, matrix, self.numbers(n_outputs), self.numbers(n_outputs))
-        if kind == _LOGARITHM and present == 0 and n_outputs == n:
-            return Logarithm(self.numbers(n))
-        raise ArtifactError(f"a stage of kind {kind} with parts {present} turns {n} features into {n_outputs}")
+def _stage(reader: SectionReader, n: int) -> Stage:
+    kind, present, n_outputs = reader.take(_STAGE)
+    if kind == _AFFINE:
+        wanted = [name for k, name in enumerate(AFFINE_PARTS) if present >> k & 1]
+        return Affine(n, **{name: reader.numbers(n) for name in wanted})
+    if kind == _LOGARITHM:
+        return Logarithm(reader.numbers(n))
+    center, matrix = reader.numbers(n), reader.numbers(n * n_outputs).reshape(n, n_outputs)
+    return Projection(center, matrix, reader.numbers(n_outputs), reader.numbers(n_outputs))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
+from approxsvm.artifact.schema import N_DENSITY_MARKS, names_of, record
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.model.outputs import (
+    DecisionShape,
     DensityMarks,
     IsotonicCalibrator,
+    LabelRule,
     LaplaceNoise,
     OneVsRestCalibration,
     Outputs,
@@ -21,18 +23,19 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 
-# Outputs: decision_shape, label_rule, kind of probabilities, positive, calibration_shape, n_calibrators; then numbers.
-_OUTPUTS_HEADER: Final = struct.Struct("<6I")
-_SHAPES: Final = ("ovo", "ovr")
-_LABEL_RULES: Final = ("votes", "scores", "probability")
-_KINDS: Final = (
-    type(None),
-    PairwiseSigmoid,
-    LaplaceNoise,
-    DensityMarks,
-    OneVsRestCalibration,
-    TemperatureCalibration,
-)
+_OUTPUTS_HEADER: Final = record("outputs")
+_N_KNOTS: Final = struct.Struct("<Q")
+_SHAPES: Final = cast(tuple[DecisionShape, ...], names_of("decision_shape"))
+_LABEL_RULES: Final = cast(tuple[LabelRule, ...], names_of("label_rule"))
+_TYPES: Final = {
+    "none": type(None),
+    "pairwise_sigmoid": PairwiseSigmoid,
+    "laplace_noise": LaplaceNoise,
+    "density_marks": DensityMarks,
+    "one_vs_rest_calibration": OneVsRestCalibration,
+    "temperature_calibration": TemperatureCalibration,
+}
+_KINDS: Final = tuple(_TYPES[name] for name in names_of("probability"))
 
 
 def is_plain(outputs: Outputs, n_classes: int) -> bool:
@@ -78,66 +81,39 @@ def _packed_numbers(head: Probability | None) -> bytes:
 
 def _packed_calibrator(calibrator: SigmoidCalibrator | IsotonicCalibrator) -> bytes:
     if isinstance(calibrator, SigmoidCalibrator):
-        return struct.pack("<Q", 0) + _doubles(calibrator.slope, calibrator.intercept)
-    return struct.pack("<Q", len(calibrator.knots)) + _doubles(calibrator.knots, calibrator.heights)
+        return _N_KNOTS.pack(0) + _doubles(calibrator.slope, calibrator.intercept)
+    return _N_KNOTS.pack(len(calibrator.knots)) + _doubles(calibrator.knots, calibrator.heights)
 
 
 def _doubles(*numbers: Any) -> bytes:
     return b"".join(np.asarray(part, dtype="<f8").tobytes() for part in numbers)
 
 
-def unpack_outputs(content: bytes, task: str, n_classes: int) -> Outputs:
-    """Read what `pack_outputs` wrote.
+def unpack_outputs(content: Any, task: str, n_classes: int) -> Outputs:
+    """What `pack_outputs` wrote."""
+    reader = SectionReader(content)
+    shape, rule, kind, positive, calibration_shape, n_calibrators = reader.take(_OUTPUTS_HEADER)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    probability: Probability | None = None
+    if _KINDS[kind] is PairwiseSigmoid:
+        probability = PairwiseSigmoid(reader.numbers(n_pairs), reader.numbers(n_pairs), bool(positive))
+    elif _KINDS[kind] is LaplaceNoise:
+        probability = LaplaceNoise(float(reader.numbers(1)[0]))
+    elif _KINDS[kind] is DensityMarks:
+        probability = DensityMarks(reader.numbers(N_DENSITY_MARKS))
+    elif _KINDS[kind] is TemperatureCalibration:
+        probability = TemperatureCalibration(float(reader.numbers(1)[0]), positive)
+    elif _KINDS[kind] is OneVsRestCalibration:
+        calibrators = tuple(_calibrator(reader) for _ in range(n_calibrators))
+        probability = OneVsRestCalibration(calibrators, positive, _SHAPES[calibration_shape])
+    if task == "regression":
+        return Outputs(probability, _LABEL_RULES[rule], is_column=bool(shape))
+    return Outputs(probability, _LABEL_RULES[rule], _SHAPES[shape])
 
-    Raises
-    ------
-    ArtifactError
-        The bytes are something else, or do not suit the model.
-    """
-    try:
-        outputs = _OutputsReader(content).read(task, n_classes)
-        outputs.check(task, n_classes)
-    except ApproxSVMError as error:
-        raise ArtifactError(f"section outputs cannot be read: {error}") from None
-    return outputs
 
-
-class _OutputsReader(SectionReader):
-    def read(self, task: str, n_classes: int) -> Outputs:
-        header = self.take(_OUTPUTS_HEADER)
-        shape, rule, kind, positive, calibration_shape, n_calibrators = header
-        choices = (len(_SHAPES), len(_LABEL_RULES), len(_KINDS), 2, len(_SHAPES))
-        if any(number >= n for number, n in zip(header[:5], choices, strict=True)):
-            raise ArtifactError(f"its header is {header}")
-        calibrated = _KINDS[kind] is OneVsRestCalibration
-        oriented = calibrated or _KINDS[kind] in (PairwiseSigmoid, TemperatureCalibration)
-        if (positive and not oriented) or ((calibration_shape or n_calibrators) and not calibrated):
-            raise ArtifactError(f"its header is {header}, with numbers that probabilities of kind {kind} do not have")
-        if calibrated:
-            calibrators = tuple(self._calibrator() for _ in range(n_calibrators))
-            probability: Any = OneVsRestCalibration(calibrators, positive, _SHAPES[calibration_shape])
-        else:
-            probability = self._probability(_KINDS[kind], positive, n_classes)
-        self.end()
-        if task == "regression":
-            return Outputs(probability, _LABEL_RULES[rule], is_column=bool(shape))
-        return Outputs(probability, _LABEL_RULES[rule], _SHAPES[shape])
-
-    def _probability(self, kind: type, positive: int, n_classes: int) -> Probability | None:
-        if kind is PairwiseSigmoid:
-            n_pairs = n_classes * (n_classes - 1) // 2
-            return PairwiseSigmoid(self.numbers(n_pairs), self.numbers(n_pairs), bool(positive))
-        if kind is LaplaceNoise:
-            return LaplaceNoise(float(self.numbers(1)[0]))
-        if kind is DensityMarks:
-            return DensityMarks(self.numbers(10))
-        if kind is TemperatureCalibration:
-            return TemperatureCalibration(float(self.numbers(1)[0]), positive)
-        return None
-
-    def _calibrator(self) -> SigmoidCalibrator | IsotonicCalibrator:
-        (n_knots,) = self.take(struct.Struct("<Q"))
-        if n_knots == 0:
-            slope, intercept = self.numbers(2).tolist()
-            return SigmoidCalibrator(slope, intercept)
-        return IsotonicCalibrator(self.numbers(n_knots), self.numbers(n_knots))
+def _calibrator(reader: SectionReader) -> SigmoidCalibrator | IsotonicCalibrator:
+    (n_knots,) = reader.take(_N_KNOTS)
+    if n_knots == 0:
+        slope, intercept = reader.numbers(2).tolist()
+        return SigmoidCalibrator(slope, intercept)
+    return IsotonicCalibrator(reader.numbers(n_knots), reader.numbers(n_knots))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import ArtifactError
+from approxsvm.artifact.schema import MAX_DICTIONARY, names_of, record
+from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
-_HEADER: Final = struct.Struct("<IIIIQ")
-_DENSE, _CSR, _RELATIVE = range(3)
-_FLOAT64, _FLOAT32, _CODES8, _CODES16 = range(4)
+_HEADER: Final = record("support_vectors")
+_DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed", "relative"))
+_FLOAT64, _FLOAT32, _CODES8, _CODES16 = map(names_of("value_kind").index, ("float64", "float32", "codes8", "codes16"))
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
-_MOST_CODES: Final = 1 << 16
 # Rows with a larger share of non-zeros are shorter dense, but where all values are the same.
 _DENSE_SHARE: Final = 8 / 9
 # Support vectors are stored relative to a row where so few of their values differ from it, for then the exact engine
@@ -88,78 +87,26 @@ def _differences(vectors: FloatArray, reference: FloatArray) -> tuple[npt.NDArra
     return np.bincount(rows, minlength=len(vectors)), columns, vectors[rows, columns]
 
 
-def unpack(content: bytes, n_sv: int, n_features: int) -> FloatArray:
-    """Decode support vectors into an array of shape (n_sv, n_features).
-
-    Raises
-    ------
-    ArtifactError
-        The bytes break a rule of models/FORMAT.md.
-    """
-    counts, columns, values, reference = parse(content, n_sv, n_features)
-    if counts is None:
-        return values.reshape(n_sv, n_features)
+def unpack(content: Any, n_sv: int, n_features: int) -> FloatArray:
+    """Decode support vectors into an array of shape (n_sv, n_features)."""
+    reader = SectionReader(content)
+    storage, kind, index_bytes, n_dictionary, n_values = reader.take(_HEADER)
+    dictionary = reader.array("<f8", n_dictionary)
+    if storage == _DENSE:
+        return _values(reader, kind, dictionary, n_values).reshape(n_sv, n_features)
+    reference = reader.array("<f8", n_features) if storage == _RELATIVE else np.zeros(n_features)
+    counts, columns = (reader.array(_INDEX_DTYPES[index_bytes], n) for n in (n_sv, n_values))
     result = np.tile(reference, (n_sv, 1))
-    result[np.repeat(np.arange(n_sv), counts), columns] = values
+    result[np.repeat(np.arange(n_sv), counts), columns] = _values(reader, kind, dictionary, n_values)
     return result
 
 
-def parse(
-    content: bytes, n_sv: int, n_features: int
-) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None, FloatArray, FloatArray]:
-    """Check every rule, in memory proportional to the bytes, not to the numbers they stand for.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_sv,), or None
-        Values of each support vector; None when all values are stored.
-    columns : ndarray of shape (n_values,), or None
-    values : ndarray of shape (n_values,), float64
-        A view of one number where all are the same.
-    reference : ndarray of shape (n_features,), float64
-        Values that are not stored; a view of one zero where all are zero.
-
-    Raises
-    ------
-    ArtifactError
-        The bytes break a rule of models/FORMAT.md.
-    """
-    if len(content) < _HEADER.size:
-        raise ArtifactError(f"section support_vectors has {len(content)} bytes, but its header takes {_HEADER.size}")
-    storage, kind, index_bytes, n_dictionary, n_values = _HEADER.unpack_from(content)
-    if storage > _RELATIVE or kind > _CODES16 or (kind < _CODES8) != (n_dictionary == 0) or n_dictionary > _MOST_CODES:
-        raise ArtifactError(
-            f"section support_vectors: storage {storage}, values {kind} and {n_dictionary} dictionary entries clash"
-        )
-    cursor = _Cursor(content)
-    dictionary = cursor.take("<f8", n_dictionary)
-    if storage == _DENSE:
-        if index_bytes != 0 or n_values != n_sv * n_features:
-            raise ArtifactError(f"section support_vectors has {n_values} values, expected {n_sv * n_features}")
-        values = cursor.values(kind, dictionary, n_values)
-        cursor.finish()
-        return None, None, values, np.broadcast_to(0.0, n_features)
-    if index_bytes != _index_bytes(n_features):
-        raise ArtifactError(
-            f"section support_vectors has index_bytes {index_bytes}, expected {_index_bytes(n_features)}"
-        )
-    reference: FloatArray = np.broadcast_to(0.0, n_features)
-    if storage == _RELATIVE:
-        reference = cursor.take("<f8", n_features)
-        if not np.isfinite(reference).all():
-            raise ArtifactError("section support_vectors is relative to NaN or infinity")
-    counts = cursor.take(_INDEX_DTYPES[index_bytes], n_sv).astype(np.int64)
-    columns = cursor.take(_INDEX_DTYPES[index_bytes], n_values).astype(np.int64)
-    values = cursor.values(kind, dictionary, n_values)
-    cursor.finish()
-    starts = np.cumsum(counts) - counts
-    if int(counts.sum()) != n_values or (columns >= n_features).any():
-        raise ArtifactError("section support_vectors has counts or columns that do not fit")
-    within = np.ones(n_values, bool)
-    within[starts[counts > 0]] = False
-    if (np.diff(columns, prepend=-1)[within] <= 0).any():
-        raise ArtifactError("section support_vectors has columns that do not ascend")
-    return counts, columns, values, reference
+def _values(reader: SectionReader, kind: int, dictionary: FloatArray, count: int) -> FloatArray:
+    if len(dictionary) == 1:
+        return np.broadcast_to(dictionary, count)
+    stored = reader.array(_VALUE_DTYPES[kind], count)
+    found: FloatArray = dictionary[stored] if kind >= _CODES8 else stored.astype(np.float64)
+    return found
 
 
 def _index_bytes(n_features: int) -> int:
@@ -194,9 +141,9 @@ def _pack_csr(
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
     """Kind, dictionary and bytes of some values; no bytes at all when they are all the same."""
-    dictionary: FloatArray = np.unique(values[: 4 * _MOST_CODES])
+    dictionary: FloatArray = np.unique(values[: 4 * MAX_DICTIONARY])
     codes: npt.NDArray[Any] = np.empty(0)
-    if len(dictionary) <= _MOST_CODES:
+    if len(dictionary) <= MAX_DICTIONARY:
         dictionary, codes = np.unique(values, return_inverse=True)
     choices: list[tuple[int, int]] = [(8 * len(values), _FLOAT64)]
     with np.errstate(over="ignore"):
@@ -204,48 +151,10 @@ def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
             choices.append((4 * len(values), _FLOAT32))
     if 1 <= len(dictionary) <= 1 << 8:
         choices.append((8 * len(dictionary) + (len(values) if len(dictionary) > 1 else 0), _CODES8))
-    elif 0 < len(dictionary) <= _MOST_CODES:
+    elif 0 < len(dictionary) <= MAX_DICTIONARY:
         choices.append((8 * len(dictionary) + 2 * len(values), _CODES16))
     _, kind = min(choices)
     if kind < _CODES8:
         return kind, np.empty(0), values.astype(_VALUE_DTYPES[kind]).tobytes()
     content = codes.astype(_VALUE_DTYPES[kind]).tobytes() if len(dictionary) > 1 else b""
     return kind, dictionary, content
-
-
-class _Cursor:
-    """Cuts arrays off the front of a section; each is padded to eight bytes."""
-
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-        self.offset = _HEADER.size
-
-    def take(self, dtype: str, count: int) -> npt.NDArray[Any]:
-        size = count * np.dtype(dtype).itemsize
-        if size > len(self.content) - self.offset:
-            raise ArtifactError(f"section support_vectors ends inside an array of {count} numbers")
-        array = np.frombuffer(self.content, dtype, count, self.offset)
-        end = self.offset + size
-        self.offset = end + -size % 8
-        if any(self.content[end : self.offset]):
-            raise ArtifactError("the padding inside section support_vectors is not zero")
-        return array
-
-    def values(self, kind: int, dictionary: FloatArray, count: int) -> FloatArray:
-        with np.errstate(invalid="ignore"):  # signaling NaN
-            stored = self.take(_VALUE_DTYPES[kind], count).astype(np.float64) if kind < _CODES8 else dictionary
-        if not np.isfinite(stored).all():
-            raise ArtifactError("section support_vectors holds NaN or infinity")
-        if kind < _CODES8:
-            return stored
-        if len(dictionary) == 1:
-            return np.broadcast_to(dictionary, count)
-        codes = self.take(_VALUE_DTYPES[kind], count)
-        if (codes >= len(dictionary)).any():
-            raise ArtifactError(f"section support_vectors has a code beyond its {len(dictionary)} dictionary entries")
-        decoded: FloatArray = dictionary[codes]
-        return decoded
-
-    def finish(self) -> None:
-        if self.offset != len(self.content):
-            raise ArtifactError(f"section support_vectors has {len(self.content)} bytes, expected {self.offset}")

@@ -1,39 +1,33 @@
-"""Reads a section of fixed-width numbers from front to back."""
+"""Reads a section of fixed-width numbers from front to back, once the native reader has accepted it."""
 
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import ArtifactError
-
 
 class SectionReader:
-    """Takes numbers off the front; nothing is allocated that the bytes do not hold."""
+    """Takes numbers off the front; every array is padded to a multiple of eight bytes."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: Any) -> None:
         self._content = content
         self._at = 0
 
     def take(self, numbers: struct.Struct) -> tuple[int, ...]:
-        """The fields of a structure."""
-        return numbers.unpack(self.raw_bytes(numbers.size))
+        """The fields of a record."""
+        fields = numbers.unpack_from(self._content, self._at)
+        self._at += numbers.size
+        return fields
+
+    def array(self, dtype: str, n: int) -> npt.NDArray[Any]:
+        """So many numbers of a type, where they lie."""
+        found = np.frombuffer(self._content, dtype, n, self._at)
+        self._at += found.nbytes + -found.nbytes % 8
+        return found
 
     def numbers(self, n: int) -> npt.NDArray[np.float64]:
         """So many float64 numbers."""
-        return np.frombuffer(self.raw_bytes(8 * n), "<f8").astype(np.float64)
-
-    def raw_bytes(self, n: int) -> bytes:
-        """So many bytes; ArtifactError where there are fewer."""
-        piece = self._content[self._at : self._at + n]
-        if len(piece) < n:
-            raise ArtifactError(f"it has {len(self._content)} bytes, but needs {self._at + n}")
-        self._at += n
-        return piece
-
-    def end(self) -> None:
-        """Raise ArtifactError unless everything has been taken."""
-        if self._at != len(self._content):
-            raise ArtifactError(f"it ends at byte {self._at} of {len(self._content)}")
+        return self.array("<f8", n).astype(np.float64)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import pack_input_map
-from approxsvm.artifact.layout import (
-    CHECKSUM_OFFSET,
+from approxsvm.artifact.outputs import is_plain, pack_outputs
+from approxsvm.artifact.schema import (
     COSINE,
     DECISION_NUMBERS,
     ENSEMBLE,
@@ -24,8 +24,6 @@ from approxsvm.artifact.layout import (
     FLOAT64,
     GAUSSIAN,
     HEADER,
-    HEADER_BYTES,
-    HEADER_FIELDS,
     INT64,
     MAGIC,
     MAX_GROUP_PANELS,
@@ -40,12 +38,15 @@ from approxsvm.artifact.layout import (
     TASKS,
     TEXT,
     VERSION,
-    Artifact,
     Mode,
     aligned,
+    fields_of,
+    names_of,
+    offset_of,
+    record,
 )
-from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.subspaces import pack_subspaces
+from approxsvm.artifact.views import Artifact
 from approxsvm.compensated import norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
@@ -234,7 +235,7 @@ def build(
 
 def _pack_presumption(presumption: Presumption) -> bytes:
     landmarks = presumption.landmarks.astype("<u4").tobytes()
-    head = struct.pack("<II", len(presumption.landmarks), 0) + landmarks
+    head = record("presumption").pack(len(presumption.landmarks), 0) + landmarks
     return head + bytes(-len(landmarks) % 8) + presumption.weights.astype("<f4").tobytes()
 
 
@@ -297,7 +298,7 @@ def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tole
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,
-        "center_kind": ("origin", "mean").index(frame.choice),
+        "center_kind": names_of("center_kind").index(frame.choice),
         "n_decisions": model.n_decisions,
         "degree": model.degree,
         "n_centers": 0,
@@ -319,7 +320,7 @@ def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
     if plans != [""]:
         sections["plan"] = " | ".join(plans).encode()
     sections["members"] = b"".join(member.data for member in members)
-    header = dict.fromkeys((name for name, _ in HEADER_FIELDS), 0) | {
+    header = dict.fromkeys(fields_of("header"), 0) | {
         "magic": MAGIC,
         "version": VERSION,
         "task": TASKS.index(first.task),
@@ -758,7 +759,7 @@ def _assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, by
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     """Header, section table and aligned sections in their order as bytes, with counts and checksum filled in."""
-    offset = HEADER_BYTES + SECTION.size * len(sections)
+    offset = HEADER.size + SECTION.size * len(sections)
     table, body = b"", []
     for name, content in sorted(sections.items(), key=lambda section: SECTION_IDS[section[0]]):
         start = aligned(offset)
@@ -767,11 +768,11 @@ def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
         offset = start + len(content)
     body.append(bytes(aligned(offset) - offset))
     header = {**header, "n_sections": len(sections), "file_bytes": aligned(offset), "checksum": 0}
-    head = bytearray(HEADER.pack(*(header[name] for name, _ in HEADER_FIELDS)) + table)
+    head = bytearray(HEADER.pack(*(header[name] for name in fields_of("header"))) + table)
     checksum = zlib.crc32(head)
     for piece in body:  # which may be large: nothing is copied but in the end
         checksum = zlib.crc32(piece, checksum)
-    struct.pack_into("<I", head, CHECKSUM_OFFSET, checksum)
+    struct.pack_into("<I", head, offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])
 
 

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native
+from approxsvm.artifact.schema import LAST_NORM_DEGREE
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.model.kernel_model import FloatArray
 
 # Degrees up to this have norms of their own.
-LAST_DEGREE: Final = 8
+LAST_DEGREE: Final = LAST_NORM_DEGREE
 # In G, the sum of the G_k of degrees 3 and more, each degree counts this much of the one before.
 DIRECTION_CONTRACTION: Final = 0.5
 # What power k - 1 of the Gram matrix counts in G.

@@ -29,6 +29,11 @@ def n_monomials(n_features: int, degree: int) -> int:
     return math.comb(n_features + degree - 1, degree) if n_features else int(degree == 0)
 
 
+def n_higher(n_features: int, degree: int) -> int:
+    """Monomials of the degrees 3 to `degree`."""
+    return sum(n_monomials(n_features, k) for k in range(3, degree + 1))
+
+
 def suffix_start(n_features: int, degree: int, feature: int) -> int:
     """Position of the first monomial of this degree that begins with `feature` or later."""
     return n_monomials(n_features, degree) - n_monomials(n_features - feature, degree)

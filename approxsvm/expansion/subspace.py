@@ -50,6 +50,7 @@ import numpy.typing as npt
 from scipy import linalg
 from scipy.special import gammainc
 
+from approxsvm.artifact.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import class_pairs
@@ -63,8 +64,6 @@ _MOST_BASIS_VECTORS: Final = 3_000
 _MANY_VECTORS: Final = 2_000
 # Rows of matrices over pairs of support vectors at a time.
 _ROWS: Final = 512
-# Moduli of coefficients that float32 adds up (models/FORMAT.md); smaller ones are dropped.
-_LEAST_COEFFICIENT, _MOST_COEFFICIENT = 2.0**-60, 2.0**60
 # Entries of orthonormal vectors, and coordinates, that count as zero: denormal numbers are slow to multiply.
 _NOTHING: Final = 2.0**-64
 # What arguments of exp may be off by, so that this is what its values are off by, relatively.
@@ -298,9 +297,9 @@ class GroupInSubspace:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 faded = coef * fading[places]
                 moduli = np.abs(faded)
-                if not (moduli <= 0.5 * _MOST_COEFFICIENT).all():
+                if not (moduli <= 0.5 * MOST_COEFFICIENT).all():
                     return None
-                dropped = moduli < _LEAST_COEFFICIENT
+                dropped = moduli < LEAST_COEFFICIENT
                 error = float((moduli * (_SLOPE * moved[places] + in_argument)).sum() + moduli[dropped].sum())
                 kept = np.where(dropped, 0.0, faded).astype(np.float32)
                 matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)

@@ -21,7 +21,7 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.export import c99_source as source
 from approxsvm.export.coefficients import CoefficientType, Part, parts_of

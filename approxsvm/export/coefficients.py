@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.expansion.monomials import inverse_factorials, n_monomials, spectrum, sq_norm, storage_order
 from approxsvm.model.kernel_model import FloatArray
 

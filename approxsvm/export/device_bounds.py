@@ -37,7 +37,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.coefficients import Part

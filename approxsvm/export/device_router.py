@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact
+from approxsvm.artifact.schema import ROUTER_WIDTH
+from approxsvm.artifact.views import Artifact
 
 
 class DeviceRouter:

@@ -30,7 +30,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.layout import FORM_HEADER, POLYNOMIAL_HEADER, Artifact
+from approxsvm.artifact.schema import FORM_HEADER, POLYNOMIAL_HEADER
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.export.graph_builder import UP, GraphBuilder

@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import ROUTER_WIDTH, Artifact, n_higher
-from approxsvm.expansion.monomials import n_monomials
+from approxsvm.artifact.schema import ROUTER_WIDTH
+from approxsvm.artifact.views import Artifact
+from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.export.bound_table import (
     CELLS_PER_OCTAVE,
     END,

@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.export.coefficients import LARGEST
 from approxsvm.model.input_map import Affine

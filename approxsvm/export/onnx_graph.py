@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.exact_graph import forms, kernel_sums
 from approxsvm.export.expansion_graph import expanded

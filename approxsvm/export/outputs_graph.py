@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.artifact.schema import MAX_EXCESS
 from approxsvm.export.graph_builder import UP, GraphBuilder
 from approxsvm.export.known_values import KnownValues
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import (
-    MAX_EXCESS,
     ClassProbability,
     IsotonicCalibrator,
     OneVsRestCalibration,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
+from approxsvm.artifact.schema import MAX_PHASE
 from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
-
-MAX_PHASE: Final = 8.0  # above 2 pi
 
 
 @dataclass(frozen=True, eq=False)

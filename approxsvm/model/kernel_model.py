@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.artifact.schema import MAX_FEATURES as MAX_FEATURES
+from approxsvm.artifact.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
+from approxsvm.artifact.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
+from approxsvm.artifact.schema import Task as Task
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, class_pairs
@@ -15,11 +19,7 @@ from approxsvm.model.outputs import Outputs, class_pairs
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Task = Literal["classification", "regression", "one_class"]
 FloatArray = npt.NDArray[np.float64]
-MAX_FEATURES: Final = 1 << 20  # of raw rows, and of those that an input map makes of them (models/FORMAT.md)
-MAX_KERNEL_DEGREE: Final = 6
-MAX_FORM_DEGREE: Final = 2  # of polynomial kernels that are summed up to a form
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,14 +15,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.artifact.schema import MAX_EXCESS, N_DENSITY_MARKS
 from approxsvm.errors import ModelFormatError
 
 FloatArray = npt.NDArray[np.float64]
 LabelRule = Literal["votes", "scores", "probability"]
 DecisionShape = Literal["ovo", "ovr"]
-
-# scikit-learn's guard: isotonic shares may exceed 1 by rounding.
-MAX_EXCESS = 1e-5
 
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
@@ -97,8 +95,8 @@ class DensityMarks:
 
     def __post_init__(self) -> None:
         """Check once."""
-        if self.marks.shape != (10,):
-            raise ModelFormatError(f"there are {self.marks.size} density marks instead of 10")
+        if self.marks.shape != (N_DENSITY_MARKS,):
+            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {N_DENSITY_MARKS}")
         _check_finite(prob_density_marks=self.marks)
         if (np.diff(self.marks) < 0).any():
             raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.layout import MAX_DEGREE, Mode
+from approxsvm.artifact.schema import MAX_DEGREE, Mode
 from approxsvm.artifact.writer import Expanded, Frame
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.estimators import estimator_for
@@ -545,7 +545,7 @@ class Planner:
         if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
             coefficients += n_monomials(size.n_varying, 2)
         listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
-        exact = 0 if self._mode == "approximate" else len(self._exact().artifact.data)
+        exact = 0 if self._mode == "approximate" else self._exact().artifact.n_bytes
         return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
 
     # --- judging them

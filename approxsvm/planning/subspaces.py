@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
 from approxsvm.artifact.subspaces import pack_subspaces
+from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import InOrder, one_by_one

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.artifact.schema import MAX_EXCESS
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.outputs import (
-    MAX_EXCESS,
     DensityMarks,
     FloatArray,
     IsotonicCalibrator,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Frame, build
 from approxsvm.errors import InputError
 from approxsvm.expansion.router import Search

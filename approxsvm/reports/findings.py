@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.plots import share_text
 from approxsvm.reports.evidence import Evidence
 from approxsvm.reports.summary import made_of
@@ -20,7 +20,7 @@ _LISTED_ROWS: Final = 10
 def headline(artifact: Artifact, evidence: Evidence) -> str:
     """What a reader should know who reads one sentence."""
     of_what = made_of(int(artifact.header["n_support_vectors"]), artifact.kernel_name)
-    parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(len(artifact.data))}"]
+    parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(artifact.n_bytes)}"]
     against = evidence.against
     if against is not None:
         parts.append(f"{times_text(evidence.speed_ratio or 0.0)} {against.speed_of} here")
@@ -116,7 +116,7 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     remark = "on disk, all it needs"
     if against is not None and against.n_bytes:
         remark = f"the source: {bytes_text(against.n_bytes)}"
-    tiles.append(_tile(bytes_text(len(artifact.data)), "artifact", remark))
+    tiles.append(_tile(bytes_text(artifact.n_bytes), "artifact", remark))
     return tiles
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import NEAR_TIE
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
@@ -20,6 +19,9 @@ from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.readers.sklearn.pipeline import flat_steps
 from approxsvm.reports.arithmetic import arithmetic_of
 from approxsvm.rows import chunks
+
+# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
+NEAR_TIE: Final = 1e-10
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm import plots
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.output_files import write_whole
 from approxsvm.packages import import_package
 from approxsvm.reports import findings, tables

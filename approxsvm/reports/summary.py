@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.expansion.validity import limit
 from approxsvm.predictor import EXPANSION_STAGES
 
@@ -118,7 +118,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
         n_support_vectors=header["n_support_vectors"],
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
-        n_bytes=len(artifact.data),
+        n_bytes=artifact.n_bytes,
         plan=artifact.plan,
         certified_fraction=proven / n_rows if n_rows and may_prove else None,
         rows_per_stage=rows_per_stage,

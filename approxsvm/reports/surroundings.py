@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 
 _PACKAGES: Final = ("approxsvm", "numpy", "scipy", "scikit-learn")
 # What loading and predicting add to the resident memory of a process that has imported all it needs.

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.model.input_map import Affine, InputMap, Logarithm
 from approxsvm.plots import STAGE_NAMES, share_text
 from approxsvm.predictor import STAGES
@@ -133,9 +133,9 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
             found.append(("its exact engine alone", *_speed(against.exact_engine, "the plan that is always possible")))
         what = "kernel sums in float64" if against.is_definition else "its own predict, as it is"
         found.append((f"{against.speed_of}, time per row", *_speed(against.speed, what)))
-    found.append(("artifact", bytes_text(len(artifact.data)), f"{len(artifact.data):,} bytes"))
+    found.append(("artifact", bytes_text(artifact.n_bytes), f"{artifact.n_bytes:,} bytes"))
     if against is not None and against.n_bytes:
-        ratio = against.n_bytes / len(artifact.data)
+        ratio = against.n_bytes / artifact.n_bytes
         found.append(
             (
                 "the source, its file" if against.is_definition else "the source, pickled",

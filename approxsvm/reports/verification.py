@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.layout import Artifact
+from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray

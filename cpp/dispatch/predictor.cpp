@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "fault_text.hpp"
+
 namespace approxsvm::dispatch {
 namespace {
 
@@ -175,10 +177,15 @@ Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows
 
 }  // namespace
 
-Predictor::Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels) : kernels_(&kernels) {
-    Status status = open_artifact(artifact, n_bytes, model_);
-    if (status != Status::ok) throw ArtifactError(status);
-    const std::size_t wanted = kernels.prepared_bytes(model_);
+OpenedArtifact::OpenedArtifact(const void* bytes, std::size_t n) : n_bytes(n) {
+    ArtifactFault fault;
+    const Status status = open_artifact(bytes, n, model, &fault);
+    if (status != Status::ok) throw ArtifactError(status, text_of(status, fault));
+}
+
+Predictor::Predictor(const OpenedArtifact& artifact, const TargetTable& kernels)
+    : model_(artifact.model), kernels_(&kernels) {
+    const std::size_t wanted = kernels.prepared_bytes(model_), n_bytes = artifact.n_bytes;
     if (wanted > prepared_bytes_of_any && (wanted - prepared_bytes_of_any) / prepared_bytes_per_byte > n_bytes) {
         throw ArtifactError(Status::bad_support_vectors, "its support vectors stand for " + std::to_string(wanted) +
                                                              " bytes of memory, far more than a file of " +
@@ -186,7 +193,7 @@ Predictor::Predictor(const void* artifact, std::size_t n_bytes, const TargetTabl
     }
     prepare();
     const Workspace memory(kernels.replay_bytes(prepared_));
-    status = kernels.replay(prepared_, memory.data());
+    const Status status = kernels.replay(prepared_, memory.data());
     if (status != Status::ok) throw ArtifactError(status);
 }
 

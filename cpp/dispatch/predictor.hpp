@@ -18,6 +18,15 @@ struct ArtifactError : std::runtime_error {
     Status status;
 };
 
+// An artifact that has been validated: whole and true to models/FORMAT.md; its check rows are replayed by a Predictor.
+struct OpenedArtifact {
+    ModelView model{};
+    std::size_t n_bytes;
+
+    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive all that is made of them.
+    OpenedArtifact(const void* bytes, std::size_t n);
+};
+
 // Scratch memory of one thread.
 class Workspace {
   public:
@@ -32,9 +41,11 @@ using StageCounts = std::array<std::uint64_t, n_stages>;
 
 class Predictor {
   public:
-    // Validates the artifact and replays its check rows; throws ArtifactError, also where support vectors that hardly
-    // take bytes would be unpacked to very many. The bytes must outlive the predictor.
-    Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels);
+    // Replays the check rows; throws ArtifactError, also where support vectors that hardly take bytes would be unpacked
+    // to very many.
+    Predictor(const OpenedArtifact& artifact, const TargetTable& kernels);
+    Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels)
+        : Predictor(OpenedArtifact(artifact, n_bytes), kernels) {}
     // A model that is no artifact; everything it points to must outlive the predictor.
     Predictor(const ModelView& model, const TargetTable& kernels);
     Predictor(const Predictor&) = delete;

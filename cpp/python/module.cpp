@@ -23,6 +23,7 @@ const dispatch::TargetTable& target_for(const std::optional<std::string>& name) 
 PYBIND11_MODULE(_native, module) {
     module.doc() =
         "The native core: predictor, outputs and LIBSVM text. Private; use the public functions of approxsvm.";
+    approxsvm::python::register_artifact(module);
     approxsvm::python::register_predictor(module);
     approxsvm::python::register_gram(module);
     approxsvm::python::register_features(module);

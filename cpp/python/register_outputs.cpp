@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "fault_text.hpp"
 #include "module.hpp"
 
 namespace py = pybind11;
@@ -26,9 +27,10 @@ class PyOutputs {
         const std::string_view bytes = section ? std::string_view(*section) : std::string_view();
         bytes_.resize(bytes.size() / 8 + 1);
         if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
+        ArtifactFault fault;
         const Status status = read_outputs(section ? reinterpret_cast<const unsigned char*>(bytes_.data()) : nullptr,
-                                           bytes.size(), task_, n_labels, outputs_);
-        if (status != Status::ok) raise("ArtifactError", "section outputs breaks a rule of models/FORMAT.md");
+                                           bytes.size(), task_, n_labels, outputs_, &fault);
+        if (status != Status::ok) raise("ArtifactError", dispatch::text_of(status, fault));
     }
     PyOutputs(const PyOutputs&) = delete;  // the view leads into bytes_
     PyOutputs& operator=(const PyOutputs&) = delete;

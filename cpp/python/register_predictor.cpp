@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "../dispatch/predictor.hpp"
+#include "artifact.hpp"
 #include "module.hpp"
 
 namespace py = pybind11;
@@ -19,30 +20,11 @@ namespace {
 
 using dispatch::TargetTable;
 
-// An artifact's bytes on a boundary that suits every target.
-class AlignedBytes {
-  public:
-    explicit AlignedBytes(std::string_view bytes)
-        : data_(static_cast<char*>(::operator new(bytes.size() + 1, alignment))), size_(bytes.size()) {
-        std::memcpy(data_, bytes.data(), size_);
-    }
-    ~AlignedBytes() { ::operator delete(data_, alignment); }
-    AlignedBytes(const AlignedBytes&) = delete;
-    AlignedBytes& operator=(const AlignedBytes&) = delete;
-    const void* data() const { return data_; }
-    std::size_t size() const { return size_; }
-
-  private:
-    static constexpr std::align_val_t alignment{64};
-    char* data_;
-    std::size_t size_;
-};
-
 class PyPredictor {
   public:
-    PyPredictor(const py::bytes& artifact, const std::optional<std::string>& target)
-        : bytes_(std::string_view(artifact)),
-          predictor_(open(target_for(target))),
+    PyPredictor(std::shared_ptr<PyArtifact> artifact, const std::optional<std::string>& target)
+        : artifact_(std::move(artifact)),
+          predictor_(prepared_for(target_for(target))),
           workspace_(predictor_->make_workspace()) {}
 
     // Rows answered by each stage since the predictor was made, and those of them that went straight to float64.
@@ -179,10 +161,10 @@ class PyPredictor {
         }
     }
 
-    std::unique_ptr<dispatch::Predictor> open(const TargetTable& kernels) const {
+    std::unique_ptr<dispatch::Predictor> prepared_for(const TargetTable& kernels) const {
         try {
             py::gil_scoped_release release;  // laying out a large model takes a while
-            return std::make_unique<dispatch::Predictor>(bytes_.data(), bytes_.size(), kernels);
+            return std::make_unique<dispatch::Predictor>(artifact_->opened(), kernels);
         } catch (const dispatch::ArtifactError& error) {
             raise("ArtifactError", error.what());
         }
@@ -330,7 +312,7 @@ class PyPredictor {
         raise("InputError", what + row + ", column " + std::to_string(bad.column) + ")");
     }
 
-    AlignedBytes bytes_;
+    std::shared_ptr<PyArtifact> artifact_;
     std::unique_ptr<dispatch::Predictor> predictor_;
     dispatch::Workspace workspace_;
     dispatch::StageCounts counts_{};  // guarded by the GIL
@@ -348,8 +330,12 @@ py::list target_names() {
 void register_predictor(py::module_& module) {
     module.def("runnable_targets", target_names, "Names of the targets this machine can run, fastest first.");
     py::class_<PyPredictor>(module, "Predictor")
-        .def(py::init<const py::bytes&, const std::optional<std::string>&>(), py::arg("artifact"),
-             py::arg("target") = py::none())
+        .def(py::init<std::shared_ptr<PyArtifact>, const std::optional<std::string>&>(),
+             py::arg("artifact").none(false), py::arg("target") = py::none())
+        .def(py::init([](const py::bytes& artifact, const std::optional<std::string>& target) {
+                 return std::make_unique<PyPredictor>(std::make_shared<PyArtifact>(artifact), target);
+             }),
+             py::arg("artifact"), py::arg("target") = py::none())
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def_property_readonly("exact_count", &PyPredictor::exact_count)

@@ -77,14 +77,6 @@ inline artifact_writer::Model small_model(std::uint32_t mode) {
     return mode == artifact_writer::approximate ? approximate_model() : true_model(mode);
 }
 
-/// The same, but of many centers or of degree 4.
-inline artifact_writer::Model many_model(std::uint32_t mode) {
-    return mode == artifact_writer::approximate ? approximate_model(3, 2, 5) : true_model(mode, 3, 5, 0, 2, 5);
-}
-inline artifact_writer::Model deep_model(std::uint32_t mode) {
-    return mode == artifact_writer::approximate ? approximate_model(3, 4) : true_model(mode, 3, 5, 0, 4);
-}
-
 constexpr std::uint32_t all_modes[] = {artifact_writer::approximate, artifact_writer::certified,
                                        artifact_writer::exact};
 

@@ -182,7 +182,10 @@ Bytes header_of(const Model& model, std::size_t n_sections) {
     append(bytes, expanded ? model.first_remainder_degree : 0u);
     append(bytes, model.center_kind);
     append(bytes, model.label_kind);
-    bytes.resize(176);                                 // label_dtype, reserved, source
+    const char* const dtypes[] = {"", "<i8", "<f8", "|O"};
+    const std::string dtype = dtypes[model.label_kind < 4 ? model.label_kind : 0];
+    bytes.insert(bytes.end(), dtype.begin(), dtype.end());
+    bytes.resize(176);                                 // label_dtype, tolerance_asked, source
     append(bytes, std::uint64_t{model.n_features()});  // n_raw_features
     append(bytes, model.kernel);
     bytes.resize(192);

@@ -187,7 +187,7 @@ struct Outputs {
         return changed;
     }
     Outputs number(std::size_t position, double value) const {
-        return with(outputs_header_bytes + 8 * position, value);
+        return with(sizeof(OutputsHeader) + 8 * position, value);
     }
     Outputs of(Task other, std::uint32_t labels) const {
         Outputs changed = *this;
@@ -289,7 +289,7 @@ TEST(must_outputs_suit_the_task) {
 
 TEST(must_outputs_numbers) {
     for (const Outputs& outputs : all_outputs) {
-        for (std::size_t k = 0; outputs_header_bytes + 8 * k < outputs.bytes.size(); ++k) {
+        for (std::size_t k = 0; sizeof(OutputsHeader) + 8 * k < outputs.bytes.size(); ++k) {
             for (const double wrong : {infinite, -infinite, not_a_number}) CHECK(!is_read(outputs.number(k, wrong)));
         }
     }

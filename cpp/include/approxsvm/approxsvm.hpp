@@ -8,6 +8,7 @@
 //
 //     approxsvm::Model model;                              // model.hpp says what else it can do
 //     Status status = model.open(bytes);                   // of any .asvm file; they must outlive the model
+//                                                          // (open(bytes, &fault) says which number is refused)
 //     std::vector<unsigned char> memory(model.memory_bytes());
 //     status = model.prepare(memory);                      // and so must this
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one for each thread

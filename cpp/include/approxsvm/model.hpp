@@ -24,11 +24,12 @@ class Model {
   public:
     Model() = default;
 
-    // Validates an artifact: every byte of it is checked. The bytes must begin at a multiple of 8.
-    Status open(Span<const unsigned char> bytes) {
+    // Validates an artifact: every byte of it is checked. The bytes must begin at a multiple of 8. The ArtifactFault,
+    // where one is given, says which field of which section is refused, what was found there and what was expected.
+    Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
         *this = Model();
         ModelView view{};
-        const Status status = open_artifact(bytes.data, bytes.size, view);
+        const Status status = open_artifact(bytes.data, bytes.size, view, fault);
         if (status == Status::ok) view_ = view;
         return status;
     }

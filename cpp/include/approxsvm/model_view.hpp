@@ -7,12 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace approxsvm {
+#include "schema.hpp"
 
-enum class Task : std::uint32_t { classification = 0, regression = 1, one_class = 2 };
-enum class Mode : std::uint32_t { approximate = 0, certified = 1, exact = 2, ensemble = 3 };
-enum class KernelKind : std::uint32_t { gaussian = 0, polynomial = 1, cosine = 2 };
-enum class LabelKind : std::uint32_t { none = 0, int64 = 1, float64 = 2, text = 3 };
+namespace approxsvm {
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
@@ -28,17 +25,6 @@ struct PackedVectors {
     const unsigned char* reference;  // (n_features,) float64: what compressed rows leave out; null for zeros
 };
 
-constexpr int last_norm_degree = 8;
-constexpr int max_degree = 6;
-
-// What belongs to one decision function, as stored.
-struct DecisionNumbers {
-    double intercept;
-    double total_norm;   // W, the norm of the whole function
-    double sum_moduli;   // A1 = sum |a_i|
-    double value_error;  // how far this function may be from the source's, anywhere
-};
-
 // A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order; every other model has
 // one.
 constexpr std::size_t n_decisions_of(std::size_t n_labels) {
@@ -49,21 +35,6 @@ constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::si
     return i * (2 * n_labels - i - 1) / 2 + (j - i - 1);
 }
 
-// What belongs to one expansion, of one decision function about one center, as stored
-// (approxsvm/expansion/certificate.py says what the norms mean).
-struct ExpansionNumbers {
-    double constant;      // in [-1, 1], times output_scale
-    double output_scale;  // a power of two
-    double norms[last_norm_degree + 1];
-    double remainder;    // T of the degrees that have no norm of their own ...
-    double contraction;  // ... and theta in its bound
-    double coefficient_error;
-    double max_sv_norm;      // max ||x_i - center||
-    double direction_scale;  // direction times this is G in the coordinates u
-    double direction_trace;  // of G
-    double direction_error;  // norm of what rounding did to G
-};
-
 // The stages in few coordinates (models/FORMAT.md, "subspaces"): of the decision function or, of several classes, of
 // the pairs of each of them.
 struct SubspacesView {
@@ -72,13 +43,6 @@ struct SubspacesView {
     const std::uint32_t* coordinates;  // (n_stages,), ascending
     const unsigned char* groups;       // what belongs to each class, one after the other (subspaces_section.hpp)
     const unsigned char* expansion;    // in the coordinates of the first stage, in place of its sums: a whole artifact
-};
-
-// What is known of one decision function in one stage (approxsvm/expansion/subspace.py says what the norms mean).
-struct ResidualNumbers {
-    double total;        // W, the norm of the whole function
-    double value_error;  // of the support vectors' coordinates and coefficients, as a bound on the value
-    double norms[4];     // of the parts of degree 1, 2, 3 and above in the residual
 };
 
 // How a near center is found: points in panels of router_width, a lane each (router.hpp).
@@ -103,17 +67,6 @@ struct InputMapView {
 
 // What decision values become: votes or scores of classes, labels, probabilities (outputs.hpp). All zeros and nulls say
 // labels by votes, values as they are, no probabilities.
-enum class DecisionShape : std::uint32_t { ovo = 0, ovr = 1 };
-enum class LabelRule : std::uint32_t { votes = 0, scores = 1, probability = 2 };
-enum class ProbabilityKind : std::uint32_t {
-    none = 0,
-    pairwise_sigmoid = 1,
-    laplace_noise = 2,
-    density_marks = 3,
-    one_vs_rest_calibration = 4,
-    temperature_calibration = 5
-};
-constexpr std::size_t n_density_marks = 10;
 struct OutputsView {
     DecisionShape decision_shape;  // of several classes: a value for each pair, or a score for each class
     LabelRule label_rule;

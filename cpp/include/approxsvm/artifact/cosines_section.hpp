@@ -1,36 +1,33 @@
 // Section cosines: the coefficients, phases and frequencies of sum_j coef_j cos(frequency_j.z + phase_j).
 #pragma once
 
-#include <cmath>
-
-#include "../model_view.hpp"
-#include "../simd/block.hpp"
-#include "../status.hpp"
+#include "envelope.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-constexpr double max_phase = 8.0;  // above 2 pi; beyond it angles would lose digits before a row has any part in them
 
 inline bool is_cosine(const ModelView& model) {
     return model.kernel == KernelKind::cosine;
 }
 
-// The section of n_bytes, of a model whose n_features is known. Its size says how many cosines there are.
-inline Status read_cosines(const unsigned char* section, std::size_t n_bytes, ModelView& model) {
+// Of a model whose n_features is known. The size of the section says how many cosines there are.
+inline Status read_cosines(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    const Section& section = sections[section::cosines];
     const std::size_t numbers_of_each = model.n_features + 2;  // at most 2^20 + 2
-    const std::size_t n = n_bytes / sizeof(double) / numbers_of_each;
-    if (section == nullptr || n < 1 || n * numbers_of_each * sizeof(double) != n_bytes) return Status::bad_section;
-    const double* const numbers = reinterpret_cast<const double*>(section);
-    if (!all_finite(numbers, 1, n * numbers_of_each)) return Status::bad_coefficient;
+    const std::size_t bytes_of_each = numbers_of_each * sizeof(double), n = section.bytes / bytes_of_each;
+    Check check(fault, section::cosines, Status::bad_section), values(fault, section::cosines, Status::bad_coefficient);
+    is_where_wanted(check, section, model, true);
+    check(field::any_size, section.bytes, at_least(bytes_of_each));
+    if (!check(field::any_size, section.bytes, Expected{Rule::multiple_of, stored(bytes_of_each), {}}))
+        return check.status();
+    const double* const numbers = reinterpret_cast<const double*>(sections.at(section::cosines));
     model.n_cosines = n;
     model.cosine_coef = numbers;
     model.phases = numbers + n;
     model.frequencies = numbers + 2 * n;
-    for (std::size_t j = 0; j < n; ++j) {
-        if (!(std::fabs(model.phases[j]) <= max_phase)) return Status::bad_coefficient;
-    }
-    return Status::ok;
+    values.finite(field::any_number, numbers, n * numbers_of_each);
+    values.within(field::cosines_phase, model.phases, n, max_phase);
+    return values.status();
 }
 
 }  // namespace APPROXSVM_TARGET

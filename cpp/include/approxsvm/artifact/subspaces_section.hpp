@@ -2,18 +2,10 @@
 // handed out. exact/rbf_subspace.hpp evaluates what it says.
 #pragma once
 
-#include "../model_view.hpp"
-#include "../simd/block.hpp"
-#include "../simd/simd.hpp"
-#include "../status.hpp"
-#include "support_vectors.hpp"
+#include "envelope.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-constexpr std::size_t max_subspace_stages = 8;
-// Moduli of coefficients that are not zero; float32 adds them up.
-constexpr double least_coefficient = 0x1p-60, most_coefficient = 0x1p60;
 
 // What belongs to one class, or to the only decision function, seen in place. Its functions have two lists each: those
 // of a class share its own support vectors, the only function's own ones are those with a positive coefficient.
@@ -42,116 +34,136 @@ constexpr std::uint64_t aligned_to_8(std::uint64_t n_bytes) {
     return (n_bytes + 7) / 8 * 8;
 }
 
-// The group at p, which has n_bytes; returns how many it takes, 0 where these do not suffice. Counts are at most n_sv.
-inline std::size_t read_subspace_group(const ModelView& model, const unsigned char* p, std::size_t n_bytes,
-                                       SubspaceGroup& group) {
+// The group that begins at byte `at` of n_bytes; returns where the next one does, or 0 where it is refused. Counts are
+// at most n_sv.
+inline std::size_t read_subspace_group(Check& check, const ModelView& model, const unsigned char* bytes,
+                                       std::size_t n_bytes, std::size_t at, SubspaceGroup& group) {
     // In 64 bits on every machine: these are products of what the file claims.
     const std::uint64_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model), d = model.n_features;
     const std::uint64_t n_coordinates = model.subspaces.n_coordinates;
-    std::uint64_t at = 0;
-    bool padded = true;
     const auto take = [&](std::uint64_t size) {  // of at most 2^60 bytes, with zeros up to a multiple of eight
-        const unsigned char* const first = p + static_cast<std::size_t>(at);
-        at += aligned_to_8(size);
-        for (std::uint64_t k = size; at <= n_bytes && k < aligned_to_8(size); ++k) padded &= first[k] == 0;
+        const unsigned char* const first = bytes + at;
+        const std::uint64_t end = at + size, padded = at + aligned_to_8(size);
+        if (check(field::any_size, n_bytes, at_least(padded))) {
+            at = static_cast<std::size_t>(padded);
+            check.zeros(bytes, static_cast<std::size_t>(end), at);
+        }
         return first;
     };
-    group.skew = 0.0;
     const unsigned char* const skew = take(sizeof(double));
     group.counts = reinterpret_cast<const std::uint32_t*>(take(4 * (1 + n)));
-    if (at > n_bytes) return 0;
+    if (check.status() != Status::ok) return 0;
     group.skew = read_at<double>(skew, 0);
     group.n_own = group.counts[0];
     std::uint64_t n_others = 0;
     for (std::size_t f = 0; f < n; ++f) n_others += group.counts[1 + f];
-    if (group.n_own > model.n_sv || n_others > model.n_sv) return 0;
+    check(field::subspaces_count, group.n_own, from_to(0, model.n_sv), 0);
+    check(field::subspaces_count, n_others, from_to(0, model.n_sv), 1);
+    if (check.status() != Status::ok) return 0;
     group.n_others = static_cast<std::size_t>(n_others);
     group.known = reinterpret_cast<const ResidualNumbers*>(take(n_stages * n * sizeof(ResidualNumbers)));
     group.basis = reinterpret_cast<const float*>(take(4 * n_coordinates * d));
     group.vectors = reinterpret_cast<const float*>(take(4 * (group.n_own + n_others) * n_coordinates));
     group.coef = reinterpret_cast<const float*>(take(4 * n_summed_stages(model) * (n * group.n_own + n_others)));
-    return at <= n_bytes && padded ? static_cast<std::size_t>(at) : 0;
+    return check.status() == Status::ok ? at : 0;
 }
 
-// Whether n coefficients are zero or of a modulus that float32 adds up, and all of one sign.
-inline bool is_list_of_one_sign(const float* coef, std::size_t n) {
-    bool positive = false, negative = false, listed = true;
+// Whether n coefficients are zero or of a modulus that float32 adds up, and all of one sign; `index` is the first's.
+inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, std::size_t index) {
+    float first = 0.0f;
     for (std::size_t k = 0; k < n; ++k) {
-        const double a = static_cast<double>(coef[k]), modulus = std::fabs(a);
-        listed &= modulus == 0.0 || (modulus >= least_coefficient && modulus <= most_coefficient);
-        positive |= a > 0.0;
-        negative |= a < 0.0;
+        const float a = coef[k];
+        const double modulus = std::fabs(static_cast<double>(a));
+        if (modulus != 0.0 && !(modulus >= least_coefficient && modulus <= most_coefficient)) {
+            const Expected expected{Rule::zero_or_modulus, stored(least_coefficient), stored(most_coefficient)};
+            return check.refuse(field::subspaces_coefficient, a, expected, index + k);
+        }
+        if (first == 0.0f) first = a;
+        if (a != 0.0f && (a < 0.0f) != (first < 0.0f))
+            return check.refuse(field::subspaces_coefficient, a, Expected{Rule::one_sign, stored(first), {}},
+                                index + k);
     }
-    return listed && !(positive && negative);
+    return check.status() == Status::ok;
 }
 
-inline bool subspace_group_is_valid(const ModelView& model, const SubspaceGroup& group) {
+inline bool subspace_group_is_valid(Check& check, const ModelView& model, const SubspaceGroup& group, std::size_t g) {
     const std::size_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model);
     const std::size_t n_coordinates = model.subspaces.n_coordinates, n_vectors = group.n_own + group.n_others;
-    if (!(group.skew >= 0.0 && group.skew <= 0x1p-10)) return false;
-    const double* const numbers = &group.known->total;
-    for (std::size_t k = 0; k < n_stages * n * (sizeof(ResidualNumbers) / sizeof(double)); ++k) {
-        if (!(numbers[k] >= 0.0 && is_finite(numbers[k]))) return false;
+    check(field::subspaces_skew, group.skew, from_to(0.0, max_skew), g);
+    for (std::size_t k = 0; k < n_stages * n && check.status() == Status::ok; ++k) {
+        const ResidualNumbers& known = group.known[k];
+        check(field::residual_total, known.total, finite_from_0, k);
+        check(field::residual_value_error, known.value_error, finite_from_0, k);
+        for (const double norm : known.norms) check(field::residual_norms, norm, finite_from_0, k);
     }
-    if (!all_finite(group.basis, 1, n_coordinates * model.n_features) ||
-        !all_finite(group.vectors, 1, n_vectors * n_coordinates))
-        return false;
-    const float* coef = group.coef;
+    check.finite(field::subspaces_basis, group.basis, n_coordinates * model.n_features);
+    check.finite(field::subspaces_vector, group.vectors, n_vectors * n_coordinates);
+    std::size_t at = 0;
     for (std::size_t stage = 0; stage < n_summed_stages(model); ++stage) {
-        for (std::size_t f = 0; f < n; ++f, coef += group.n_own) {
-            if (!is_list_of_one_sign(coef, group.n_own)) return false;
-        }
-        for (std::size_t f = 0; f < n; ++f) {
-            if (!is_list_of_one_sign(coef, group.counts[1 + f])) return false;
-            coef += group.counts[1 + f];
+        for (std::size_t f = 0; f < 2 * n && check.status() == Status::ok; ++f) {
+            const std::size_t n_listed = f < n ? group.n_own : group.counts[1 + f - n];
+            is_list_of_one_sign(check, group.coef + at, n_listed, at);
+            at += n_listed;
         }
     }
-    return true;
+    return check.status() == Status::ok;
 }
 
 // Calls visit(number, group) for each; they have been validated.
 template <class Visit>
 inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
-    const unsigned char* p = model.subspaces.groups;
+    Check valid(nullptr, section::subspaces, Status::bad_section);
+    std::size_t at = 0;
     for (std::size_t g = 0; model.subspaces.n_stages > 0 && g < n_subspace_groups(model); ++g) {
         SubspaceGroup group{};
-        p += read_subspace_group(model, p, ~std::size_t{0}, group);
+        at = read_subspace_group(valid, model, model.subspaces.groups, ~std::size_t{0}, at, group);
         visit(g, group);
     }
 }
 
-// Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
-// where there is none; so is `expansion`, which takes the place of the first stage's sums.
-inline Status read_subspaces(const unsigned char* bytes, std::size_t n_bytes, const unsigned char* expansion,
-                             ModelView& model) {
+// Describes what the section says, or says that it is broken.
+inline Status read_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     SubspacesView& subspaces = model.subspaces = SubspacesView{};
-    if (!bytes) return expansion ? Status::bad_section : Status::ok;
-    if (expansion && model.n_decisions != 1) return Status::bad_section;
+    const Section& section = sections[section::subspaces];
+    const unsigned char *bytes = sections.at(section::subspaces), *expansion = sections.at(section::subspace_expansion);
+    const std::size_t n_bytes = section.bytes;
+    Check check(fault, section::subspaces, Status::bad_section),
+        numbers(fault, section::subspaces, Status::bad_coefficient),
+        replaces(fault, section::subspace_expansion, Status::bad_section);
+    if (expansion &&
+        !is_where_wanted(replaces, sections[section::subspace_expansion], model, bytes && model.n_decisions == 1))
+        return replaces.status();
+    if (!bytes) return Status::ok;
+    const bool may_be = model.mode == Mode::exact && model.kernel == KernelKind::gaussian && model.gamma > 0.0;
+    is_where_wanted(check, section, model, may_be);
+    if (!check(field::any_size, n_bytes, at_least(sizeof(SubspacesHeader)))) return check.status();
     subspaces.expansion = expansion;
-    if (model.mode != Mode::exact || model.kernel != KernelKind::gaussian || !(model.gamma > 0.0) || n_bytes < 8)
-        return Status::bad_section;
-    const std::size_t n_stages = read_at<std::uint32_t>(bytes, 0);
-    if (n_stages > max_subspace_stages) return Status::bad_section;
-    const std::size_t head = static_cast<std::size_t>(aligned_to_8(8 + 4 * n_stages));
-    if (n_stages < 1 || read_at<std::uint32_t>(bytes, 4) != 0 || n_bytes < head) return Status::bad_section;
-    if (n_stages % 2 != 0 && read_at<std::uint32_t>(bytes, head - 4) != 0) return Status::bad_section;
-    subspaces.coordinates = reinterpret_cast<const std::uint32_t*>(bytes + 8);
+    const SubspacesHeader header = read_at<SubspacesHeader>(bytes, 0);
+    const std::size_t n_stages = header.n_stages;
+    check(field::subspaces_n_stages, n_stages, from_to(1, max_subspace_stages));
+    if (!check(field::subspaces_reserved, header.reserved, equal_to(0))) return check.status();
+    const std::size_t coordinates_end = sizeof(SubspacesHeader) + 4 * n_stages;
+    const std::size_t head = static_cast<std::size_t>(aligned_to_8(coordinates_end));
+    if (!check(field::any_size, n_bytes, at_least(head)) || !check.zeros(bytes, coordinates_end, head))
+        return check.status();
+    subspaces.coordinates = reinterpret_cast<const std::uint32_t*>(bytes + sizeof(SubspacesHeader));
     for (std::size_t k = 0; k < n_stages; ++k) {
-        const std::uint32_t least = k == 0 ? 1 : subspaces.coordinates[k - 1] + 1;
-        if (subspaces.coordinates[k] < least || subspaces.coordinates[k] > model.n_features) return Status::bad_section;
+        const std::uint64_t least = k == 0 ? 1 : std::uint64_t{subspaces.coordinates[k - 1]} + 1;
+        check(field::subspaces_coordinates, subspaces.coordinates[k], from_to(least, model.n_features), k);
     }
+    if (check.status() != Status::ok) return check.status();
     subspaces.n_stages = n_stages;
     subspaces.n_coordinates = subspaces.coordinates[n_stages - 1];
     subspaces.groups = bytes + head;
     std::size_t at = head;
     for (std::size_t g = 0; g < n_subspace_groups(model); ++g) {
         SubspaceGroup group{};
-        const std::size_t taken = read_subspace_group(model, bytes + at, n_bytes - at, group);
-        if (taken == 0) return Status::bad_section;
-        if (!subspace_group_is_valid(model, group)) return Status::bad_coefficient;
-        at += taken;
+        at = read_subspace_group(check, model, bytes, n_bytes, at, group);
+        if (at == 0) return check.status();
+        if (!subspace_group_is_valid(numbers, model, group, g)) return numbers.status();
     }
-    return at == n_bytes ? Status::ok : Status::bad_section;
+    check(field::any_size, n_bytes, equal_to(at));
+    return check.status();
 }
 
 }  // namespace APPROXSVM_TARGET

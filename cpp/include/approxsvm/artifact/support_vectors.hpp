@@ -2,20 +2,10 @@
 // read back exactly, one after the other.
 #pragma once
 
-#include "../model_view.hpp"
-#include "../simd/simd.hpp"
+#include "fault.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-constexpr std::size_t packed_header_bytes = 24;
-
-template <class T>
-inline T read_at(const unsigned char* bytes, std::size_t offset) {
-    T value;
-    std::memcpy(&value, bytes + offset, sizeof value);
-    return value;
-}
 
 // An unsigned number of 1, 2 or 4 bytes.
 APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size_t width, std::size_t i) {
@@ -85,94 +75,105 @@ class SupportVectorReader {
 // Takes the arrays of the section apart and checks everything that `next` relies on.
 class PackedVectorsParser {
   public:
-    PackedVectorsParser(const unsigned char* bytes, std::size_t n_bytes)
-        : bytes_(bytes), n_bytes_(n_bytes), offset_(0) {}
+    PackedVectorsParser(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault)
+        : bytes_(bytes), n_bytes_(n_bytes), check_(fault, section::support_vectors, Status::bad_support_vectors) {}
 
-    bool parse(std::size_t n_sv, std::size_t n_features, PackedVectors& packed) {
-        if (n_bytes_ < packed_header_bytes) return false;
-        const std::uint32_t storage = read_at<std::uint32_t>(bytes_, 0);
-        packed.value_kind = read_at<std::uint32_t>(bytes_, 4);
-        packed.index_bytes = read_at<std::uint32_t>(bytes_, 8);
-        packed.n_dictionary = read_at<std::uint32_t>(bytes_, 12);
-        const std::uint64_t n_values = read_at<std::uint64_t>(bytes_, 16);
-        packed.compressed = storage != 0;
-        packed.n_values = static_cast<std::size_t>(n_values);
-        const bool codes = packed.value_kind >= 2;
-        if (storage > 2 || packed.value_kind > 3 || codes == (packed.n_dictionary == 0) || packed.n_dictionary > 65536)
-            return false;
-        const std::uint32_t index_bytes = n_features < 256 ? 1 : n_features < 65536 ? 2 : 4;
-        if (packed.index_bytes != (packed.compressed ? index_bytes : 0)) return false;
-        if (!packed.compressed && n_values != static_cast<std::uint64_t>(n_sv) * n_features) return false;
-        offset_ = packed_header_bytes;
-        if (!take(packed.n_dictionary, 8, packed.dictionary)) return false;
-        if (storage == 2 && (!take(n_features, 8, packed.reference) || !is_finite_array(packed.reference, n_features)))
-            return false;
-        if (packed.compressed &&
-            (!take(n_sv, index_bytes, packed.counts) || !take(n_values, index_bytes, packed.columns)))
-            return false;
-        constexpr std::size_t widths[] = {8, 4, 1, 2};
-        const std::size_t width = packed.n_dictionary == 1 ? 0 : widths[packed.value_kind];
-        if (!take(n_values, width, packed.values) || offset_ != n_bytes_) return false;
-        return numbers_are_valid(packed, static_cast<std::size_t>(n_values)) &&
-               (!packed.compressed || columns_are_valid(packed, n_sv, n_features, n_values));
+    Status parse(std::size_t n_sv, std::size_t n_features, PackedVectors& packed) {
+        if (read_header(n_sv, n_features, packed) && take_arrays(n_sv, n_features, packed)) {
+            numbers_are_valid(n_features, packed);
+            if (packed.compressed) columns_are_valid(packed, n_sv, n_features);
+        }
+        return check_.status();
     }
 
   private:
+    bool read_header(std::size_t n_sv, std::size_t n_features, PackedVectors& packed) {
+        if (!check_(field::any_size, n_bytes_, at_least(sizeof(PackedHeader)))) return false;
+        const PackedHeader header = read_at<PackedHeader>(bytes_, 0);
+        const bool codes = header.value_kind >= number_of(ValueKind::codes8), dense = header.storage == 0;
+        check_(field::support_vectors_storage, header.storage, up_to(Storage::relative));
+        check_(field::support_vectors_value_kind, header.value_kind, up_to(ValueKind::codes16));
+        check_(field::support_vectors_n_dictionary, header.n_dictionary,
+               codes ? from_to(1, max_dictionary) : equal_to(0));
+        check_(field::support_vectors_index_bytes, header.index_bytes,
+               equal_to(dense                ? 0
+                        : n_features < 256   ? 1
+                        : n_features < 65536 ? 2
+                                             : 4));
+        if (dense) check_(field::support_vectors_n_values, header.n_values, equal_to(std::uint64_t{n_sv} * n_features));
+        packed.compressed = !dense;
+        packed.value_kind = header.value_kind;
+        packed.index_bytes = header.index_bytes;
+        packed.n_dictionary = header.n_dictionary;
+        packed.n_values = static_cast<std::size_t>(header.n_values);
+        is_relative_ = header.storage == number_of(Storage::relative);
+        n_values_ = header.n_values;
+        return check_.status() == Status::ok;
+    }
+
+    bool take_arrays(std::size_t n_sv, std::size_t n_features, PackedVectors& packed) {
+        constexpr std::size_t widths[] = {8, 4, 1, 2};
+        const std::size_t width = packed.n_dictionary == 1 ? 0 : widths[packed.value_kind];
+        return take(packed.n_dictionary, 8, packed.dictionary) &&
+               (!is_relative_ || take(n_features, 8, packed.reference)) &&
+               (!packed.compressed || (take(n_sv, packed.index_bytes, packed.counts) &&
+                                       take(n_values_, packed.index_bytes, packed.columns))) &&
+               take(n_values_, width, packed.values) && check_(field::any_size, n_bytes_, equal_to(offset_));
+    }
+
     // The next array, padded with zero bytes to a multiple of eight.
     bool take(std::uint64_t count, std::size_t width, const unsigned char*& array) {
-        if (width != 0 && count > (n_bytes_ - offset_) / width) return false;
+        // What more numbers take may be beyond 64 bits.
+        if (width != 0 && count > n_bytes_) return check_(field::support_vectors_n_values, count, from_to(0, n_bytes_));
         array = bytes_ + offset_;
-        const std::size_t end = offset_ + static_cast<std::size_t>(count) * width;
-        const std::size_t padded = (end + 7) / 8 * 8;
-        if (padded > n_bytes_) return false;
-        for (std::size_t i = end; i < padded; ++i) {
-            if (bytes_[i] != 0) return false;
-        }
-        offset_ = padded;
-        return true;
+        const std::uint64_t end = offset_ + count * width, padded = (end + 7) / 8 * 8;
+        if (!check_(field::any_size, n_bytes_, at_least(padded))) return false;
+        offset_ = static_cast<std::size_t>(padded);
+        return check_.zeros(bytes_, static_cast<std::size_t>(end), offset_);
     }
 
-    static bool is_finite_array(const unsigned char* numbers, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) {
-            if (!is_finite(read_at<double>(numbers, 8 * i))) return false;
+    void numbers_are_valid(std::size_t n_features, const PackedVectors& packed) {
+        const auto finite = [&](field::Id name, const unsigned char* numbers, std::size_t n) {
+            check_.finite(name, reinterpret_cast<const double*>(numbers), n);
+        };
+        finite(field::support_vectors_dictionary, packed.dictionary, packed.n_dictionary);
+        if (is_relative_) finite(field::support_vectors_reference, packed.reference, n_features);
+        if (packed.value_kind == number_of(ValueKind::float64))
+            finite(field::support_vectors_value, packed.values, packed.n_values);
+        if (packed.value_kind == number_of(ValueKind::float32))
+            check_.finite(field::support_vectors_value, reinterpret_cast<const float*>(packed.values), packed.n_values);
+        if (packed.n_dictionary < 2) return;
+        const std::size_t width = packed.value_kind == number_of(ValueKind::codes8) ? 1 : 2;
+        for (std::size_t i = 0; i < packed.n_values && check_.status() == Status::ok; ++i) {
+            const std::size_t code = read_unsigned(packed.values, width, i);
+            if (code >= packed.n_dictionary)
+                check_(field::support_vectors_code, code, from_to(0, packed.n_dictionary - 1), i);
         }
-        return true;
     }
 
-    static bool numbers_are_valid(const PackedVectors& packed, std::size_t n_values) {
-        if (packed.value_kind < 2) {
-            for (std::size_t i = 0; i < n_values; ++i) {
-                if (!is_finite(packed_value(packed, i))) return false;
-            }
-            return true;
-        }
-        if (!is_finite_array(packed.dictionary, packed.n_dictionary)) return false;
-        if (packed.n_dictionary == 1) return true;
-        for (std::size_t i = 0; i < n_values; ++i) {
-            if (read_unsigned(packed.values, packed.value_kind == 2 ? 1 : 2, i) >= packed.n_dictionary) return false;
-        }
-        return true;
-    }
-
-    static bool columns_are_valid(const PackedVectors& packed, std::size_t n_sv, std::size_t n_features,
-                                  std::uint64_t n_values) {
+    void columns_are_valid(const PackedVectors& packed, std::size_t n_sv, std::size_t n_features) {
         std::uint64_t position = 0;
-        for (std::size_t i = 0; i < n_sv; ++i) {
+        for (std::size_t i = 0; i < n_sv && check_.status() == Status::ok; ++i) {
             const std::uint64_t end = position + read_unsigned(packed.counts, packed.index_bytes, i);
-            if (end > n_values) return false;
+            if (!check_(field::support_vectors_count, end, from_to(0, n_values_), i)) return;
             for (std::size_t least = 0; position < end; ++position) {
-                const std::size_t column =
-                    read_unsigned(packed.columns, packed.index_bytes, static_cast<std::size_t>(position));
-                if (column < least || column >= n_features) return false;
+                const std::size_t k = static_cast<std::size_t>(position),
+                                  column = read_unsigned(packed.columns, packed.index_bytes, k);
+                if (column < least || column >= n_features) {
+                    check_.refuse(field::support_vectors_column, column, from_to(least, n_features - 1), k);
+                    return;
+                }
                 least = column + 1;
             }
         }
-        return position == n_values;
+        check_(field::any_sum, position, equal_to(n_values_));
     }
 
     const unsigned char* bytes_;
-    std::size_t n_bytes_;
-    std::size_t offset_;
+    std::size_t n_bytes_, offset_ = sizeof(PackedHeader);
+    std::uint64_t n_values_ = 0;
+    bool is_relative_ = false;
+    Check check_;
 };
 
 }  // namespace APPROXSVM_TARGET

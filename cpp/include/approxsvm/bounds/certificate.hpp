@@ -208,9 +208,9 @@ inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumber
     for (int t = 0; t < n_contractions; ++t) {
         if (expansion.contraction == contractions[t]) weights[term::remainders + t] = rounded_up(expansion.remainder);
     }
-    weights[term::total] = rounded_up(decision.total_norm);
+    weights[term::total] = rounded_up(decision.total);
     weights[term::fixed] =
-        rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total_norm));
+        rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total));
 }
 
 // The bound of a row of that cell: 16 products that are not negative, their sum rounded up once. A norm that float32
@@ -235,7 +235,7 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     const double theta = 2.0 * static_cast<double>(model.half_theta);
     const double widen = 1.0 + (norm_path(model.n_features) + 8.0) * unit32;
     const double distance = widen * std::sqrt(theta * static_cast<double>(off_sq)) + 0x1p-50;
-    return 1.0001 * decision.total_norm * (distance < 1.415 ? distance : 1.415);
+    return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }
 
 // Another bound, for rows further from the center than any support vector: |f - intercept| is small there, and so is
@@ -252,7 +252,7 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     for (int k = 0; k <= model.degree; ++k) {
         kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
     }
-    const double far = decision.sum_moduli * std::exp(-reach * reach), w = decision.total_norm;
+    const double far = decision.sum_moduli * std::exp(-reach * reach), w = decision.total;
     const double moved = 2.0 * unit32 * std::sqrt(high) * w;
     return 1.0001 * ((far < w ? far : w) + kept + (half_s < 128.0f ? moved : 0.0)) + expansion.coefficient_error +
            0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;

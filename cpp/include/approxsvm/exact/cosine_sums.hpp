@@ -93,7 +93,7 @@ inline CosineSums lay_out_cosines(const ModelView& view, const CosinePieces& pie
 // What a row that is meant to be elsewhere, by row_error, changes f by at most.
 inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
     if (row_error == 0.0) return 0.0;  // and not where it is NaN
-    const double moved = row_error * decision.total_norm, most = 2.0 * decision.sum_moduli;
+    const double moved = row_error * decision.total, most = 2.0 * decision.sum_moduli;
     return 1.0001 * (moved < most ? moved : most);
 }
 
@@ -111,7 +111,7 @@ inline double cosine_bound(const ModelView& model, const CosineSum<Real>& sum, R
     if (!(1.0001 * sum.largest_norm * norm + 2.0 <= most_turns)) return infinity;
     const double underflown = underflow * (1.0 + norm) * (1.0 + sum.largest_norm);
     const double in_sum = (static_cast<double>(model.n_cosines) + 8.0) * unit64;
-    return 1.001 * u * ((path + 5.0) * norm * decision.total_norm + 34.0 * a1) + 1.01 * (in_sum + underflown) * a1 +
+    return 1.001 * u * ((path + 5.0) * norm * decision.total + 34.0 * a1) + 1.01 * (in_sum + underflown) * a1 +
            0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
 }
 
@@ -252,7 +252,7 @@ inline CosineValue cosines_by_definition(const ModelView& model, const CosineSum
     const double norm = norm_above(z, d), a1 = decision.sum_moduli, value = total + all_lost;
     // In turns. Products of numbers beyond that may overflow.
     if (!(sums.in64.largest_norm * norm <= 0x1p900)) return {value, infinity};
-    const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total_norm;
+    const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total;
     const double added = 2.0 * (n + 4.0) * (n + 4.0) * unit64 * unit64 * (a1 + std::fabs(decision.intercept));
     const double most = 2.0 * a1;
     return {value, 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +

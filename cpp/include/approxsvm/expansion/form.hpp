@@ -15,8 +15,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr int max_kernel_degree = 6, max_form_degree = 2;
-
 inline bool is_polynomial(const ModelView& model) {
     return model.kernel == KernelKind::polynomial;
 }
@@ -24,7 +22,11 @@ inline bool is_polynomial(const ModelView& model) {
 // the triangle (Frobenius norm of the symmetric matrix), then the linear term and the triangle, in panels as
 // quadratic.hpp wants them, entries off the diagonal doubled.
 namespace form_part {
-constexpr std::size_t constant = 0, constant_error = 1, linear_error = 2, quadratic_error = 3, linear = 4;
+constexpr std::size_t constant = offsetof(FormHeader, constant) / sizeof(double),
+                      constant_error = offsetof(FormHeader, constant_error) / sizeof(double),
+                      linear_error = offsetof(FormHeader, linear_error) / sizeof(double),
+                      quadratic_error = offsetof(FormHeader, quadratic_error) / sizeof(double),
+                      linear = sizeof(FormHeader) / sizeof(double);
 }
 template <class Integer>
 constexpr Integer form_size(Integer n_features, int degree) {

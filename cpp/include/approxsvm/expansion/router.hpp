@@ -11,9 +11,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t router_width = 16;
-constexpr std::size_t max_group_panels = 256;  // a panel's number is kept in eight bits
-
 constexpr std::size_t router_panel_floats(std::size_t n_features) {
     return router_width * (n_features + 1);
 }

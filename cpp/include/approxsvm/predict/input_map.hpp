@@ -10,6 +10,7 @@
 
 #include "../artifact/input_map_section.hpp"
 #include "../model_view.hpp"
+#include "../simd/block.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/norms.hpp"
 #include "../simd/simd.hpp"

@@ -42,8 +42,7 @@ inline bool feels_error(const PreparedModel& prepared, double error, const doubl
     if (is_polynomial(model)) return !(error <= 0.1 * exact_share * norm_above(row, model.n_features));
     const double slope = kernel_slope(model.gamma), a1 = prepared.largest_moduli;
     // That of a sum of cosines is of all of them together.
-    const double moved =
-        is_cosine(model) ? (a1 > 0.0 ? error * (model.decisions[0].total_norm / a1) : 0.0) : error * slope;
+    const double moved = is_cosine(model) ? (a1 > 0.0 ? error * (model.decisions[0].total / a1) : 0.0) : error * slope;
     return !(moved <= 0.2 * exact_share && moved * a1 <= 0.2 * model.tolerance);
 }
 

@@ -41,8 +41,8 @@ struct CheckRow {
 
     CheckRow(std::size_t n_functions, const unsigned char* rows, std::uint32_t n_rows, std::uint32_t k)
         : function(check_row_position(n_functions, k, n_rows)),
-          value(read_at<double>(rows, k * check_row_bytes + 8)),
-          tolerance(read_at<double>(rows, k * check_row_bytes + 16)) {}
+          value(read_at<CheckRecord>(rows, k * check_row_bytes).value),
+          tolerance(read_at<CheckRecord>(rows, k * check_row_bytes).tolerance) {}
 };
 
 // Rows all about one center, whichever is near them.

@@ -1,0 +1,81 @@
+"""The numbers of the .asvm format, of which cpp/include/approxsvm/artifact/schema.inc is the one author."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, Literal, cast
+
+import numpy as np
+
+from approxsvm import _native
+
+_SCHEMA: Final = _native.schema()
+_LIMITS: Final = _SCHEMA["limits"]
+Task = Literal["classification", "regression", "one_class"]
+Mode = Literal["approximate", "certified", "exact"]
+
+VERSION: Final = int(_LIMITS["format_version"])
+MAGIC: Final = int(_LIMITS["magic_number"])
+ALIGNMENT: Final = int(_LIMITS["section_alignment"])
+MAX_FEATURES: Final = int(_LIMITS["max_n_features"])
+MAX_DEGREE: Final = int(_LIMITS["max_degree"])
+LAST_NORM_DEGREE: Final = int(_LIMITS["last_norm_degree"])
+MAX_KERNEL_DEGREE: Final = int(_LIMITS["max_kernel_degree"])
+MAX_FORM_DEGREE: Final = int(_LIMITS["max_form_degree"])
+MAX_PHASE: Final = float(_LIMITS["max_phase"])
+MAX_EXCESS: Final = float(_LIMITS["max_excess"])
+MAX_LABELS: Final = int(_LIMITS["max_n_labels"])
+MAX_INPUT_SCALE: Final = float(_LIMITS["max_input_scale"])
+MAX_OUTPUT_SCALE: Final = float(_LIMITS["max_output_scale"])
+ROUTER_WIDTH: Final = int(_LIMITS["router_width"])
+MAX_GROUP_PANELS: Final = int(_LIMITS["max_group_panels"])
+MAX_DICTIONARY: Final = int(_LIMITS["max_dictionary"])
+LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
+MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
+N_DENSITY_MARKS: Final = int(_LIMITS["n_density_marks"])
+SECTION_IDS: Final = _SCHEMA["sections"]
+
+
+def names_of(enumeration: str) -> tuple[str, ...]:
+    """The enumerators of artifact/schema.inc in the order of their numbers, which go from 0 up."""
+    return tuple(_SCHEMA["enumerations"][enumeration])
+
+
+def record(tag: str) -> struct.Struct:
+    """The fixed-width numbers of a record."""
+    return struct.Struct("<" + "".join(f"{n}{code}" if n > 1 else code for _, code, n in _SCHEMA["records"][tag]))
+
+
+def fields_of(tag: str) -> tuple[str, ...]:
+    """The names of these numbers."""
+    return tuple(name for name, _, _ in _SCHEMA["records"][tag])
+
+
+def array_type(tag: str) -> np.dtype[np.void]:
+    """The type of an array of such records, all of them float64."""
+    return np.dtype([(name, "<f8", (n,) if n > 1 else ()) for name, _, n in _SCHEMA["records"][tag]])
+
+
+def offset_of(tag: str, field: str) -> int:
+    """Where a record has a number, in bytes."""
+    before = _SCHEMA["records"][tag][: fields_of(tag).index(field)]
+    return struct.calcsize("<" + "".join(f"{n}{code}" for _, code, n in before))
+
+
+HEADER: Final = record("header")
+SECTION: Final = record("entry")
+POLYNOMIAL_HEADER: Final = fields_of("polynomial")
+FORM_HEADER: Final = fields_of("form")  # what a form has before its coefficients
+DECISION_NUMBERS: Final = array_type("decisions")
+EXPANSION_NUMBERS: Final = array_type("expansions")
+TASKS: Final = cast(tuple[Task, ...], names_of("task"))
+*_modes, _ensemble = names_of("mode")
+MODES: Final = cast(tuple[Mode, ...], tuple(_modes))
+ENSEMBLE: Final = len(MODES)
+GAUSSIAN, POLYNOMIAL, COSINE = map(names_of("kernel").index, ("gaussian", "polynomial", "cosine"))
+NO_LABELS, INT64, FLOAT64, TEXT = map(names_of("label_kind").index, ("none", "int64", "float64", "text"))
+
+
+def aligned(n: int) -> int:
+    """The least multiple of the alignment that is not below n."""
+    return -(-n // ALIGNMENT) * ALIGNMENT

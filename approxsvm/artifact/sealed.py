@@ -1,0 +1,35 @@
+"""The content of a file as an immutable value."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+from approxsvm.output_files import write_whole
+
+Sealed = TypeVar("Sealed", bound="SealedBytes")
+
+
+class SealedBytes:
+    """The content of a file that never changes: equal, hashed, pickled and written by its bytes alone."""
+
+    data: bytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.data,))
+
+    def __copy__(self: Sealed) -> Sealed:
+        return self
+
+    def __deepcopy__(self: Sealed, memo: dict[int, Any]) -> Sealed:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, SealedBytes) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the bytes so that `path` holds either all of them or what it held before."""
+        write_whole(self.data, path)

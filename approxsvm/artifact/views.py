@@ -1,0 +1,380 @@
+"""What an artifact says, in typed views of bytes that the native reader has accepted: nothing is checked here."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm import _native
+from approxsvm.artifact import packing
+from approxsvm.artifact.input_map import unpack_input_map
+from approxsvm.artifact.outputs import unpack_outputs
+from approxsvm.artifact.schema import (
+    ALIGNMENT,
+    COSINE,
+    DECISION_NUMBERS,
+    ENSEMBLE,
+    EXPANSION_NUMBERS,
+    GAUSSIAN,
+    HEADER,
+    INT64,
+    MODES,
+    NO_LABELS,
+    POLYNOMIAL,
+    ROUTER_WIDTH,
+    SECTION,
+    SECTION_IDS,
+    TASKS,
+    TEXT,
+    Mode,
+    Task,
+    aligned,
+    fields_of,
+    offset_of,
+    record,
+)
+from approxsvm.artifact.sealed import SealedBytes
+from approxsvm.errors import ArtifactError
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.raw_columns import RawColumns
+
+_ROUTER: Final = record("router")
+_SUBSPACES: Final = record("subspaces")
+_HEADER_FIELDS: Final = fields_of("header")
+_SECTION_NAMES: Final = {number: name for name, number in SECTION_IDS.items()}
+_FILE_BYTES: Final = offset_of("header", "file_bytes")
+
+
+class RouterLists(NamedTuple):
+    """Section router (models/FORMAT.md).
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_groups + 1,), int64
+        First panel of each group's list among the members' panels.
+    members : ndarray of shape (ROUTER_WIDTH * n_panels,), uint32
+        The center in each slot of these.
+    points : ndarray of shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features), float32
+        Half of x'Dx and -Dx of the point in each slot, first of the groups, then of the members.
+    """
+
+    starts: npt.NDArray[np.int64]
+    members: npt.NDArray[np.uint32]
+    points: npt.NDArray[np.float32]
+
+
+class Artifact(SealedBytes):
+    """A compiled model as immutable bytes, with its header decoded.
+
+    Parameters
+    ----------
+    data : bytes
+        The content of an .asvm file.
+
+    Raises
+    ------
+    ArtifactError
+        The bytes break a rule of models/FORMAT.md; the message names section, field, what is there and what must be.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self.native = _native.Artifact(data)
+        except ArtifactError:
+            kind = _native.file_kind(data)
+            if kind:
+                raise ArtifactError(f"not an approxsvm artifact: this is {kind}") from None
+            raise
+        if type(data) is bytes:
+            self.data = data
+        self._describe(memoryview(self.native))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Artifact:
+        """Read and validate an .asvm file; errors name it."""
+        try:
+            return cls(_read_aligned(path))
+        except ArtifactError as error:
+            raise ArtifactError(f"{os.fspath(path)}: {error}") from None
+
+    @classmethod
+    def _within(cls, memory: memoryview) -> Artifact:
+        """An artifact inside another one, which has been accepted with it."""
+        found = cls.__new__(cls)
+        found._describe(memory)
+        return found
+
+    def _describe(self, memory: memoryview) -> None:
+        self._memory = memory
+        self.header: dict[str, Any] = dict(zip(_HEADER_FIELDS, HEADER.unpack_from(memory), strict=True))
+        end = HEADER.size + SECTION.size * self.header["n_sections"]
+        self._sections = {
+            _SECTION_NAMES[number]: memory[offset : offset + size]
+            for number, _, offset, size in SECTION.iter_unpack(memory[HEADER.size : end])
+        }
+        self.members = tuple(_members(self._sections["members"])) if self.header["mode"] == ENSEMBLE else ()
+        if self.members:  # what people are shown of several models
+            self.header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
+            for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
+                self.header[name] = max(member.header[name] for member in self.members)
+
+    def __repr__(self) -> str:
+        return f"<Artifact: {self.task}, {self.n_features} features, {self.n_bytes:,} bytes>"
+
+    @cached_property
+    def data(self) -> bytes:  # type: ignore[override]
+        """The content of the file."""
+        return bytes(self._memory)
+
+    @cached_property
+    def native(self) -> _native.Artifact:
+        """The same as the native predictor takes it."""
+        return _native.Artifact(self._memory)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the file."""
+        return len(self._memory)
+
+    @cached_property
+    def labels(self) -> npt.NDArray[Any]:
+        """Class labels with the dtype of the source model; none for other tasks."""
+        content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
+        if kind == NO_LABELS:
+            return np.empty(0)
+        dtype = self.header["label_dtype"].rstrip(b"\0").decode()
+        if kind == TEXT:
+            texts = _texts(content, count)
+            return np.array([int(text) for text in texts] if dtype[1] == "u" else texts, dtype=dtype)
+        return np.frombuffer(content, "<i8" if kind == INT64 else "<f8").astype(dtype)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of raw columns, where the source has them."""
+        content = self._sections.get("feature_names")
+        return None if content is None else tuple(_texts(content, self.n_raw_features))
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """What becomes of decision values."""
+        content = self._sections.get("outputs")
+        return Outputs() if content is None else unpack_outputs(content, self.task, self.header["n_labels"])
+
+    @cached_property
+    def input_map(self) -> InputMap | None:
+        """How raw rows become rows of the model."""
+        content = self._sections.get("input_map")
+        return None if content is None else unpack_input_map(content)
+
+    @cached_property
+    def raw_columns(self) -> RawColumns:
+        """Which columns raw rows have, and which of them are used."""
+        return RawColumns.of(self)
+
+    @property
+    def task(self) -> Task:
+        """What the decision values mean."""
+        return TASKS[int(self.header["task"])]
+
+    @property
+    def mode(self) -> Mode:
+        """How much of the exact model is on board; of an ensemble "certified" where members differ."""
+        if not self.members:
+            return MODES[int(self.header["mode"])]
+        modes = {member.mode for member in self.members}
+        return modes.pop() if len(modes) == 1 else "approximate" if "approximate" in modes else "certified"
+
+    @property
+    def averages(self) -> bool:
+        """Whether this is an ensemble that averages its members' probabilities, and has no decision values."""
+        return bool(self.members) and self.task == "classification"
+
+    @property
+    def has_decision_function(self) -> bool:
+        """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
+        return not self.averages and self.outputs.label_rule != "probability"
+
+    @property
+    def has_class_probabilities(self) -> bool:
+        """Whether the source gives classes probabilities."""
+        return self.averages or isinstance(self.outputs.probability, ClassProbability)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of a row as the kernel sees it."""
+        return int(self.header["n_features"])
+
+    @property
+    def n_raw_features(self) -> int:
+        """Number of columns of a row before the input map, if there is one."""
+        return int(self.header["n_raw_features"])
+
+    @property
+    def center(self) -> npt.NDArray[np.float32]:
+        """Mean of the support vectors, or the origin, shape (n_features,)."""
+        is_stored = self.header["kernel"] == GAUSSIAN
+        return self.coefficients("center") if is_stored else np.zeros(self.n_features, np.float32)
+
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether the kernel is polynomial, the linear one among these."""
+        return bool(self.header["kernel"] == POLYNOMIAL)
+
+    @property
+    def is_cosine(self) -> bool:
+        """Whether the model is a sum of cosines."""
+        return bool(self.header["kernel"] == COSINE)
+
+    @property
+    def n_cosines(self) -> int:
+        """How many cosines it is a sum of; 0 where it is none."""
+        return len(self._sections.get("cosines", b"")) // (8 * (self.n_features + 2))
+
+    def cosines(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Coefficients and phases, (n_cosines,), and frequencies, (n_cosines, n_features), of a sum of cosines."""
+        numbers, n = np.frombuffer(self._sections["cosines"], "<f8"), self.n_cosines
+        return numbers[:n], numbers[n : 2 * n], numbers[2 * n :].reshape(n, -1)
+
+    @property
+    def has_form(self) -> bool:
+        """Whether a polynomial kernel is summed up to a form of its degree."""
+        return self.is_polynomial and self.mode != "exact"
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel in words, or those of the members."""
+        if self.members:
+            return ", ".join(sorted({member.kernel_name for member in self.members}))
+        degree = int(self.header["degree"])
+        if self.is_cosine:
+            return f"{self.n_cosines:,} cosines"
+        if not self.is_polynomial:
+            return "Gaussian"
+        if degree == 1 and self.header["gamma"] == 1.0 and self.coef0 == 0.0:
+            return "linear"
+        return f"polynomial of degree {degree}, coef0 {self.coef0:.6g}"
+
+    @property
+    def coef0(self) -> float:
+        """Of a polynomial kernel (gamma x.z + coef0)^degree."""
+        return float(self.polynomial_numbers()[0]) if self.is_polynomial else 0.0
+
+    def polynomial_numbers(self) -> npt.NDArray[np.float64]:
+        """Section polynomial as it is stored; empty for the Gaussian."""
+        return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
+
+    @property
+    def n_centers(self) -> int:
+        """Number of points expanded about; 0 in mode "exact", the most of any member."""
+        return max([int(self.header["n_centers"]), *(member.n_centers for member in self.members)])
+
+    @property
+    def n_varying(self) -> int:
+        """Number of features that expansions are in: all of them, unless rows lie on slices of the space."""
+        return len(self.numbers("varying")) or self.n_features
+
+    @property
+    def plan(self) -> str:
+        """Why the compiler chose what it chose, in a sentence; empty where it had no choice."""
+        return bytes(self._sections.get("plan", b"")).decode()
+
+    @property
+    def source(self) -> str:
+        """Where the model came from."""
+        return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
+
+    @property
+    def subspace_coordinates(self) -> tuple[int, ...]:
+        """Of each stage in few coordinates; empty where there are none."""
+        content = self._sections.get("subspaces")
+        if content is None:
+            return ()
+        n_stages, _ = _SUBSPACES.unpack_from(content)
+        return struct.unpack_from(f"<{n_stages}I", content, _SUBSPACES.size)
+
+    def router(self) -> RouterLists:
+        """How a near center is found; of an artifact with several centers."""
+        content = self._sections["router"]
+        n_groups, n_panels = _ROUTER.unpack_from(content)
+        starts = np.frombuffer(content, "<u4", n_groups + 1, _ROUTER.size).astype(np.int64)
+        end = _ROUTER.size + 4 * len(starts)
+        members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, end)
+        floats = np.frombuffer(content, "<f4", offset=aligned(end + members.nbytes))
+        return RouterLists(starts, members, floats.reshape(-1, 1 + self.n_features, ROUTER_WIDTH).transpose(0, 2, 1))
+
+    def section(self, name: str) -> bytes:
+        """The content of a section; empty where there is none."""
+        return bytes(self._sections.get(name, b""))
+
+    def coefficients(self, name: str) -> npt.NDArray[np.float32]:
+        """The float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""
+        return np.frombuffer(self._sections.get(name, b""), "<f4")
+
+    def dual_coef(self) -> npt.NDArray[np.float64]:
+        """Coefficients, shape (1 or n_labels - 1, n_sv) as in KernelModel; none in an approximate artifact."""
+        n_rows = self.header["n_labels"] - 1 if self.header["n_labels"] > 2 else 1
+        return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
+
+    def numbers(self, name: str) -> npt.NDArray[np.uint32]:
+        """The whole numbers of a section: "class_counts", "majority_classes" or "varying"."""
+        return np.frombuffer(self._sections.get(name, b""), "<u4")
+
+    def check_rows(self, section: str = "check_rows") -> npt.NDArray[np.float64]:
+        """Check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
+        return np.frombuffer(self._sections.get(section, b""), "<f8").reshape(-1, 3)
+
+    def decision_numbers(self) -> npt.NDArray[np.void]:
+        """Intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
+        return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
+
+    def expansion_numbers(self) -> npt.NDArray[np.void]:
+        """What belongs to each expansion, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
+        return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)
+
+    def centers(self) -> npt.NDArray[np.float32]:
+        """The points expanded about, shape (n_centers, n_features)."""
+        found = self.coefficients("centers" if self.n_centers > 1 else "center")
+        return found.reshape(-1, self.n_features)[: self.n_centers]
+
+    def support_vectors(self) -> npt.NDArray[np.float64]:
+        """The support vectors, shape (n_sv, n_features); none in an approximate artifact."""
+        if "support_vectors" not in self._sections:
+            return np.empty((0, self.n_features))
+        n_sv = self.dual_coef().shape[1]
+        return packing.unpack(self._sections["support_vectors"], n_sv, self.n_features)
+
+
+def _members(content: memoryview) -> Iterator[Artifact]:
+    """Whole artifacts one after the other."""
+    while content:
+        n_bytes = int.from_bytes(content[_FILE_BYTES : _FILE_BYTES + 8], "little")
+        yield Artifact._within(content[:n_bytes])
+        content = content[n_bytes:]
+
+
+def _texts(content: Any, count: int) -> list[str]:
+    ends = 4 * count + np.cumsum((0, *struct.unpack_from(f"<{count}I", content)))
+    return [bytes(content[a:b]).decode() for a, b in pairwise(ends)]
+
+
+def _read_aligned(path: str | os.PathLike[str]) -> Any:
+    """The bytes of a file, in memory that the native reader takes as it is."""
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        room = np.empty(size + ALIGNMENT, np.uint8)
+        start = -room.__array_interface__["data"][0] % ALIGNMENT
+        memory: Any = room[start : start + size]
+        n = 0
+        while n < size and (n_more := file.readinto(memory[n:])):
+            n += n_more
+        rest = file.readall()  # of a pipe, whose size nobody knows, or of a file that grew
+    memory.flags.writeable = False
+    return memory if n == size and not rest else memory[:n].tobytes() + rest

@@ -1,0 +1,163 @@
+#include "fault_text.hpp"
+
+#include <approxsvm/artifact/labels.hpp>
+#include <cstdio>
+
+namespace approxsvm::dispatch {
+namespace {
+
+const char* const names_of_sections[] = {
+    "",
+#define APPROXSVM_SECTION(name, identifier) #name,
+#include <approxsvm/artifact/schema.inc>
+};
+
+const char* const names_of_fields[] = {
+    "",
+#define APPROXSVM_FIELD(tag, type, name) #name,
+#define APPROXSVM_ARRAY(tag, type, name, n) #name,
+#define APPROXSVM_PART(tag, name, words) words,
+#include <approxsvm/artifact/schema.inc>
+};
+
+#define APPROXSVM_ENUMERATION(Name, name) [[maybe_unused]] const char* const names_of_##name[] = {
+#define APPROXSVM_ENUMERATOR(name, number) #name,
+#define APPROXSVM_RECORD(Name, tag) [[maybe_unused]] const char* const fields_of_##tag[] = {
+#define APPROXSVM_FIELD(tag, type, name) #name,
+#define APPROXSVM_ARRAY(tag, type, name, n) #name,
+#define APPROXSVM_END \
+    }                 \
+    ;
+#include <approxsvm/artifact/schema.inc>
+
+std::string text_of(double number) {
+    char room[label_digits];
+    return std::string(digits_of(number, room));
+}
+
+std::string text_of(const StoredNumber& number) {
+    return number.is_whole ? std::to_string(number.whole) : text_of(number.real);
+}
+
+std::string power_of_two(const StoredNumber& number) {
+    int exponent;
+    std::frexp(number.real, &exponent);
+    return "2^" + std::to_string(exponent - 1);
+}
+
+std::string text_of(const Expected& expected) {
+    const StoredNumber &low = expected.low, &high = expected.high;
+    switch (expected.rule) {
+        case Rule::equal:
+            return text_of(low);
+        case Rule::not_equal:
+            return "any number but " + text_of(low);
+        case Rule::from_to:
+            return low.is_whole && low.whole == high.whole ? text_of(low) : text_of(low) + " to " + text_of(high);
+        case Rule::from_below:
+            return text_of(low) + " to below " + text_of(high);
+        case Rule::at_least:
+            return !low.is_whole && low.real == -largest_double ? "a number above -inf" : "at least " + text_of(low);
+        case Rule::above:
+            return "more than " + text_of(low);
+        case Rule::finite:
+            return "a finite number";
+        case Rule::finite_at_least:
+            return "a finite number of at least " + text_of(low.real);
+        case Rule::not_nan:
+            return "a number";
+        case Rule::power_of_two:
+            return "a power of two from " + power_of_two(low) + " to " + power_of_two(high);
+        case Rule::zero_or_modulus:
+            return "0 or a modulus from " + power_of_two(low) + " to " + power_of_two(high);
+        case Rule::multiple_of:
+            return "a multiple of " + text_of(low);
+        case Rule::one_sign:
+            return "the sign of " + text_of(low) + ", which is in the same list";
+        case Rule::utf8:
+            return "UTF-8";
+        case Rule::distinct:
+            return "another than label " + text_of(low);
+        case Rule::label_of_ensemble:
+            return "that of the ensemble";
+        case Rule::holds_label:
+        case Rule::none_in_mode:
+        case Rule::needed_in_mode:
+            break;
+    }
+    return "";
+}
+
+std::string hexadecimal(std::uint64_t bytes, std::size_t n_bytes, const char* between) {
+    std::string text;
+    for (std::size_t k = 0; k < n_bytes; ++k) {
+        char room[4];
+        std::snprintf(room, sizeof room, "%02x", static_cast<unsigned>(bytes >> (8 * k) & 0xFF));
+        text += (k > 0 ? between : "") + std::string(room);
+    }
+    return text;
+}
+
+// In the order in which numbers are written.
+std::string checksum_text(std::uint64_t checksum) {
+    char room[12];
+    std::snprintf(room, sizeof room, "%08lx", static_cast<unsigned long>(checksum));
+    return room;
+}
+
+std::string dtype_text(const Expected& expected) {
+    std::string text;
+    for (const std::uint64_t half : {expected.low.whole, expected.high.whole}) {
+        for (int k = 0; k < 8; ++k) {
+            const unsigned char c = static_cast<unsigned char>(half >> (8 * k) & 0xFF);
+            if (c != 0) text += c >= 0x20 && c < 0x7F ? std::string(1, static_cast<char>(c)) : std::string("?");
+        }
+    }
+    return text;
+}
+
+// Which number it is.
+std::string subject(const ArtifactFault& fault) {
+    const std::string section = names_of_sections[fault.section];
+    if (fault.field == field::any_size) return section.empty() ? "the file" : "section " + section;
+    std::string text = names_of_fields[fault.field];
+    if (fault.index != no_index) {
+        if (fault.field >= field::entry_identifier && fault.field <= field::entry_size) text += " of table entry";
+        if (fault.field >= field::stage_kind && fault.field <= field::stage_n_outputs) text += " of stage";
+        text += " " + std::to_string(fault.index);
+    }
+    return section.empty() ? text : text + " of section " + section;
+}
+
+std::string statement(const ArtifactFault& fault) {
+    const Expected& expected = fault.expected;
+    if (fault.field == field::header_magic)
+        return "not an approxsvm artifact: magic is " +
+               hexadecimal(fault.found.whole, static_cast<std::size_t>(fault.index), " ") + ", expected " +
+               hexadecimal(expected.low.whole, 8, " ");
+    if (fault.field == field::header_checksum)
+        return "checksum is " + checksum_text(fault.found.whole) + ", expected " + checksum_text(expected.low.whole);
+    if (expected.rule == Rule::holds_label)
+        return "label_dtype is '" + dtype_text(expected) + "', expected a type that holds label " +
+               std::to_string(fault.index) + " of section labels";
+    if (expected.rule == Rule::none_in_mode || expected.rule == Rule::needed_in_mode) {
+        const char* const what = expected.rule == Rule::none_in_mode ? " is found in" : " is missing from";
+        return subject(fault) + what + " a " + names_of_task[fault.found.whole] + " artifact of mode " +
+               names_of_mode[expected.low.whole] + " and kernel " + names_of_kernel[expected.high.whole];
+    }
+    if (fault.field == field::any_size)
+        return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
+    return subject(fault) + " is " + text_of(fault.found) + ", expected " + text_of(expected);
+}
+
+}  // namespace
+
+std::string text_of(Status status, const ArtifactFault& fault) {
+    if (fault.field == field::none) return message(status);
+    std::string where;
+    if (fault.member != no_member) where += "member " + std::to_string(fault.member) + ": ";
+    if (fault.in_subspace_expansion) where += "section subspace_expansion: ";
+    return where + statement(fault);
+}
+
+}  // namespace approxsvm::dispatch

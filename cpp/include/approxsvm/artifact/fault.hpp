@@ -1,0 +1,226 @@
+// What a reader of artifacts refuses: which number of which section, and what it should have been. Numbers of
+// artifact/schema.inc stand for names, so that programs without text do not carry any; dispatch/fault_text.hpp has the
+// words.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "../model_view.hpp"
+#include "../simd/simd.hpp"
+#include "../status.hpp"
+
+namespace approxsvm {
+
+// A number as it is stored: whole ones may be beyond 2^53.
+struct StoredNumber {
+    double real;
+    std::uint64_t whole;
+    bool is_whole;
+};
+
+// How `low` and `high` of an Expected are meant.
+enum class Rule : std::uint8_t {
+    equal,            // low
+    not_equal,        // low
+    from_to,          // from low to high
+    from_below,       // from low to below high
+    at_least,         // low
+    above,            // low
+    finite,           // any finite number
+    finite_at_least,  // low
+    not_nan,
+    power_of_two,       // from low to high
+    zero_or_modulus,    // 0, or a modulus from low to high
+    multiple_of,        // low
+    none_in_mode,       // no such section in mode `low` with kernel `high`
+    needed_in_mode,     // it is missing there
+    one_sign,           // as the numbers before it in its list, such as low
+    utf8,               // a byte of valid UTF-8
+    distinct,           // not the label number `low` again
+    label_of_ensemble,  // the ensemble's label number `low`
+    holds_label,        // label_dtype, whose bytes are found and high, holds label number `low`
+};
+
+struct Expected {
+    Rule rule;
+    StoredNumber low, high;
+};
+
+constexpr std::uint64_t no_index = ~std::uint64_t{0};
+constexpr std::uint32_t no_member = ~std::uint32_t{0};
+
+struct ArtifactFault {
+    section::Id section = section::none;  // none: the header or the section table
+    field::Id field = field::none;        // none: not to be put into numbers, the status says all
+    std::uint64_t index = no_index;       // which of several
+    StoredNumber found{};
+    Expected expected{};
+    std::uint32_t member = no_member;    // of an ensemble, where it is a member's
+    bool in_subspace_expansion = false;  // of the artifact, or of this member
+};
+
+inline namespace APPROXSVM_TARGET {
+
+// What a file's claims say that something takes, in 64 bits on every machine: a size_t of 32 bits holds no product of
+// claims before it has been compared with the bytes that there are.
+using ClaimedSize = std::uint64_t;
+
+template <class T>
+inline T read_at(const unsigned char* bytes, std::size_t offset) {
+    T value;
+    std::memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+inline bool is_power_of_two(double x, double low, double high) {
+    int exponent;
+    return x >= low && x <= high && std::frexp(x, &exponent) == 0.5;
+}
+
+template <class Number>
+constexpr StoredNumber stored(Number x) {
+    if constexpr (std::is_integral<Number>::value) {
+        return {static_cast<double>(x), static_cast<std::uint64_t>(x), true};
+    } else {
+        return {static_cast<double>(x), 0, false};
+    }
+}
+constexpr StoredNumber stored(StoredNumber x) {
+    return x;
+}
+
+template <class Number>
+constexpr Expected equal_to(Number x) {
+    return {Rule::equal, stored(x), stored(x)};
+}
+template <class Low, class High>
+constexpr Expected from_to(Low low, High high) {
+    return {Rule::from_to, stored(low), stored(high)};
+}
+template <class Number>
+constexpr Expected at_least(Number low) {
+    return {Rule::at_least, stored(low), stored(low)};
+}
+constexpr Expected finite_number = {Rule::finite, {}, {}};
+constexpr Expected finite_from_0 = {Rule::finite_at_least, {}, {}};
+
+template <class Enumeration>
+constexpr std::uint32_t number_of(Enumeration e) {
+    return static_cast<std::uint32_t>(e);
+}
+// An enumerator that is not beyond the last one.
+template <class Enumeration>
+constexpr Expected up_to(Enumeration last) {
+    return from_to(0u, number_of(last));
+}
+
+// Whether a number is as expected; not of rules that take more than the number itself.
+inline bool holds(const Expected& expected, const StoredNumber& found) {
+    const double x = found.real, low = expected.low.real, high = expected.high.real;
+    switch (expected.rule) {
+        case Rule::equal:
+            return found.is_whole ? found.whole == expected.low.whole : x == low;
+        case Rule::not_equal:
+            return x != low;
+        case Rule::from_to:
+            return found.is_whole ? found.whole >= expected.low.whole && found.whole <= expected.high.whole
+                                  : x >= low && x <= high;
+        case Rule::from_below:
+            return x >= low && x < high;
+        case Rule::at_least:
+            return found.is_whole ? found.whole >= expected.low.whole : x >= low;
+        case Rule::above:
+            return x > low;
+        case Rule::finite:
+            return is_finite(x);
+        case Rule::finite_at_least:
+            return x >= low && is_finite(x);
+        case Rule::not_nan:
+            return x == x;
+        case Rule::power_of_two:
+            return is_power_of_two(x, low, high);
+        case Rule::zero_or_modulus:
+            return x == 0.0 || (std::fabs(x) >= low && std::fabs(x) <= high);
+        case Rule::multiple_of:
+            return found.whole % expected.low.whole == 0;
+        default:
+            return false;
+    }
+}
+
+// Holds the numbers of one section against what is expected, and keeps the first that is another: once one has been
+// refused, all others are.
+class Check {
+  public:
+    // `fault`, which may be null, is filled by the first refusal; `refusal` is what status() then says.
+    Check(ArtifactFault* fault, section::Id section, Status refusal)
+        : fault_(fault), section_(section), refusal_(refusal) {}
+
+    Status status() const { return status_; }
+    section::Id section() const { return section_; }
+
+    template <class Number>
+    bool operator()(field::Id field, Number found, const Expected& expected, std::uint64_t index = no_index) {
+        return holds(expected, stored(found)) ? status_ == Status::ok : refuse(field, found, expected, index);
+    }
+
+    template <class Number>
+    bool refuse(field::Id field, Number found, const Expected& expected, std::uint64_t index = no_index) {
+        if (status_ != Status::ok) return false;
+        status_ = refusal_;
+        if (fault_) {
+            *fault_ = ArtifactFault{};
+            fault_->section = section_;
+            fault_->field = field;
+            fault_->index = index;
+            fault_->found = stored(found);
+            fault_->expected = expected;
+        }
+        return false;
+    }
+
+    // Each of n numbers.
+    template <class Number>
+    bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
+        for (std::size_t k = 0; k < n; ++k) {
+            if (!(*this)(field, numbers[k], expected, k)) return false;
+        }
+        return status_ == Status::ok;
+    }
+
+    // The same of moduli up to a limit, for many numbers.
+    template <class Real>
+    bool within(field::Id field, const Real* numbers, std::size_t n, Real limit) {
+        bool valid = true;
+        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= limit;
+        const double highest = static_cast<double>(limit);
+        return valid ? status_ == Status::ok : each(field, numbers, n, from_to(-highest, highest));
+    }
+    bool finite(field::Id field, const double* numbers, std::size_t n) {
+        bool valid = true;
+        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= largest_double;
+        return valid ? status_ == Status::ok : each(field, numbers, n, finite_number);
+    }
+    bool finite(field::Id field, const float* numbers, std::size_t n) {
+        bool valid = true;
+        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= largest_float;
+        return valid ? status_ == Status::ok : each(field, numbers, n, finite_number);
+    }
+
+    // Bytes between parts of the section, from `first` to before `last` of it, are zeros.
+    bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
+        for (; first < last; ++first) {
+            if (section[first] != 0) return refuse(field::any_padding, section[first], equal_to(0), first);
+        }
+        return status_ == Status::ok;
+    }
+
+  private:
+    ArtifactFault* fault_;
+    section::Id section_;
+    Status refusal_, status_ = Status::ok;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,247 @@
+// Texts of an artifact, and its labels, whatever kind they have.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "envelope.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The first byte that is not part of a valid UTF-8 character; n where all are.
+inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
+    std::size_t i = 0;
+    while (i < n) {
+        const unsigned char c = p[i];
+        const std::size_t more = c < 0x80                  ? 0
+                                 : (c >= 0xC2 && c < 0xE0) ? 1
+                                 : (c >= 0xE0 && c < 0xF0) ? 2
+                                 : (c >= 0xF0 && c < 0xF5) ? 3
+                                                           : 4;
+        if (more == 4 || more >= n - i) return i;
+        for (std::size_t k = 1; k <= more; ++k) {
+            if ((p[i + k] & 0xC0) != 0x80) return i;
+        }
+        if (c == 0xE0 && p[i + 1] < 0xA0) return i;  // overlong
+        if (c == 0xED && p[i + 1] > 0x9F) return i;  // surrogates
+        if (c == 0xF0 && p[i + 1] < 0x90) return i;  // overlong
+        if (c == 0xF4 && p[i + 1] > 0x8F) return i;  // past U+10FFFF
+        i += more + 1;
+    }
+    return n;
+}
+
+// Bytes [first, first + n) of a section are valid UTF-8.
+inline bool is_utf8(Check& check, const unsigned char* section, std::size_t first, std::size_t n) {
+    const std::size_t length = utf8_length(section + first, n);
+    return length == n ? check.status() == Status::ok
+                       : check.refuse(field::any_text_byte, section[first + length], Expected{Rule::utf8, {}, {}},
+                                      first + length);
+}
+
+// A list of n texts: n lengths as uint32, then the UTF-8 bytes, nothing after them.
+inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
+    if (!check(field::any_size, bytes, at_least(ClaimedSize{4} * n))) return false;
+    std::size_t used = 4 * n;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::size_t length = read_at<std::uint32_t>(p, 4 * k);
+        if (!check(field::any_text_size, length, from_to(0, bytes - used), k) || !is_utf8(check, p, used, length))
+            return false;
+        used += length;
+    }
+    return check(field::any_size, bytes, equal_to(used));
+}
+
+struct Text {
+    const char* data;
+    std::size_t length;
+};
+
+// The texts of a valid list one after the other.
+class TextReader {
+  public:
+    TextReader(const unsigned char* list, std::size_t n) : lengths_(list), text_(list + 4 * n) {}
+    Text next() {
+        const Text text{reinterpret_cast<const char*>(text_), read_at<std::uint32_t>(lengths_, 0)};
+        lengths_ += 4;
+        text_ += text.length;
+        return text;
+    }
+
+  private:
+    const unsigned char *lengths_, *text_;
+};
+
+// Text number k of a valid list.
+inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
+    TextReader reader(list, n);
+    for (std::size_t i = 0; i < k; ++i) reader.next();
+    return reader.next();
+}
+
+inline bool is_same(const Text& a, const Text& b) {
+    return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
+}
+
+// Of a readable list. Lists are short.
+inline bool labels_are_distinct(Check& check, const ModelView& model) {
+    const unsigned char* p = model.labels;
+    const std::size_t n = model.n_labels;
+    TextReader texts(p, n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const Text text = model.label_kind == LabelKind::text ? texts.next() : Text{};
+        TextReader later = texts;
+        for (std::size_t j = i + 1; j < n; ++j) {
+            const bool same = model.label_kind == LabelKind::text ? is_same(text, later.next())
+                              : model.label_kind == LabelKind::int64
+                                  ? read_at<std::int64_t>(p, 8 * i) == read_at<std::int64_t>(p, 8 * j)
+                                  : read_at<double>(p, 8 * i) == read_at<double>(p, 8 * j);
+            if (same) return check.refuse(field::any_label, j, Expected{Rule::distinct, stored(i), {}}, j);
+        }
+    }
+    return check.status() == Status::ok;
+}
+
+// --- label_dtype: the name of the type that labels have in NumPy
+
+inline bool is_float16(double x) {
+    const double modulus = std::fabs(x);
+    int exponent;
+    std::frexp(modulus, &exponent);
+    const double units = std::ldexp(modulus, 11 - (exponent > -13 ? exponent : -13));
+    return modulus <= 65504.0 && units == std::floor(units);
+}
+
+// Whether b, i or u of so many bytes holds a number.
+inline bool holds_integer(char kind, int n_bytes, std::int64_t x) {
+    if (kind == 'b') return n_bytes == 1 && (x == 0 || x == 1);
+    if (n_bytes != 1 && n_bytes != 2 && n_bytes != 4 && n_bytes != 8) return false;
+    if (kind == 'u') return x >= 0 && (n_bytes == 8 || x >> (8 * n_bytes) == 0);
+    return kind == 'i' && (x >> (8 * n_bytes - 1) == 0 || x >> (8 * n_bytes - 1) == -1);
+}
+
+inline bool holds_real(char kind, int n_bytes, double x) {
+    if (kind != 'f') return false;
+    if (n_bytes == 2) return is_float16(x);
+    if (n_bytes == 4) {
+        return std::fabs(x) <= static_cast<double>(largest_float) && static_cast<double>(static_cast<float>(x)) == x;
+    }
+    return n_bytes == 8;
+}
+
+inline std::size_t n_characters(const Text& text) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < text.length; ++i) n += (static_cast<unsigned char>(text.data[i]) & 0xC0) != 0x80;
+    return n;
+}
+
+// Whether a text is a whole number below 2^64 as it is printed.
+inline bool is_uint64(const Text& text) {
+    std::uint64_t number = 0;
+    for (std::size_t k = 0; k < text.length; ++k) {
+        const unsigned char c = static_cast<unsigned char>(text.data[k]);
+        const std::uint64_t digit = static_cast<std::uint64_t>(c - '0');
+        if (c < '0' || c > '9' || number > (~std::uint64_t{0} - digit) / 10) return false;
+        number = 10 * number + digit;
+    }
+    return text.length > 0 && (text.length == 1 || text.data[0] != '0');
+}
+
+// Whether <U and so many characters holds each text; zeros at its end would be cut off. A type may be wider than the
+// texts, but must not make a small file claim gigabytes.
+inline bool dtype_holds_texts(Check& check, const char* dtype, std::size_t length, const ModelView& model,
+                              const Expected& expected) {
+    if (length == 2 && dtype[0] == '|' && dtype[1] == 'O') return check.status() == Status::ok;
+    TextReader texts(model.labels, model.n_labels);
+    if (length == 3 && (dtype[0] == '<' || dtype[0] == '>') && dtype[1] == 'u' && dtype[2] == '8') {
+        for (std::size_t k = 0; k < model.n_labels; ++k) {
+            if (!is_uint64(texts.next())) return check.refuse(field::header_label_dtype, expected.low, expected, k);
+        }
+        return check.status() == Status::ok;
+    }
+    std::size_t width = 0, longest = max_label_width;
+    bool spelled = length > 2 && (dtype[0] == '<' || dtype[0] == '>') && dtype[1] == 'U';
+    for (std::size_t k = 2; k < length && width <= ~std::uint32_t{0}; ++k) {
+        spelled &= dtype[k] >= '0' && dtype[k] <= '9';
+        width = 10 * width + static_cast<std::size_t>(dtype[k] - '0');
+    }
+    for (std::size_t k = 0; k < model.n_labels; ++k) {
+        const Text text = texts.next();
+        const std::size_t n = n_characters(text);
+        longest = n > longest ? n : longest;
+        spelled &= n <= width && (text.length == 0 || text.data[text.length - 1] != 0);
+        if (!spelled) return check.refuse(field::header_label_dtype, expected.low, expected, k);
+    }
+    return width <= longest ? check.status() == Status::ok
+                            : check.refuse(field::header_label_dtype, expected.low, expected, 0);
+}
+
+// Only names that NumPy itself writes: other spellings stand for arrays of arrays, or are deprecated.
+inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const ModelView& model) {
+    std::size_t length = sizeof dtype;
+    while (length > 0 && dtype[length - 1] == 0) --length;
+    // The bytes of the name stand where others have numbers.
+    const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(dtype);
+    const Expected expected{Rule::holds_label, stored(read_at<std::uint64_t>(bytes, 0)),
+                            stored(read_at<std::uint64_t>(bytes, 8))};
+    if (model.label_kind == LabelKind::text) return dtype_holds_texts(check, dtype, length, model, expected);
+    const bool spelled = length == 3 && (dtype[0] == '<' || dtype[0] == '>' || dtype[0] == '|');
+    for (std::size_t k = 0; k < model.n_labels; ++k) {
+        const bool held = model.label_kind == LabelKind::int64
+                              ? holds_integer(dtype[1], dtype[2] - '0', read_at<std::int64_t>(model.labels, 8 * k))
+                              : holds_real(dtype[1], dtype[2] - '0', read_at<double>(model.labels, 8 * k));
+        if (!spelled || !held) return check.refuse(field::header_label_dtype, expected.low, expected, k);
+    }
+    return check.status() == Status::ok;
+}
+
+// Labels, names of raw columns, and the plan.
+inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    const Section& section = sections[section::labels];
+    Check header(fault, section::none, Status::bad_labels), labels(fault, section::labels, Status::bad_labels),
+        names(fault, section::feature_names, Status::bad_labels), plan(fault, section::plan, Status::bad_labels);
+    const bool classifies = model.task == Task::classification;
+    model.labels = sections.bytes + section.offset;
+    header(field::header_n_labels, model.n_labels, classifies ? at_least(2) : equal_to(0));
+    header(field::header_label_kind, number_of(model.label_kind), classifies ? at_least(1) : equal_to(0));
+    if (header.status() != Status::ok) return header.status();
+    is_where_wanted(labels, section, model, classifies);
+    if (labels.status() == Status::ok && classifies) {
+        const std::size_t n = model.n_labels;
+        bool valid = model.label_kind == LabelKind::text ? is_text_list(labels, model.labels, section.bytes, n)
+                                                         : labels(field::any_size, section.bytes, equal_to(8 * n));
+        for (std::size_t i = 0; valid && model.label_kind == LabelKind::float64 && i < n; ++i) {
+            valid = labels(field::any_label, read_at<double>(model.labels, 8 * i), finite_number, i);
+        }
+        if (valid && labels_are_distinct(labels, model)) {
+            dtype_holds_labels(header, header_of(sections.bytes).label_dtype, model);
+        }
+    }
+    if (labels.status() != Status::ok) return labels.status();
+    if (header.status() != Status::ok) return header.status();
+    if (const unsigned char* list = sections.at(section::feature_names))
+        is_text_list(names, list, sections[section::feature_names].bytes, model.n_raw_features);
+    if (names.status() != Status::ok) return names.status();
+    if (const unsigned char* text = sections.at(section::plan)) is_utf8(plan, text, 0, sections[section::plan].bytes);
+    return plan.status();
+}
+
+// Whether a member of an ensemble has the ensemble's labels, in their order.
+inline bool labels_are_equal(Check& check, const ModelView& member, const ModelView& ensemble) {
+    if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))) ||
+        !check(field::header_n_labels, member.n_labels, equal_to(ensemble.n_labels)))
+        return false;
+    const std::size_t n = member.n_labels;
+    TextReader own(member.labels, n), others(ensemble.labels, n);
+    for (std::size_t k = 0; k < n; ++k) {
+        const bool same = member.label_kind == LabelKind::text
+                              ? is_same(own.next(), others.next())
+                              : std::memcmp(member.labels + 8 * k, ensemble.labels + 8 * k, 8) == 0;
+        if (!same) return check.refuse(field::any_label, k, Expected{Rule::label_of_ensemble, stored(k), {}}, k);
+    }
+    return check.status() == Status::ok;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

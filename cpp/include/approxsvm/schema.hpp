@@ -1,0 +1,45 @@
+// The types of artifact/schema.inc: what the .asvm format is made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace approxsvm {
+
+#define APPROXSVM_LIMIT(type, name, value) constexpr type name = value;
+#define APPROXSVM_RECORD(Name, tag) struct Name {
+#define APPROXSVM_FIELD(tag, type, name) type name;
+#define APPROXSVM_ARRAY(tag, type, name, n) type name[n];
+#define APPROXSVM_ENUMERATION(Name, name) enum class Name : std::uint32_t {
+#define APPROXSVM_ENUMERATOR(name, number) name = number,
+#define APPROXSVM_END \
+    }                 \
+    ;
+#include "artifact/schema.inc"
+
+namespace section {
+enum Id : std::uint32_t {
+    none = 0,
+#define APPROXSVM_SECTION(name, identifier) name = identifier,
+#include "artifact/schema.inc"
+    end
+};
+}  // namespace section
+constexpr std::size_t max_sections = section::end - 1;
+
+// Names of fields and parts, each with the record or the section that it belongs to.
+namespace field {
+enum Id : std::uint32_t {
+    none = 0,
+#define APPROXSVM_FIELD(tag, type, name) tag##_##name,
+#define APPROXSVM_ARRAY(tag, type, name, n) tag##_##name,
+#define APPROXSVM_PART(tag, name, words) tag##_##name,
+#include "artifact/schema.inc"
+};
+}
+
+constexpr std::size_t header_bytes = sizeof(Header), section_entry_bytes = sizeof(SectionEntry);
+constexpr std::size_t check_row_bytes = sizeof(CheckRecord), checksum_offset = offsetof(Header, checksum);
+static_assert(header_bytes == 192 && section_entry_bytes == 24, "records have no gaps");
+
+}  // namespace approxsvm

@@ -1,0 +1,38 @@
+// An artifact as Python holds it: accepted by the native reader, which has validated every byte.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "../dispatch/predictor.hpp"
+
+namespace approxsvm::python {
+
+class PyArtifact {
+  public:
+    // Of anything with a buffer. Memory that nobody may write to and that lies on a boundary that suits every target is
+    // used as it is; other bytes are copied. Raises ArtifactError.
+    explicit PyArtifact(const pybind11::object& source);
+    ~PyArtifact();
+    PyArtifact(const PyArtifact&) = delete;
+    PyArtifact& operator=(const PyArtifact&) = delete;
+
+    const dispatch::OpenedArtifact& opened() const { return *opened_; }
+    const unsigned char* data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+  private:
+    struct Release {
+        void operator()(unsigned char* bytes) const;
+    };
+    Py_buffer buffer_{};  // held as long as its memory is used, else released
+    std::unique_ptr<unsigned char, Release> copy_;
+    const unsigned char* data_ = nullptr;
+    std::size_t size_ = 0;
+    std::optional<dispatch::OpenedArtifact> opened_;
+};
+
+}  // namespace approxsvm::python

@@ -1,0 +1,90 @@
+#include <pybind11/stl.h>
+
+#include <cstring>
+
+#include "artifact.hpp"
+#include "module.hpp"
+
+namespace py = pybind11;
+
+namespace approxsvm::python {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+// The code of a number's type in Python's struct.
+template <class Number>
+constexpr const char* code_of() {
+    return std::is_same<Number, std::uint32_t>::value   ? "I"
+           : std::is_same<Number, std::uint64_t>::value ? "Q"
+           : std::is_same<Number, double>::value        ? "d"
+                                                        : "s";
+}
+
+// artifact/schema.inc as dictionaries: limits, sections and enumerations by name, and records as lists of (name, code,
+// count).
+py::dict schema() {
+    py::dict limits, sections, enumerations, records;
+    py::dict enumeration;
+    py::list fields;
+#define APPROXSVM_LIMIT(type, name, value) limits[#name] = py::cast(name);
+#define APPROXSVM_SECTION(name, identifier) sections[#name] = identifier;
+#define APPROXSVM_ENUMERATION(Name, name) enumerations[#name] = enumeration = py::dict();
+#define APPROXSVM_ENUMERATOR(name, number) enumeration[#name] = number;
+#define APPROXSVM_RECORD(Name, tag) records[#tag] = fields = py::list();
+#define APPROXSVM_FIELD(tag, type, name) fields.append(py::make_tuple(#name, code_of<type>(), 1));
+#define APPROXSVM_ARRAY(tag, type, name, n) fields.append(py::make_tuple(#name, code_of<type>(), n));
+#include <approxsvm/artifact/schema.inc>
+    py::dict all;
+    all["limits"] = limits;
+    all["sections"] = sections;
+    all["enumerations"] = enumerations;
+    all["records"] = records;
+    return all;
+}
+
+}  // namespace
+
+void PyArtifact::Release::operator()(unsigned char* bytes) const {
+    ::operator delete(bytes, alignment);
+}
+
+PyArtifact::PyArtifact(const py::object& source) {
+    if (PyObject_GetBuffer(source.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    data_ = static_cast<const unsigned char*>(buffer_.buf);
+    size_ = static_cast<std::size_t>(buffer_.len);
+    const bool is_aligned = reinterpret_cast<std::uintptr_t>(data_) % static_cast<std::size_t>(alignment) == 0;
+    try {
+        py::gil_scoped_release release;
+        if (!is_aligned || buffer_.readonly == 0) {
+            copy_.reset(static_cast<unsigned char*>(::operator new(size_ + 1, alignment)));
+            if (size_ > 0) std::memcpy(copy_.get(), data_, size_);
+            data_ = copy_.get();
+        }
+        opened_.emplace(data_, size_);
+    } catch (const dispatch::ArtifactError& error) {
+        PyBuffer_Release(&buffer_);
+        raise("ArtifactError", error.what());
+    } catch (...) {
+        PyBuffer_Release(&buffer_);
+        throw;
+    }
+    if (copy_) PyBuffer_Release(&buffer_);
+}
+
+PyArtifact::~PyArtifact() {
+    PyBuffer_Release(&buffer_);  // which does nothing a second time
+}
+
+void register_artifact(py::module_& module) {
+    module.def("schema", schema, "The numbers of models/FORMAT.md.");
+    py::class_<PyArtifact, std::shared_ptr<PyArtifact>>(module, "Artifact", py::buffer_protocol())
+        .def(py::init<const py::object&>(), py::arg("source"))
+        .def_buffer([](const PyArtifact& artifact) {
+            return py::buffer_info(const_cast<unsigned char*>(artifact.data()), 1,
+                                   py::format_descriptor<unsigned char>::format(), 1,
+                                   {static_cast<py::ssize_t>(artifact.size())}, {1}, true);
+        });
+}
+
+}  // namespace approxsvm::python

@@ -1,0 +1,161 @@
+"""The tables of models/FORMAT.md against artifact/schema.inc, and this against what Python makes of it."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+import pytest
+from conftest import REPOSITORY
+
+from approxsvm import _native
+from approxsvm.artifact import schema
+
+TEXT = (REPOSITORY / "models" / "FORMAT.md").read_text(encoding="utf-8")
+TYPES = {"uint32": "I", "uint64": "Q", "float64": "d"}
+
+
+def tables() -> Iterator[list[list[str]]]:
+    """The cells of each table, titles first."""
+    for table in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE):
+        rows = [
+            [cell.strip() for cell in line.replace(r"\|", "").strip("|\n").split("|")] for line in table.splitlines()
+        ]
+        yield [rows[0], *rows[2:]]
+
+
+def table_of(first: str) -> list[list[str]]:
+    """Rows of the one table whose titles, or first row, begin like this."""
+    found = [table for table in tables() if "|".join(table[0]).startswith(first) or first in "|".join(table[1])]
+    assert len(found) == 1, first
+    return found[0][1:]
+
+
+def name_of(cell: str) -> str:
+    found = re.match(r"[a-z]\w*", cell)
+    assert found, cell
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("tag", "first"),
+    [
+        ("header", "0|8 bytes|magic"),
+        ("router", "0|uint32|n_groups"),
+        ("support_vectors", "0|uint32|storage"),
+        ("outputs", "0|uint32|decision_shape"),
+        ("presumption", "0|uint32|n_landmarks"),
+    ],
+)
+def test_records_with_offsets(tag: str, first: str) -> None:
+    fields = {name: (code, n) for name, code, n in _native.schema()["records"][tag]}
+    size = schema.record(tag).size
+    described = [row for row in table_of(first) if row[0].isdigit() and int(row[0]) < size]
+    if tag == "outputs":
+        assert "kind of probabilities" in described[2][2]
+        described[2][2] = "probability"
+    names = [name_of(row[2]) for row in described]
+    assert names == list(fields)
+    for (offset, kind, *_), name in zip(described, names, strict=True):
+        assert schema.offset_of(tag, name) == int(offset)
+        code, n = fields[name]
+        width = struct.calcsize(f"{n}{code}")
+        assert f"{width} bytes" == kind if kind.endswith("bytes") else TYPES[kind] == code
+
+
+def test_sections() -> None:
+    described = {row[1]: int(row[0]) for row in table_of("identifier|section")}
+    assert described == schema.SECTION_IDS
+    assert f"be at most {len(described)} [n_sections]" in TEXT
+
+
+def test_numbers_of_an_expansion() -> None:
+    position = 0
+    rows = iter(table_of("number|field"))
+    for name, _, n in _native.schema()["records"]["expansions"]:
+        number, described, *_ = next(rows)
+        assert number == (str(position) if n == 1 else f"{position} ... {position + n - 1}")
+        assert described.startswith("N_0 ... N_8" if name == "norms" else name)
+        position += n
+    assert next(rows, None) is None
+    assert f"a record of {position} float64" in TEXT
+
+
+def test_input_maps_and_subspaces() -> None:
+    for tag, first in (("input_map", "uint32|n_columns"), ("subspaces", "uint32|n_stages")):
+        for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
+            assert TYPES[kind] == code
+    assert "A stage starts with kind (uint32), parts (uint32) and the number of features that come out (uint64)" in TEXT
+    assert [code for _, code, _ in _native.schema()["records"]["stage"]] == ["I", "I", "Q"]
+
+
+def test_enumerations() -> None:
+    """The numbers of kinds, wherever the text lists them, in words of its own."""
+    numbers = {
+        "task": "be 0 classification, 1 regression or 2 one-class",
+        "mode": "be 0 approximate, 1 certified, 2 exact or 3 ensemble",
+        "kernel": "be 0, the Gaussian, 1, polynomial, or 2, a sum of cosines",
+        "center_kind": "be 0 origin or 1 mean",
+        "label_kind": "be 0 none, 1 int64, 2 float64 or 3 text",
+        "storage": "be 0, all values row after row; 1, compressed rows; or 2, compressed rows relative to a reference",
+        "value_kind": "be 0 float64, 1 float32, 2 codes of one byte or 3 codes of two bytes",
+        "label_rule": "0 most votes, 1 the best score, 2 the greatest probability",
+        "decision_shape": "0 the values of the pairs, 1 a score for each label",
+        "probability": "be 0; 1, 4 or 5 for classification, 2 for regression, 3 for one-class",
+        "stage_kind": "* kind 2: `x = log(x + offset)`",
+    }
+    assert numbers.keys() == _native.schema()["enumerations"].keys()
+    for name, words in numbers.items():
+        assert words in TEXT
+        listed = list(_native.schema()["enumerations"][name].values())
+        assert listed == list(range(len(listed)))
+        assert str(len(listed) - 1) in words
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("format_version", "# The .asvm artifact, version {}"),
+        ("section_alignment", "each at the next multiple of {}"),
+        ("max_check_rows", "1 to {} records of three float64"),
+        ("max_degree", "be 1 to {}, but 0 in the modes exact and ensemble"),
+        ("max_kernel_degree", "of a polynomial kernel its own, 1 to {} in mode exact"),
+        ("max_n_labels", "be 2 to {:,} for classification"),
+        ("max_n_members", "at least 1 and at most {:,}, none of them an ensemble"),
+        ("max_quadratic", "every number in [-{0:g}, {0:g}] [quadratic]"),
+        ("max_higher", "every number in [-{0:g}, {0:g}] [higher]"),
+        ("max_linear", "every number in [-{0:g}, {0:g}] [linear]"),
+        ("max_group_panels", "each list 1 to {} panels long"),
+        ("router_width", "as many as {} n_groups slots need"),
+        ("max_dictionary", "be 1 to {:,} with codes"),
+        ("max_label_width", "at most {:,} or as many as a label has"),
+        ("max_subspace_stages", "| uint32 | n_stages | be 1 to {} |"),
+        ("max_phase", "phases at most {:g} in modulus"),
+        ("max_excess", "from 0\n  to {}"),
+        ("n_density_marks", "ten numbers that MUST NOT descend"),
+    ],
+)
+def test_limits(limit: str, words: str) -> None:
+    value = _native.schema()["limits"][limit]
+    shown = 1.0 + value if limit == "max_excess" else value
+    assert words.format(shown) in TEXT
+
+
+def test_powers_of_two() -> None:
+    limits = _native.schema()["limits"]
+    assert limits["max_n_features"] == limits["max_n_centers"] == 2**20
+    assert TEXT.count("be 1 to 2^20") >= 3
+    assert limits["max_input_scale"] == 2.0**100
+    assert "a power of two from 2^-100 to 2^100" in TEXT
+    assert limits["max_output_scale"] == 2.0**1000
+    assert "a power of two from 2^-1000 to 2^1000" in TEXT
+    assert limits["min_contraction"] == 1 / 8
+    assert "be 1, 1/2, 1/4 or 1/8" in TEXT
+    assert limits["max_skew"] == 2.0**-10
+    assert "be 0 to 2^-10" in TEXT
+    assert (limits["least_coefficient"], limits["most_coefficient"]) == (2.0**-60, 2.0**60)
+    assert "be 0 or, in modulus, 2^-60 to 2^60, of one sign in each list" in TEXT
+    assert limits["magic_number"].to_bytes(8, "little") == bytes.fromhex(
+        re.search(r"be `([0-9A-F ]+)` \[magic\]", TEXT)[1]  # type: ignore[index]
+    )
