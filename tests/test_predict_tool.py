@@ -316,7 +316,9 @@ def test_model_files_that_are_wrong_or_not_supported(files: Files, old: str, new
     assert not files.output.exists()
 
 
-@pytest.mark.parametrize(("change", "why"), [("cut", "file_bytes is"), ("flip", "checksum is"), ("head", "64 bytes, expected at least 192")])
+@pytest.mark.parametrize(
+    ("change", "why"), [("cut", "file_bytes is"), ("flip", "checksum is"), ("head", "64 bytes, expected at least 192")]
+)
 def test_damaged_artifacts_are_refused(files: Files, change: str, why: str) -> None:
     files.save_rows()
     content = bytearray(files.model.read_bytes())

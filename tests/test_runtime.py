@@ -193,7 +193,9 @@ def failure(act: Any, code: str, message: str) -> RuntimeLibraryError:
 def test_files_and_bytes_that_are_no_artifact(tmp_path: Path) -> None:
     failure(lambda: Runtime(tmp_path / "none.asvm"), "UNREADABLE_FILE", r"none\.asvm: No such file or directory")
     failure(lambda: Runtime(tmp_path), "UNREADABLE_FILE", "Is a directory")
-    failure(lambda: Runtime(GOLDEN / "breast_cancer.model"), "BAD_MAGIC", r"breast_cancer\.model: .*magic is 73 76 6d 5f")
+    failure(
+        lambda: Runtime(GOLDEN / "breast_cancer.model"), "BAD_MAGIC", r"breast_cancer\.model: .*magic is 73 76 6d 5f"
+    )
     failure(lambda: Runtime(b""), "BAD_MAGIC", "^the file has 0 bytes, expected at least 192")
     whole = IRIS.read_bytes()
     for size in range(0, len(whole), 97):
