@@ -59,7 +59,7 @@ def kernels_of_the_wheel() -> list[str]:
 
     They are what users run, and compiling them again takes minutes.
     """
-    sources = [path for folder in ("include", "dispatch") for path in (REPOSITORY / "cpp" / folder).rglob("*.?pp")]
+    sources = [path for folder in ("include", "dispatch") for path in (REPOSITORY / "cpp" / folder).rglob("*.*")]
     newest = max(path.stat().st_mtime for path in [*sources, REPOSITORY / "cpp" / "CMakeLists.txt"])
     for folder in (REPOSITORY / "build").glob("cp*"):
         objects = [*folder.glob("cpp/CMakeFiles/approxsvm_kernels_*/dispatch/target.cpp.o")]
