@@ -20,7 +20,7 @@ from approxsvm.model.outputs import (
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.kernel_machines import restored
 from approxsvm.readers.sklearn.known_types import class_name, name_of
-from approxsvm.readers.sklearn.pipeline import Read
+from approxsvm.readers.sklearn.pipeline import Read, overwrites
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, require_fitted
 
 
@@ -35,6 +35,11 @@ def read_calibrated(estimator: Any, read: Read) -> SingleModel | Ensemble:
     members = tuple(_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_)
     if len(members) == 1:
         return members[0]
+    if any(overwrites(inner.estimator) for inner in estimator.calibrated_classifiers_[:-1]):
+        raise UnsupportedModelError(
+            "a scaler in this CalibratedClassifierCV overwrites (copy=False) what the other members take; refit with "
+            "copy=True"
+        )
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
