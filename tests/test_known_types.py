@@ -31,7 +31,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Sum, W
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 from sklearn.utils.metaestimators import available_if
@@ -160,6 +160,8 @@ def examples_of_steps(name, cls):
     else:
         yield of_step(cls())
         yield of_target(cls())
+        source = transformed(FeatureUnion([("a", cls()), ("b", StandardScaler())]))
+        yield source, source[0].transformer_list[0][1]
         if name == "MinMaxScaler":
             yield of_step(cls(clip=True))
 
@@ -725,6 +727,27 @@ def test_an_offset_that_predict_does_not_know_is_refused():
     source.offset_ = source.offset_ + 1.0
     with pytest.raises(ModelFormatError, match=r"offset_ of this OneClassSVM is .*, but -intercept_"):
         approxsvm.compile(source)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
+def test_rows_that_one_part_overwrites_for_another_are_refused(scaler):
+    """scikit-learn hands the same array to all parts, of which one that does not copy changes it for the next."""
+    inside, member = make_pipeline(scaler(copy=False), MinMaxScaler()), make_pipeline(scaler(copy=False), SVC())
+    union = FeatureUnion([("a", "passthrough"), ("b", inside)])
+    columns = ColumnTransformer([("a", scaler(copy=False), slice(0, 2)), ("b", MinMaxScaler(), slice(1, 4))])
+    search = GridSearchCV(member, {}, cv=2)
+    for source in (
+        make_pipeline(union, SVC()),
+        make_pipeline(columns, SVC()),
+        CalibratedClassifierCV(member, cv=2),
+        CalibratedClassifierCV(search, cv=2),
+    ):
+        with pytest.raises(UnsupportedModelError, match=r"overwrites \(copy=False\) what the other"):
+            approxsvm.compile(source.fit(X.copy(), TWO))
+    copied = ColumnTransformer([("a", scaler(copy=False), [0, 1]), ("b", MinMaxScaler(), [1, 2, 3])])
+    for source in (member, CalibratedClassifierCV(member, ensemble=False, cv=2), make_pipeline(copied, SVC())):
+        fast = approxsvm.compile(source.fit(X.copy(), TWO), mode="exact")
+        np.testing.assert_array_equal(fast.predict(X), source.predict(X.copy()))
 
 
 def test_a_logistic_regression_of_an_older_scikit_learn_answers_as_the_installed_one():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -280,6 +280,8 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
         for name, transformer, _ in step.transformers_
         if not (isinstance(transformer, str) and transformer == "drop") and len(positions[name])
     ]
+    if len(parts) > 1:  # of a slice parts are given a view, of other columns a copy
+        _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
     return _side_by_side(map_, parts, step.transformer_weights)
 
 
@@ -300,7 +302,33 @@ def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> 
 def _feature_union(map_: InputMap, step: Any) -> InputMap:
     every = np.arange(map_.n_features)
     parts = [(name, t, every) for name, t in step.transformer_list if not (isinstance(t, str) and t == "drop")]
+    if len(parts) > 1:
+        _check_overwriting((name, part) for name, part, _ in parts)
     return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def overwrites(step: Any) -> bool:
+    """Whether a step or one inside it writes into the rows that it is given, which others may take after it."""
+    kind = name_of(step)
+    if kind == "Pipeline":
+        return any(overwrites(inner) for _, inner in step.steps)
+    if kind == "FeatureUnion":
+        return any(overwrites(inner) for _, inner in step.transformer_list)
+    if kind == "ColumnTransformer":
+        return any(overwrites(inner) for _, inner, _ in step.transformers_)
+    if kind == "FrozenEstimator":
+        return overwrites(step.estimator)
+    if hasattr(step, "best_estimator_"):
+        return overwrites(step.best_estimator_)
+    return kind in ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler") and not step.copy
+
+
+def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:
+    for name, transformer in parts:
+        if overwrites(transformer):
+            raise UnsupportedModelError(
+                f"its part {name!r} overwrites (copy=False) what the others take; refit with copy=True"
+            )
 
 
 def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights: Any) -> InputMap:

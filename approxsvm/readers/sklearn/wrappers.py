@@ -21,7 +21,7 @@ from approxsvm.model.outputs import (
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.kernel_machines import Regression, restored
 from approxsvm.readers.sklearn.known_types import class_name, name_of
-from approxsvm.readers.sklearn.pipeline import Model, Read, with_input_map
+from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 # Selectors that predict by the estimator of the features that they keep.
@@ -58,6 +58,11 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
     members = tuple(_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_)
     if len(members) == 1:
         return members[0]
+    if any(overwrites(inner.estimator) for inner in estimator.calibrated_classifiers_[:-1]):
+        raise UnsupportedModelError(
+            "a scaler in this CalibratedClassifierCV overwrites (copy=False) what the other members take; refit with "
+            "copy=True"
+        )
     return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
 
 
