@@ -1,0 +1,298 @@
+"""A fitted estimator and what it compiles to, asked the same: labels, values, probabilities, and what each refuses.
+
+    found = compare(source, X, mode="exact")
+    found.verdict, found.reason     # "differs", "decision_function: 3 of 150 rows differ, by 0.5 of a range of 2.1"
+
+Answers of the two are compared with each other, not with what a reader made of the source. Where they differ, its own
+rounding may be why: rows whose label float64 cannot tell, by the definition of approxsvm/reports/judgement.py, are
+counted apart as ties.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+import approxsvm
+from approxsvm.artifact.layout import NEAR_TIE
+from approxsvm.errors import ApproxSVMError
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.single_model import SingleModel
+from approxsvm.predictor import native_outputs
+from approxsvm.readers import read_any
+from approxsvm.reports.arithmetic import arithmetic_of
+from approxsvm.reports.judgement import exact_decision_values, own_steps
+
+Verdict = Literal["equal", "differs", "refused", "wrong exception", "source has no answer"]
+Answers = Mapping[str, Any]
+METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
+# What no rounding of well-conditioned sums exceeds, as a share of the greatest value; and of probabilities.
+_CLOSE = 1e-9
+_CLOSE_PROBABILITY = 1e-8
+# As reports.judgement allows a regression's source.
+_SLACKS = 64.0
+# Moves of decision values that say where probabilities of coupled classes can lie.
+_MOVES = 16
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of one source.
+
+    Attributes
+    ----------
+    verdict : str
+        "refused" is an error of ours or NotFittedError, "wrong exception" any other.
+    reason : str
+        What differs, or the words of the refusal.
+    exception : str
+        The class of it.
+    n_rows : int
+        Rows that were compared.
+    n_ties : int
+        Of these, labels that differ where the source's own rounding decides.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    exception: str = ""
+    n_rows: int = 0
+    n_ties: int = 0
+
+
+def compare(source: Any, X: Any, rows: Any = None, theirs: Answers | None = None, **options: Any) -> Finding:
+    """Compile a fitted source and ask both the same.
+
+    Parameters
+    ----------
+    source : fitted estimator
+    X : whatever it was fitted on
+        Sample rows for `compile`.
+    rows : whatever it predicts, optional
+        Rows that both are asked about; X when left out.
+    theirs : dict, optional
+        The `answers` of the source about them, where they are known.
+    **options
+        Of `approxsvm.compile`.
+    """
+    rows = X if rows is None else rows
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        theirs = answers(source, rows) if theirs is None else theirs
+        try:
+            fast = approxsvm.compile(source, copy.deepcopy(X), **options)
+        except (ApproxSVMError, NotFittedError) as error:
+            return Finding("refused", str(error), type(error).__name__)
+        except Exception as error:
+            return Finding("wrong exception", f"compile: {error}", type(error).__name__)
+        if isinstance(theirs["predict"], Exception):
+            return Finding("source has no answer", str(theirs["predict"]), type(theirs["predict"]).__name__)
+        return compare_answers(source, fast, rows, theirs)
+
+
+def answers(estimator: Any, rows: Any) -> Answers:
+    """What an estimator says of a copy of rows, by method: an array, or the exception."""
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for method in METHODS:
+            try:
+                found[method] = np.asarray(getattr(estimator, method)(copy.deepcopy(rows)))
+            except Exception as error:
+                found[method] = error
+    return found
+
+
+def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Finding:
+    """Ask what was compiled from a source about rows that the source has an answer to; parameters as for `compare`."""
+    ours = answers(fast, rows)
+    n_rows = len(theirs["predict"])
+    rounding = _Rounding(source, fast, rows)
+    theirs_classes, our_classes = (np.asarray(getattr(x, "classes_", [])) for x in (source, fast))
+    differences = []
+    n_ties = 0
+    for method in METHODS:
+        a, b = ours[method], theirs[method]
+        if isinstance(a, Exception) and isinstance(b, Exception):
+            continue
+        if isinstance(a, ApproxSVMError):
+            return Finding("refused", f"{method}: {a}", type(a).__name__, n_rows)
+        if isinstance(a, Exception) and not isinstance(a, AttributeError):
+            return Finding("wrong exception", f"{method}: {a}", type(a).__name__, n_rows)
+        if isinstance(a, Exception) or isinstance(b, Exception):
+            has = (
+                "no answer but the source's" if isinstance(a, Exception) else f"an answer, but the source's {b!r:.120}"
+            )
+            differences.append(f"{method}: {has}")
+        elif a.shape != b.shape:
+            differences.append(f"{method}: shape {a.shape} instead of {b.shape}")
+        elif _kind(a) != _kind(b):
+            differences.append(f"{method}: {a.dtype} instead of {b.dtype}")
+        elif _kind(b) != "f" or (method == "predict" and len(theirs_classes)):
+            wrong, tied = _wrong_labels(a, b, rounding)
+            n_ties += tied
+            differences += [f"{method}: {wrong} of {n_rows} labels differ"] * (wrong > 0)
+        else:
+            differences += _wrong_values(method, a, b, rounding)
+    if not np.array_equal(theirs_classes, our_classes):
+        differences.append(f"classes_: {our_classes} instead of {theirs_classes}")
+    if differences:
+        return Finding("differs", "; ".join(differences), "", n_rows, n_ties)
+    return Finding("equal", "", "", n_rows, n_ties)
+
+
+def _kind(values: npt.NDArray[Any]) -> str:
+    """Kinds of numbers and text that compare: text is text, and whole numbers are whole numbers."""
+    return {"O": "U", "T": "U", "u": "i"}.get(values.dtype.kind, values.dtype.kind)
+
+
+def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int]:
+    """Labels that differ, and those of them that float64 cannot tell."""
+    differ = ours != theirs
+    if not differ.any():
+        return 0, 0
+    tied = differ & ~rounding.certain
+    return int((differ & ~tied).sum()), int(tied.sum())
+
+
+def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _Rounding) -> list[str]:
+    scale = 1.0 if method == "predict_proba" else float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0))
+    close = _CLOSE_PROBABILITY if method == "predict_proba" else _CLOSE * scale
+    off = np.abs(ours - theirs)
+    same = (off <= close) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    if same.all():
+        return []
+    near = rounding.near_probabilities if method == "predict_proba" else rounding.near_values
+    same |= near(ours, theirs) <= close
+    if same.all():
+        return []
+    spread = float(np.ptp(theirs[np.isfinite(theirs)])) if np.isfinite(theirs).any() else 0.0
+    n_wrong = int((~same).reshape(len(same), -1).any(axis=1).sum())
+    doubt = f" (no judgement: {rounding.problem})" if rounding.problem else ""
+    return [
+        f"{method}: {n_wrong} of {len(same)} rows differ, by {np.nanmax(off):.3g} of a range of {spread:.3g}{doubt}"
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One model of the source as it was read: decision values, what float64 may change in them, and what is a tie."""
+
+    model: SingleModel
+    values: FloatArray
+    slack: FloatArray
+    near: FloatArray
+
+    @classmethod
+    def of(cls, source: Any, model: SingleModel, rows: FloatArray) -> _Part:
+        mapped = rows if model.input_map is None else model.input_map.apply(rows)
+        arithmetic = arithmetic_of(model)
+        noise = arithmetic.noise(own_steps(source), mapped)
+        if model.input_map is not None:
+            noise = noise + arithmetic.moved(mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
+        values = exact_decision_values(model, rows, mapped)
+        return cls(model, values, arithmetic.slack(values) + noise, NEAR_TIE * arithmetic.scale + noise + 0.0 * values)
+
+    @property
+    def outputs(self) -> Any:
+        return native_outputs(self.model.outputs, self.model.task, len(self.model.labels))
+
+    @property
+    def order(self) -> npt.NDArray[np.intp]:
+        return np.argsort(self.model.labels, kind="stable")
+
+    def probabilities(self) -> list[FloatArray]:
+        """What they can be, in the order of the sorted classes: the ends of an interval, or some moves' where none is.
+
+        The coupling of several classes stops after a number of sweeps, so that no interval is known of it.
+        """
+        lo, hi = self.outputs.probability_interval(self.values, _SLACKS * self.slack)
+        found = [lo, hi]
+        if len(self.model.labels) > 2 and (hi - lo).min() == 1.0:
+            rng = np.random.default_rng(0)
+            moves = rng.choice([-1.0, 0.0, 1.0], size=(_MOVES, *self.values.shape))
+            found = [self.outputs.probabilities(self.values + 2.0 * self.slack * move) for move in moves]
+        return [part[:, self.order] for part in found]
+
+
+class _Rounding:
+    """What float64 may change in a source's answers; computed when answers differ."""
+
+    def __init__(self, source: Any, fast: Any, rows: Any) -> None:
+        self._source, self._fast, self._rows = source, fast, rows
+        self.problem = ""
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        """Of each member of an ensemble; none where judging fails, and nothing is forgiven then."""
+        try:
+            rows = self._fast._rows(copy.deepcopy(self._rows))
+            rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+            model = read_any(self._source)
+            members = model.members if isinstance(model, Ensemble) else (model,)
+            return [_Part.of(self._source, member, rows) for member in members]
+        except Exception as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            return []
+
+    @cached_property
+    def certain(self) -> npt.NDArray[np.bool_]:
+        """Rows whose label float64 can tell."""
+        parts = self._parts
+        if not parts:
+            return np.array(True)
+        return self._certain_to_the_source(parts) & self._certified
+
+    @property
+    def _certified(self) -> Any:
+        """In mode "approximate" no other label is promised."""
+        approximate = self._fast.artifact.mode == "approximate"
+        return self._fast.certified(copy.deepcopy(self._rows)) if approximate else True
+
+    def _certain_to_the_source(self, parts: list[_Part]) -> npt.NDArray[np.bool_]:
+        first = parts[0]
+        if first.model.task == "one_class":
+            return np.asarray(np.abs(first.values[:, 0]) > first.near[:, 0])
+        if len(parts) == 1:
+            return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
+        lo, hi = (np.mean([part.probabilities()[end] for part in parts], axis=0) for end in (0, 1))
+        rivals = np.where(np.eye(lo.shape[1], dtype=bool)[lo.argmax(axis=1)], -np.inf, hi)
+        return np.asarray(lo.max(axis=1) > rivals.max(axis=1) + _CLOSE_PROBABILITY)
+
+    def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
+        """How far beyond rounding theirs are from ours."""
+        parts = [part.probabilities() for part in self._parts]
+        if not parts:
+            return np.full(theirs.shape, np.inf)
+        if len(parts[0]) == 2:
+            lo, hi = (np.mean([part[end] for part in parts], axis=0) for end in (0, 1))
+            bounds = self._fast.probability_bound(copy.deepcopy(self._rows))
+            return np.maximum(np.abs(ours - theirs) - (hi - lo) - bounds, 0.0)
+        return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
+
+    def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
+        """How far beyond rounding, and beyond what the compiled model promises, theirs are from ours."""
+        off = np.abs(ours - theirs)
+        if not self._parts:
+            return off
+        slack = np.concatenate([_SLACKS * part.slack for part in self._parts], axis=1)
+        bounds = np.asarray(self._fast.error_bound(copy.deepcopy(self._rows))).reshape(slack.shape)
+        allowed = slack + bounds + _CLOSE * np.concatenate([np.abs(part.values) for part in self._parts], axis=1)
+        first = self._parts[0]
+        if len(first.model.labels) > 2 and first.model.outputs.decision_shape == "ovr":
+            lo, hi = first.outputs.one_vs_rest_interval(first.values, allowed)
+            allowed = (hi - lo)[:, first.order]
+        elif allowed.size != off.size:
+            allowed = allowed.max(axis=1, keepdims=True)
+        else:
+            allowed = allowed.reshape(off.shape)
+        return np.maximum(off - allowed, 0.0)

@@ -1,0 +1,112 @@
+"""What puts readers to the test with models that nobody here wrote: benchmarks.gallery and benchmarks.reader_attack."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import REPOSITORY
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC, SVR
+
+sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
+
+import approxsvm
+from benchmarks.comparison import compare
+from benchmarks.gallery import PACKAGE, SUITES
+from benchmarks.random_data import Draw
+from benchmarks.reader_attack import attempt
+from benchmarks.tampering import parts_of, tampered
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+
+
+@pytest.mark.filterwarnings("ignore:The `probability` parameter")
+def test_equal_answers_are_equal() -> None:
+    found = compare(SVC(probability=True, random_state=0).fit(IRIS, SPECIES), IRIS)
+    assert (found.verdict, found.n_rows, found.n_ties) == ("equal", len(IRIS), 0)
+
+
+@pytest.mark.filterwarnings("ignore:The `probability` parameter")
+@pytest.mark.parametrize(
+    ("source", "other", "what"),
+    [
+        ((SVC(C=10.0), SPECIES), (SVC(C=0.01), SPECIES), "predict: [0-9]+ of 150 labels"),
+        ((SVC(), SPECIES), (SVC(probability=True), SPECIES), "predict_proba: an answer, but"),
+        ((SVC(), SPECIES), (SVC(), SPECIES + 1), r"classes_: \[1 2 3\] instead of \[0 1 2\]"),
+        ((SVR(), IRIS[:, 0]), (SVR(), 1.001 * IRIS[:, 0]), "predict: 150 of 150 rows"),
+    ],
+    ids=["labels", "methods", "classes", "values"],
+)
+def test_other_answers_differ(source: Any, other: Any, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, other = (estimator.fit(IRIS, y) for estimator, y in (source, other))
+    compiled = approxsvm.compile(other)
+    monkeypatch.setattr(approxsvm, "compile", lambda *_, **__: compiled)
+    found = compare(source, IRIS)
+    assert found.verdict == "differs"
+    assert re.search(what, found.reason)
+
+
+def test_exceptions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    sigmoid = SVC(kernel="sigmoid").fit(IRIS, SPECIES)
+    assert compare(sigmoid, IRIS).verdict == "refused"
+    assert compare(SVC(), IRIS).exception == "NotFittedError"
+    monkeypatch.setattr(approxsvm, "compile", lambda *_, **__: 1 / 0)
+    assert compare(sigmoid, IRIS).verdict == "wrong exception"
+
+
+def test_labels_at_a_tie_are_counted_apart() -> None:
+    """Of rows that lie on the boundary as well as float64 can tell, the labels of two ways to sum may differ."""
+    X = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    source = SVC(gamma=0.3).fit(X, [0, 1])
+    rows = np.column_stack([np.zeros(50), np.linspace(-3.0, 3.0, 50)])
+    found = compare(source, X, rows)
+    assert found.verdict == "equal"
+    assert found.n_rows == 50
+
+
+@pytest.mark.slow
+def test_gallery_runs_and_finds_nothing(tmp_path: Path) -> None:
+    if not (PACKAGE / SUITES["kernel_ridge"][0]).exists():
+        pytest.skip("scikit-learn's tests are not installed")
+    command = [sys.executable, "-m", "benchmarks.gallery", "--only", "kernel_ridge", "--results", str(tmp_path)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    tables = json.loads((tmp_path / "gallery.json").read_text())["tables"]
+    counts = tables["fitted"][0]
+    assert counts["fitted"] == counts["equal"] + counts["refused"] > 15
+    assert counts["equal"] > 10
+    assert tables["tests"][0]["failed"] == 0
+
+
+@pytest.mark.slow
+def test_attack_repeats_itself() -> None:
+    tried = [attempt(7, k) for k in range(20)]
+    assert tried[5] == attempt(7, 5)
+    verdicts = {one.verdict for one in tried}
+    assert {"equal", "refused"} <= verdicts
+    assert sum(one.n_rows for one in tried) > 100
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_tampering_reaches_what_is_inside() -> None:
+    for seed in range(40):
+        source = SVC().fit(IRIS, SPECIES)
+        changed, what = tampered(Draw(seed), source)
+        assert what
+        assert len(list(parts_of(changed))) >= 1
+
+
+@pytest.mark.slow
+def test_attack_reports_what_it_finds(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.reader_attack", "--seconds", "5", "--results", str(tmp_path)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    tables = json.loads((tmp_path / "reader_attack.json").read_text())["tables"]
+    assert done.returncode == int("faults" in tables), done.stderr[-2000:]
+    assert tables["models"][0]["tried"] > 0
