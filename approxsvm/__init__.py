@@ -14,11 +14,13 @@ if find_spec("approxsvm._native") is None:  # Python was started in the sources'
 
 from approxsvm.errors import (
     ApproxSVMError,
+    ApproxSVMWarning,
     ArtifactError,
     DataFormatError,
     InputError,
     MissingPackageError,
     ModelFormatError,
+    SourceAccuracyWarning,
     TargetError,
     UnsupportedModelError,
 )
@@ -73,6 +75,7 @@ _HOMES = {
 
 __all__ = [
     "ApproxSVMError",
+    "ApproxSVMWarning",
     "Artifact",
     "ArtifactError",
     "CompiledEnsemble",
@@ -87,6 +90,7 @@ __all__ = [
     "ModelFormatError",
     "Predictor",
     "Scoring",
+    "SourceAccuracyWarning",
     "TargetError",
     "Training",
     "UnsupportedModelError",

@@ -1,4 +1,7 @@
-"""One exception class per kind of failure. Messages are lower case and name the offender and both numbers."""
+"""One exception class per kind of failure, one warning per kind of doubt.
+
+Messages are lower case and name the offender and both numbers.
+"""
 
 
 class ApproxSVMError(Exception):
@@ -35,3 +38,11 @@ class TargetError(ApproxSVMError, RuntimeError):
 
 class MissingPackageError(ApproxSVMError, ImportError):
     """An optional package is not installed; the message says how to install it."""
+
+
+class ApproxSVMWarning(UserWarning):
+    """Base class of every warning that approxsvm issues."""
+
+
+class SourceAccuracyWarning(ApproxSVMWarning):
+    """The source's own arithmetic does not settle its answers: float64 rounds as much as decides them."""
