@@ -485,9 +485,10 @@ def verify(
 )
 @click.option("--data", type=_FILE, help="With --inputs: rows like those to predict, in a file of any kind.")
 @click.option(
-    "--fallback",
-    is_flag=True,
-    help="With --onnx: the exact model goes along, for rows whose label the expansions leave open.",
+    "--fallback/--no-fallback",
+    default=None,
+    help="With --onnx: whether the exact model goes along, for rows whose label the expansions leave open. It does "
+    "where the graph then has at most 256 MiB, if neither is given.",
 )
 @_column_options
 @_dense_options
@@ -499,7 +500,7 @@ def export(
     coefficients: Any,
     inputs: Any,
     data: Path | None,
-    fallback: bool,
+    fallback: bool | None,
     columns: str | None,
     target: str | None,
     dense: bool,

@@ -44,5 +44,9 @@ class ApproxSVMWarning(UserWarning):
     """Base class of every warning that approxsvm issues."""
 
 
+class OpenAnswersWarning(ApproxSVMWarning):
+    """An exported model answers some rows by its expansions alone: their labels or values may not be the source's."""
+
+
 class SourceAccuracyWarning(ApproxSVMWarning):
     """The source's own arithmetic does not settle its answers: float64 rounds as much as decides them."""
