@@ -14,11 +14,14 @@ if find_spec("approxsvm._native") is None:  # Python was started in the sources'
 
 from approxsvm.errors import (
     ApproxSVMError,
+    ApproxSVMWarning,
     ArtifactError,
     DataFormatError,
     InputError,
     MissingPackageError,
     ModelFormatError,
+    OpenAnswersWarning,
+    SourceAccuracyWarning,
     TargetError,
     UnsupportedModelError,
 )
@@ -73,6 +76,7 @@ _HOMES = {
 
 __all__ = [
     "ApproxSVMError",
+    "ApproxSVMWarning",
     "Artifact",
     "ArtifactError",
     "CompiledEnsemble",
@@ -85,8 +89,10 @@ __all__ = [
     "KernelModel",
     "MissingPackageError",
     "ModelFormatError",
+    "OpenAnswersWarning",
     "Predictor",
     "Scoring",
+    "SourceAccuracyWarning",
     "TargetError",
     "Training",
     "UnsupportedModelError",

@@ -9,7 +9,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,7 @@ class _Command(click.Command):
 
 
 class _Commands(click.Group):
-    """Turns every expected failure into one line on stderr and exit status 1, and our warnings into one line."""
+    """Turns every warning of ours, and every expected failure, into one line on stderr; failures have exit status 1."""
 
     command_class = _Command
 
@@ -74,10 +73,22 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        show = warnings.showwarning
+
+        def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, ApproxSVMWarning):
+                _warn(str(message))
+            else:
+                show(message, category, *place, **options)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", ApproxSVMWarning)
+            warnings.showwarning = show_ours
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
-            with warnings.catch_warnings():
-                warnings.showwarning = partial(_show_warning, warnings.showwarning)
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except OSError as error:
             text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         except (ApproxSVMError, ApproxSVMWarning, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
@@ -89,11 +100,8 @@ class _Commands(click.Group):
         return ctx.exit(1)
 
 
-def _show_warning(others: Any, message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-    if issubclass(category, ApproxSVMWarning):
-        click.echo(f"approxsvm: {message}", err=True)
-    else:
-        others(message, category, *place, **more)
+def _warn(text: str) -> None:
+    click.echo(f"approxsvm: warning: {text}", err=True)
 
 
 def _progress(*more: ProgressColumn) -> Progress:
@@ -160,13 +168,6 @@ def _read_truth(
     return None if target is None else approxsvm.read_rows(path, columns=[target]).iloc[:, 0]
 
 
-def _read_source(path: Path, model: Any, trust: bool, range_file: Path | None) -> Any:
-    """The source as it is, with its own transformers and answers, as far as it has some."""
-    from approxsvm.readers import read_estimator_file  # here, as it brings NumPy along
-
-    return model if range_file is not None else read_estimator_file(path, trust=trust) or path
-
-
 def _repeatable() -> str:
     """What was typed."""
     return shlex.join(["approxsvm", *click.get_current_context().meta[_TYPED]])
@@ -192,13 +193,23 @@ def _range_options(command: Any) -> Any:
     return command
 
 
-def _read_model(path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool) -> Any:
+def _read_source(
+    path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool
+) -> tuple[Any, Any]:
+    """A model, and the source as it is: an estimator, with its own transformers and answers, or the model's path.
+
+    Where a range file says what the model's rows were, the source is the model itself.
+    """
+    from approxsvm.readers import read_estimator_file  # here, as it brings NumPy along
+
     if range_file is None and restore_target:
         raise InputError("--restore-target needs --range, the file that says what the target was")
-    model = approxsvm.read_any(path, n_features=n_features, trust=trust)
+    estimator = read_estimator_file(path, trust=trust)
+    model = approxsvm.read_any(path if estimator is None else estimator, n_features=n_features)
     if range_file is None:
-        return model
-    return approxsvm.with_range_file(model, range_file, restore_target=restore_target)
+        return model, path if estimator is None else estimator
+    model = approxsvm.with_range_file(model, range_file, restore_target=restore_target)
+    return model, model
 
 
 def _column_options(command: Any) -> Any:
@@ -350,7 +361,7 @@ def convert_model(
     start = time.perf_counter()
     with _progress() as bar:
         task = bar.add_task(f"Reading {source}", total=1.0)
-        model = _read_model(source, n_features, trust, range_file, restore_target)
+        model, against = _read_source(source, n_features, trust, range_file, restore_target)
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
@@ -361,7 +372,7 @@ def convert_model(
             bar.update(task, description=step, completed=0.6 * share if step == "Planning" else 0.6 + 0.4 * share)
 
         fast = approxsvm.compile(
-            model,
+            model if against is source else against,
             rows,
             mode=mode,
             degree=degree or "auto",
@@ -387,7 +398,6 @@ def convert_model(
         console.print(f"plan: {summary.plan}", soft_wrap=True)
     if report is not None and data is not None:
         truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
-        against = _read_source(source, model, trust, range_file)
         name = f"{data}, the sample that the plan was made from"
         _write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
 
@@ -469,16 +479,18 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model = _read_model(against, fast.n_features_in_, trust, range_file, restore_target)
+    model, source = _read_source(against, fast.n_features_in_, trust, range_file, restore_target)
     rows = _read_rows(data, dense, delimiter, labels, _width(fast.artifact, data), columns, target)
     if report is not None:
         truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
         options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
-        evidence = _write_report(report, fast, rows, truth, _read_source(against, model, trust, range_file), **options)
+        evidence = _write_report(report, fast, rows, truth, source, **options)
         judged = evidence.against.judged
         result = judged.verification
         if result is None:  # of an ensemble, which has no decision values to tell of
             n_differ = int(judged.differ.sum())
+            if judged.doubt is not None:
+                _warn(judged.doubt)
             click.echo(
                 f"{len(judged.differ):,} rows: labels that differ {n_differ}, bounds broken {judged.n_violations}"
             )
@@ -489,8 +501,14 @@ def verify(
         with _progress(TimeRemainingColumn()) as bar:
             task = bar.add_task("Comparing", total=1.0)
             result = approxsvm.verify(
-                fast, model, rows, max_rows=max_rows, progress=lambda share: bar.update(task, completed=share)
+                fast,
+                model if source is against else source,
+                rows,
+                max_rows=max_rows,
+                progress=lambda share: bar.update(task, completed=share),
             )
+    if result.doubt is not None:
+        _warn(result.doubt)
     if as_json:
         click.echo(json.dumps(result.as_dict()))
     else:
@@ -523,9 +541,10 @@ def verify(
 )
 @click.option("--data", type=_INPUT, help="With --inputs: rows like those to predict, in a file of any kind.")
 @click.option(
-    "--fallback",
-    is_flag=True,
-    help="With --onnx: the exact model goes along, for rows whose label the expansions leave open.",
+    "--fallback/--no-fallback",
+    default=None,
+    help="With --onnx: whether the exact model goes along, for rows whose label the expansions leave open. It does "
+    "where the graph then has at most 256 MiB, if neither is given.",
 )
 @_column_options
 @_dense_options
@@ -537,7 +556,7 @@ def export(
     coefficients: Any,
     inputs: Any,
     data: Path | None,
-    fallback: bool,
+    fallback: bool | None,
     columns: str | None,
     target: str | None,
     dense: bool,

@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from approxsvm.artifact import writer
 from approxsvm.artifact.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import InputError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion import polynomial_form, taylor, taylor_features
 from approxsvm.expansion.certificate import least_tolerance
@@ -39,6 +39,7 @@ from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_ma
 from approxsvm.predictor import Evaluator, read_artifact
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation, TriedPlan
+from approxsvm.reports.judgement import doubt_of_sample
 from approxsvm.rows import check_finite, check_sparse, zero_unused
 from approxsvm.table_columns import rows_by_column
 from approxsvm.threads import n_threads, one_thread_inside
@@ -141,6 +142,11 @@ def compile(
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
+    Warns
+    -----
+    SourceAccuracyWarning
+        Of more than a hundredth of the rows of `X`, rounding in the source's own arithmetic may change the answer.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -190,6 +196,9 @@ def compile(
     else:
         artifact = compile_one(source)
     _check_size(artifact.data, limits)
+    told = None if rows is None else doubt_of_sample(model, source, rows)
+    if told is not None:
+        warnings.warn(told, SourceAccuracyWarning, stacklevel=2)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
     options = _told({"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits))
     n_sample_rows = None if rows is None else int(rows.shape[0])

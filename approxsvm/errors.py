@@ -1,4 +1,7 @@
-"""One exception class per kind of failure. Messages are lower case and name the offender and both numbers."""
+"""One exception class per kind of failure, one warning per kind of doubt.
+
+Messages are lower case and name the offender and both numbers.
+"""
 
 
 class ApproxSVMError(Exception):
@@ -38,8 +41,16 @@ class MissingPackageError(ApproxSVMError, ImportError):
 
 
 class ApproxSVMWarning(UserWarning):
-    """Base class of every warning of approxsvm's own."""
+    """Base class of every warning that approxsvm issues."""
 
 
 class ColumnsByPositionWarning(ApproxSVMWarning):
     """Columns of a table are taken for features by their position, as no names say which is which."""
+
+
+class OpenAnswersWarning(ApproxSVMWarning):
+    """An exported model answers some rows by its expansions alone: their labels or values may not be the source's."""
+
+
+class SourceAccuracyWarning(ApproxSVMWarning):
+    """The source's own arithmetic does not settle its answers: float64 rounds as much as decides them."""

@@ -308,15 +308,17 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         *,
         input_type: Literal["float32", "float64"] = "float32",
         certain: bool | None = None,
-        fallback: bool = False,
+        fallback: bool | None = None,
         max_bytes: int = 1 << 28,
     ) -> Any:
         """Export to ONNX: a model of standard operators, with the names and shapes that skl2onnx gives the source.
 
         Any number of rows go in as "X". Out come "label" and "probabilities" of a classifier, which are scores where
         the source has no probabilities; "label" and "scores" of a one-class model; "variable" of a regression. Raw
-        rows are scaled by the graph as the source does it. The graph answers by the expansions where there are any,
-        without falling back on the exact model unless that is asked for, and by the exact model otherwise.
+        rows are scaled by the graph as the source does it. In mode "certified", the graph labels as `predict` does: by
+        the expansions where they prove the label, else by the exact model. Scores and probabilities are those of
+        whichever it was: without a tolerance they may differ from `decision_function` and `predict_proba` by the
+        expansions' error.
 
         Parameters
         ----------
@@ -324,13 +326,13 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             Of the rows, and of the scores, probabilities or values. Inside, everything is float64.
         certain : bool, optional
             Whether an output "certain" says, row by row, that the label is proven to be the exact model's, or the value
-            of a regression to be within the tolerance. When left out, it is there but in mode "approximate" and for the
-            exact model of a regression.
-        fallback : bool
-            Whether rows whose label the expansions leave open go to the exact model, which is then part of the graph,
-            so that in mode "certified" labels are the exact model's.
+            of a regression to be within the tolerance. When left out, it is there but in mode "approximate", for
+            regressions without a tolerance, and for the exact model of a regression.
+        fallback : bool, optional
+            Whether rows that the expansions leave open go to the exact model, which is then part of the graph. When
+            left out, it is where the graph then keeps to `max_bytes`.
         max_bytes : int
-            Limit on the constants of the graph.
+            Limit on the constants of the graph, 256 MiB when left out.
 
         Returns
         -------
@@ -344,10 +346,23 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             for where no tolerance says what is, or `fallback` in mode "approximate".
         MissingPackageError
             The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
+
+        Warns
+        -----
+        OpenAnswersWarning
+            The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
+            Where its output "certain" is false, labels may then differ. The graph's ``doc_string`` says it too.
         """
         from approxsvm.export.onnx_graph import onnx_model  # here, as who only predicts exports nothing
 
-        return onnx_model(self.artifact, input_type=input_type, certain=certain, fallback=fallback, max_bytes=max_bytes)
+        return onnx_model(
+            self.artifact,
+            input_type=input_type,
+            certain=certain,
+            fallback=fallback,
+            max_bytes=max_bytes,
+            certified_fraction=self.summary.certified_fraction,
+        )
 
     def export_c(
         self,

@@ -22,14 +22,13 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 import approxsvm
-from approxsvm.artifact.layout import NEAR_TIE
 from approxsvm.errors import ApproxSVMError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.predictor import native_outputs
 from approxsvm.readers import read_any
-from approxsvm.reports.arithmetic import arithmetic_of
+from approxsvm.reports.arithmetic import NEAR_TIE, arithmetic_of
 from approxsvm.reports.judgement import exact_decision_values, own_steps
 
 Verdict = Literal["equal", "differs", "refused", "wrong exception", "source has no answer"]

@@ -13,13 +13,20 @@ import onnx
 import onnxruntime
 import pytest
 import test_every_plan as every_plan
+from click.testing import CliRunner
 from conftest import GOLDEN, random_model
 from onnx.reference import ReferenceEvaluator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.kernel_approximation import SkewedChi2Sampler
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -27,9 +34,11 @@ from test_every_plan import Tally, exact_values, random_attack
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, UnsupportedModelError
-from approxsvm.errors import MissingPackageError
+from approxsvm.cli import main
+from approxsvm.errors import MissingPackageError, OpenAnswersWarning
 from approxsvm.export.bound_table import bound_table
 from approxsvm.export.onnx_graph import _Export
+from approxsvm.features import TaylorFeatures
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.input_map import Logarithm
 from approxsvm.predictor import BOUNDS, VALUES
@@ -122,24 +131,28 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["approximate", "certified", "exact"])
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_kind_of_output(source: str, mode: Any) -> None:
+def fitted(source: str) -> tuple[Any, Any]:
     model, y = SOURCES[source]
     try:
-        model.fit(X, y)
+        return model.fit(X, y), y
     except ValueError as error:
         assert source == "temperature"  # scikit-learn 1.8 and later
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("mode", ["approximate", "certified", "exact"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_kind_of_output(source: str, mode: Any) -> None:
+    model, _ = fitted(source)
     fast = approxsvm.compile(model, X, mode=mode)
     found = run(fast.to_onnx(input_type="float64", certain=True), X)
     exact = approxsvm.compile(model, X, mode="exact")
     label = found["label"].reshape(len(X))
     assert (label == exact.predict(X))[found["certain"]].all()
     assert found["certain"].mean() > 0.75
-    if mode == "certified" and fast.artifact.n_centers and not fast.artifact.header["majority_only"]:
-        return  # the graph stays with the expansions, others fall back
     np.testing.assert_array_equal(label, fast.predict(X))
+    if mode == "certified" and fast.artifact.n_centers and not fast.artifact.header["majority_only"]:
+        return  # scores of rows that the expansions settle are theirs
     given = found["scores" if "scores" in found else "probabilities"]
     expected = fast.predict_proba(X) if hasattr(fast, "predict_proba") else fast.decision_function(X)
     if expected.ndim == 1:
@@ -230,7 +243,11 @@ def test_labels_are_the_exact_models_with_a_fallback(source: str) -> None:
     found = run(graph, rows)
     np.testing.assert_array_equal(found["label"].reshape(len(rows)), exact.predict(rows))
     assert found["certain"].mean() > 0.94  # and a tie of isotonic probabilities never is
-    without = run(fast.to_onnx(input_type="float64"), rows)["certain"]
+    if fast.artifact.is_polynomial:
+        without = found["certain"]
+    else:
+        with pytest.warns(OpenAnswersWarning, match="where the output certain is false, a label may differ"):
+            without = run(fast.to_onnx(input_type="float64", fallback=False), rows)["certain"]
     assert (found["certain"] >= without).all()
     rows[0, 0] = np.nan
     for n in (2, 1, 0):
@@ -238,6 +255,213 @@ def test_labels_are_the_exact_models_with_a_fallback(source: str) -> None:
         assert len(few["label"]) == n
         assert not few["certain"][:1].any()
         assert np.isnan(few["scores" if "scores" in few else "probabilities"][:1]).all()
+
+
+# --- what a graph answers when nobody asks for anything
+
+
+def near_the_boundary(fast: Any, rows: Any, n: int = 300) -> tuple[Any, Any]:
+    """Rows a millionth to a tenth of their distance away from where ``predict`` changes, and rows as near as can be."""
+    rng = np.random.default_rng(2)
+    labels, pairs = fast.predict(rows), rng.integers(0, len(rows), (2, 20 * n))
+    pairs = pairs[:, labels[pairs[0]] != labels[pairs[1]]][:, :n]
+    a, b = rows[pairs[0]], rows[pairs[1]]
+    distance = np.linalg.norm(a - b, axis=1, keepdims=True)
+    for _ in range(48):
+        middle = (a + b) / 2
+        is_first = (fast.predict(middle) == labels[pairs[0]])[:, np.newaxis]
+        a, b = np.where(is_first, middle, a), np.where(is_first, b, middle)
+    away = rng.normal(size=a.shape)
+    away *= distance * 10.0 ** rng.uniform(-6, -1, (len(a), 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    return a + away, np.concatenate([a, b])
+
+
+def judged_as_predict(fast: Any, rows: Any, graph: Any) -> None:
+    """Labels are those of ``predict``, of possible ties those that are certain; values are within the tolerance."""
+    artifact = fast.artifact
+    if artifact.task == "regression":
+        tolerance = artifact.header["tolerance"]
+        allowed = 2 * tolerance if np.isfinite(tolerance) else 1e-9 * np.abs(fast.predict(rows)).max()
+        found = run(graph, rows)["variable"].reshape(len(rows), -1).T
+        assert (np.abs(found - fast.predict(rows).T) <= allowed).all()
+        return
+    near, ties = near_the_boundary(fast, rows)
+    rows = np.concatenate([rows, near])
+    np.testing.assert_array_equal(run(graph, rows)["label"].reshape(len(rows)), fast.predict(rows))
+    found = run(graph, ties)
+    assert (found["label"].reshape(len(ties)) == fast.predict(ties))[found["certain"]].all()
+
+
+@pytest.mark.parametrize("path", GOLDEN_MODELS, ids=lambda path: path.stem)
+def test_a_default_graph_of_a_golden_model_answers_as_predict(path: Path) -> None:
+    fast = approxsvm.load(path)
+    if fast.artifact.mode != "approximate":
+        judged_as_predict(fast, _rows_for(fast), fast.to_onnx(input_type="float64"))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("tolerance", [None, 1e-3])
+def test_a_default_graph_labels_as_predict(source: str, tolerance: float | None) -> None:
+    model, y = fitted(source)
+    forced = {} if source in ("linear", "quadratic") else {"degree": 2, "n_centers": 2}
+    fast = approxsvm.compile(model, X, tolerance=tolerance, **forced)
+    rows = np.concatenate([X, 3.0 * X])
+    graph = fast.to_onnx(input_type="float64")
+    assert graph.doc_string.startswith("Labels are the exact model's wherever float64 can tell them")
+    of_expansions = not fast.artifact.is_polynomial and not fast.artifact.header["majority_only"]
+    told = "within 0.001" if tolerance is not None else "of rows that expansions settle are theirs"
+    assert (told in graph.doc_string) == of_expansions
+    judged_as_predict(fast, rows, graph)
+    if tolerance is not None and not hasattr(fast, "predict_proba") and (y is TWO or len(np.unique(y)) == 2):
+        found = run(graph, rows)
+        scores = found["scores"][:, 0] if "scores" in found else found["probabilities"][:, 1]
+        assert (np.abs(scores - fast.decision_function(rows)) <= 2 * tolerance).all()
+
+
+def test_a_regression_without_a_tolerance_has_exact_values() -> None:
+    svr = SVR(gamma=0.05).fit(X, X[:, 0])
+    fast = approxsvm.compile(svr, X, tolerance=np.inf, degree=1, n_centers=1)
+    assert fast.artifact.mode == "certified"
+    found = run(fast.to_onnx(input_type="float64"), X)
+    np.testing.assert_allclose(found["variable"][:, 0], svr.predict(X), rtol=0, atol=1e-9)
+
+
+def test_a_label_alone_does_not_mislead() -> None:
+    """Default OneClassSVM on iris: of its expansions' labels 4 of 150 were wrong, and not certain."""
+    rows = load_iris().data
+    source = OneClassSVM().fit(rows)
+    fast = approxsvm.compile(source, rows)
+    found = run(fast.to_onnx(), rows.astype(np.float32))
+    np.testing.assert_array_equal(found["label"][:, 0], source.predict(rows.astype(np.float32)))
+    with pytest.warns(
+        OpenAnswersWarning, match=r"may differ from the exact model's \(fallback=False; plan: .*certifies"
+    ):
+        graph = fast.to_onnx(fallback=False)
+    assert graph.doc_string == (
+        "The graph answers by expansions alone: where the output certain is false, a label may differ from the exact "
+        "model's."
+    )
+    fast.predict(rows)
+    with pytest.warns(OpenAnswersWarning, match=r"of the rows predicted so far, expansions proved \d+\.\d%"):
+        graph = fast.to_onnx(fallback=False, certain=False)
+    assert graph.doc_string.endswith("alone: a label may differ from the exact model's.")
+    assert approxsvm.compile(source, rows, mode="approximate").to_onnx().doc_string == graph.doc_string
+
+
+def test_an_exact_model_that_is_too_large_is_left_out_with_a_word() -> None:
+    rows = RNG.normal(size=(400, 30))
+    source = SVC(gamma=0.01).fit(rows, rows[:, 0] * rows[:, 1] > 0)
+    fast = approxsvm.compile(source, degree=1, n_centers=1)
+    small = len(fast.to_onnx(max_bytes=1 << 20).SerializeToString())
+    assert small > 80_000
+    with pytest.warns(OpenAnswersWarning, match=r"with the exact model the ONNX graph takes [\d,]+ bytes or more"):
+        graph = fast.to_onnx(max_bytes=60_000)
+    assert "by expansions alone" in graph.doc_string
+    with pytest.raises(UnsupportedModelError, match=r"at most 60,000 are allowed"):
+        fast.to_onnx(max_bytes=60_000, fallback=True)
+    svr = SVR(gamma=0.01).fit(rows, rows[:, 0])
+    with pytest.warns(OpenAnswersWarning, match="certain is false, a value may differ"):
+        approxsvm.compile(svr, degree=1, n_centers=1).to_onnx(fallback=False)
+
+
+KINDS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
+    # by name: source, y, options of compile, and why its graph is refused, if it is
+    "rbf": (SVC(), TWO, {}, ""),
+    "rbf regression": (SVR(), X[:, 0], {}, ""),
+    "rbf regression, any tolerance": (SVR(gamma=0.05), X[:, 0], {"tolerance": np.inf, "degree": 2, "n_centers": 1}, ""),
+    "one class": (OneClassSVM(), TWO, {}, ""),
+    "linear": (SVC(kernel="linear"), TWO, {}, ""),
+    "linear, four classes": (SVC(kernel="linear"), FOUR, {}, ""),
+    "linear regression": (SVR(kernel="linear"), X[:, 0], {}, ""),
+    "linear regression, tolerance": (SVR(kernel="linear"), X[:, 0], {"tolerance": 1e-3}, ""),
+    "linear one class": (OneClassSVM(kernel="linear"), TWO, {}, ""),
+    "quadratic": (SVC(kernel="poly", degree=2), TWO, {}, ""),
+    "quadratic regression": (SVR(kernel="poly", degree=2), X[:, 0], {}, ""),
+    "cubic": (SVC(kernel="poly", degree=3), TWO, {}, ""),
+    "cubic regression": (SVR(kernel="poly", degree=3), X[:, 0], {}, ""),
+    "kernel ridge": (KernelRidge(kernel="rbf"), X[:, 0], {}, ""),
+    "kernel ridge, two targets": (KernelRidge(kernel="rbf"), X[:, :2], {}, ""),
+    "linear ridge, two targets": (KernelRidge(), X[:, :2], {}, ""),
+    "Gaussian process": (GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None), X[:, 0], {}, ""),
+    "Nystroem": (make_pipeline(Nystroem(n_components=20, random_state=0), LinearSVC()), TWO, {}, ""),
+    "Fourier features": (make_pipeline(RBFSampler(random_state=0), LinearSVC()), TWO, {}, ""),
+    "Fourier features, regression": (make_pipeline(RBFSampler(random_state=0), Ridge()), X[:, 0], {}, ""),
+    "Taylor features": (
+        make_pipeline(TaylorFeatures(gamma=0.05), LinearSVC()),
+        TWO,
+        {"mode": "approximate"},
+        "",
+    ),
+    "calibrated": (CalibratedClassifierCV(SVC(), cv=2), TWO, {}, ""),
+    "calibrated, one model": (CalibratedClassifierCV(SVC(), cv=2, ensemble=False), FOUR, {}, ""),
+    "calibrated linear": (CalibratedClassifierCV(SVC(kernel="linear"), cv=2), TWO, {}, ""),
+    "text": (SVC(), WORDS[FOUR], {}, ""),
+    "truth": (SVC(), TWO > 0, {}, ""),
+    "fractions": (random_model(0, labels=np.array([0.5, 1.5])), None, {}, "neither whole numbers nor text"),
+    "far from each other": (
+        approxsvm.KernelModel("regression", [[-1e150], [1e150]], [[1.0, 2.0]], [0.0], 1e-3),
+        None,
+        {"mode": "exact"},
+        "too far for float64",
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["certified", "exact", "approximate"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_exports_without_options_or_is_refused_for_a_reason(kind: str, mode: Any) -> None:
+    source, y, options, reason = KINDS[kind]
+    if mode not in (options.get("mode", mode), "certified"):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        source = source if y is None else source.fit(X, y)
+    options = {"mode": mode} | options
+    if mode != "certified":
+        options = {name: value for name, value in options.items() if name == "mode"}
+    sample = None if y is None else X
+    if mode == "approximate" and (kind.startswith("cubic") or kind.startswith("Fourier")):
+        with pytest.raises(UnsupportedModelError, match=r"has no (form|expansion)"):
+            approxsvm.compile(source, sample, **options)
+        return
+    fast = approxsvm.compile(source, sample, **options)
+    if reason:
+        with pytest.raises(UnsupportedModelError, match=reason):
+            fast.to_onnx()
+        return
+    graph = fast.to_onnx(input_type="float64")
+    found = run(graph, X)
+    assert graph.doc_string
+    approximate, is_regression = fast.artifact.mode == "approximate", fast.artifact.task == "regression"
+    told = fast.artifact.mode == "certified" and np.isfinite(fast.artifact.header["tolerance"])
+    assert ("certain" in found) == (not approximate and (told or not is_regression))
+    if not is_regression and not approximate:
+        np.testing.assert_array_equal(found["label"].reshape(len(X)), fast.predict(X))
+    elif is_regression:
+        values, bounds = fast.predict(X), fast.error_bound(X)
+        slack = np.nan_to_num(2 * fast.artifact.header["tolerance"], posinf=0.0) + 2 * bounds
+        assert (np.abs(found["variable"].reshape(values.shape) - values) <= slack + 1e-9).all()
+
+
+def test_the_command_takes_the_exact_model_along_or_says_so(tmp_path: Path) -> None:
+    rows = load_iris().data
+    fast = approxsvm.compile(OneClassSVM().fit(rows), rows)
+    fast.save(tmp_path / "m.asvm")
+
+    def export(*options: str) -> Any:
+        arguments = ["export", str(tmp_path / "m.asvm"), "--onnx", str(tmp_path / "m.onnx"), *options]
+        return CliRunner().invoke(main, arguments)
+
+    for options in ((), ("--fallback",)):
+        found = export(*options)
+        assert (found.exit_code, found.stderr) == (0, "")
+        assert (tmp_path / "m.onnx").read_bytes() == fast.to_onnx(fallback=True).SerializeToString()
+    found = export("--no-fallback")
+    assert found.exit_code == 0
+    assert found.stderr.startswith(
+        "approxsvm: warning: the graph answers by expansions alone: where the output certain"
+    )
+    assert found.stderr.count("\n") == 1
 
 
 # --- names, types, sizes

@@ -407,7 +407,7 @@ def test_verify_survives_sources_that_overwrite_nest_and_are_sparse():
 def test_verify_knows_what_the_source_cannot_tell():
     X, y = data(1e4)
     source = make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()).fit(X, y)
-    assert verified(source, np.vstack([X, near_the_boundary(source, X)])).kept
+    assert verified(source, np.vstack([X, near_the_boundary(source, X)]), sample=X).kept
 
 
 def test_verify_notices_other_answers_of_the_source(monkeypatch):

@@ -204,8 +204,10 @@ class GraphBuilder:
         """Type and shape of an input or output."""
         return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
 
-    def model(self, name: str, inputs: list[Any], outputs: list[Any], producer: str, notes: dict[str, str]) -> Any:
-        """Everything, as a checked ModelProto."""
+    def model(
+        self, name: str, inputs: list[Any], outputs: list[Any], producer: str, notes: dict[str, str], words: str
+    ) -> Any:
+        """Everything, as a checked ModelProto; `words` are its doc_string."""
         helper = self._onnx.helper
         graph = helper.make_graph(self._nodes, name, inputs, outputs, self._initializers)
         model = helper.make_model(
@@ -214,6 +216,7 @@ class GraphBuilder:
             ir_version=IR_VERSION,
             producer_name="approxsvm",
             producer_version=producer,
+            doc_string=words,
         )
         helper.set_model_props(model, notes)
         self._onnx.checker.check_model(model, full_check=True)

@@ -4,22 +4,26 @@ Names, shapes and types are those that skl2onnx gives the source: input "X"; of 
 "probabilities", which are scores where the source has no probabilities; of a one-class model "label" and "scores"; of
 a regression "variable". Inside, everything is float64.
 
-A graph answers by the cheapest stage of its artifact, and falls back on another only on demand: the expansions where
-there are any, else the exact model. Where labels of expansions are asked whether they are certain, rows that are not
-may have another label than the exact model. Expansions of the pairs of a majority class alone give no values of the
-others, so that the exact model, which is in such artifacts, takes their place.
+A graph of a certified artifact labels as ``predict`` does: by the expansions where their bounds settle the label, else
+by the exact model, which goes along unless that is larger than the graph may be, or somebody leaves it out. Then rows
+that are not certain may have another label than the exact model's; the graph says so in its doc_string, and a warning
+when it is made. Artifacts of mode "approximate" have no exact model. Expansions of the pairs of a majority class alone
+give no values of the others, and values of a regression without a tolerance are exact ones, so that the exact model,
+which is in such artifacts, takes their place.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import UnsupportedModelError
+from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
 from approxsvm.export.exact_graph import forms, kernel_sums
 from approxsvm.export.expansion_graph import expanded
 from approxsvm.export.graph_builder import GraphBuilder
@@ -35,10 +39,11 @@ _LARGEST: Final = 1e300
 def onnx_model(
     artifact: Artifact,
     *,
-    input_type: InputType = "float32",
-    certain: bool | None = None,
-    fallback: bool = False,
-    max_bytes: int = 1 << 28,
+    input_type: InputType,
+    certain: bool | None,
+    fallback: bool | None,
+    max_bytes: int,
+    certified_fraction: float | None = None,
 ) -> Any:
     """Export an artifact.
 
@@ -47,18 +52,21 @@ def onnx_model(
     artifact : Artifact
     input_type : {"float32", "float64"}
         Of the rows that the graph takes, and of the scores, probabilities or values that it gives.
-    certain : bool, optional
+    certain : bool or None
         Whether there is an output "certain", of shape (n_rows,): true where a row's label, or its value within the
         tolerance of a regression, is proven to be the exact model's. A label that is not certain need not be wrong. It
         is never certain where a number of the row that is used is NaN or infinite; scores, probabilities and values
         are NaN then.
-        When left out, the output is there but in mode "approximate" and for a regression's exact model, whose
-        tolerance is about what float64 itself rounds.
-    fallback : bool
-        Whether rows whose label the expansions leave open go to the exact model, which is then part of the graph: in
-        mode "certified", all labels that float64 can tell are the exact model's. Others do not change.
+        If None, the output is there but in mode "approximate", for regressions without a tolerance, and for a
+        regression's exact model, whose tolerance is about what float64 itself rounds.
+    fallback : bool or None
+        Whether rows whose label, or value within the tolerance, the expansions leave open go to the exact model, which
+        is then part of the graph: in mode "certified", all labels that float64 can tell are the exact model's. If
+        None, it goes along where the graph then keeps to `max_bytes`. Others do not change.
     max_bytes : int
         Limit on the constants of the graph. Exact models hold all their support vectors.
+    certified_fraction : float, optional
+        Share of rows predicted so far that expansions proved, for the warning.
 
     Returns
     -------
@@ -68,24 +76,69 @@ def onnx_model(
     Raises
     ------
     UnsupportedModelError
-        The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, `certain` is asked for
-        where nothing says how close values are to be, or `fallback` of an artifact without support vectors.
+        The graph would be larger than `max_bytes`, if need be without a fallback that was not asked for; labels are
+        neither whole numbers nor text, `certain` is asked for where nothing says how close values are to be, or
+        `fallback` of an artifact without support vectors.
     MissingPackageError
         The package onnx is not installed.
     ValueError
         An option has an unknown value.
+
+    Warns
+    -----
+    OpenAnswersWarning
+        The artifact is certified, but the graph answers by its expansions alone.
     """
     if input_type not in get_args(InputType):
         raise ValueError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")
-    with_certain = certain
-    if with_certain is None:
-        with_certain = artifact.mode == "certified" or (artifact.mode == "exact" and artifact.task != "regression")
-    if with_certain and artifact.task == "regression" and not np.isfinite(artifact.header["tolerance"]):
+    has_tolerance, parts = bool(np.isfinite(artifact.header["tolerance"])), _parts(artifact)
+    if certain is None:
+        is_told = artifact.task != "regression" or (artifact.mode == "certified" and has_tolerance)
+        certain = is_told and artifact.mode != "approximate"
+    if certain and artifact.task == "regression" and not has_tolerance:
         raise UnsupportedModelError("no tolerance says which values of this regression would be certain: certain=False")
-    if fallback and artifact.mode == "approximate" and not artifact.is_polynomial:
+    if fallback and any(map(_is_expansion_alone, parts)):
         raise UnsupportedModelError("there are no support vectors to fall back on in mode 'approximate'")
-    export = _Export(artifact, input_type, certain=with_certain, fallback=fallback, max_bytes=max_bytes)
-    return export.model()
+    make = partial(_Export, artifact, input_type, certain=certain, max_bytes=max_bytes)
+    if not any(map(_has_both, parts)):
+        words = _open_words(artifact, certain) if any(map(_is_expansion_alone, parts)) else _settled_words(artifact)
+        return make(fallback=False, words=words).model()
+    why = "fallback=False"
+    if fallback is not False:
+        try:
+            return make(fallback=True, words=_settled_words(artifact)).model()
+        except UnsupportedModelError as error:
+            if fallback:
+                raise
+            why = f"with the exact model {error}"
+    words = _open_words(artifact, certain)
+    graph = make(fallback=False, words=words).model()
+    share = artifact.plan and f"; plan: {artifact.plan}"
+    if certified_fraction is not None:
+        share = f"; of the rows predicted so far, expansions proved {certified_fraction:.1%}"
+    warnings.warn(f"{words[0].lower()}{words[1:-1]} ({why}{share})", OpenAnswersWarning, stacklevel=3)
+    return graph
+
+
+def _settled_words(artifact: Artifact) -> str:
+    """What a graph that can tell everything says of itself."""
+    tolerance = artifact.header["tolerance"]
+    if artifact.task == "regression":
+        close = "up to rounding" if artifact.mode == "exact" or np.isinf(tolerance) else f"within {tolerance:.6g}"
+        return f"Values are the exact model's {close}."
+    words = "Labels are the exact model's wherever float64 can tell them; certain, where it is an output, says where."
+    if not any(map(_has_both, _parts(artifact))):
+        return words
+    if np.isinf(tolerance):
+        return f"{words} Scores and probabilities of rows that expansions settle are theirs."
+    return f"{words} Decision values, behind scores and probabilities, are the exact model's within {tolerance:.6g}."
+
+
+def _open_words(artifact: Artifact, with_certain: bool) -> str:
+    """What a graph of expansions alone says of itself."""
+    what = "a value" if artifact.task == "regression" else "a label"
+    where = "where the output certain is false, " if with_certain else ""
+    return f"The graph answers by expansions alone: {where}{what} may differ from the exact model's."
 
 
 class _Export:
@@ -99,9 +152,10 @@ class _Export:
         certain: bool,
         fallback: bool,
         max_bytes: int,
+        words: str = "",
     ) -> None:
-        self.artifact, self.with_certain, self.fallback = artifact, certain, fallback
-        self.parts: tuple[Artifact, ...] = artifact.members or (artifact,)
+        self.artifact, self.with_certain, self.fallback, self.words = artifact, certain, fallback, words
+        self.parts = _parts(artifact)
         self.n_classes = len(artifact.labels)
         self.dtype = np.dtype(input_type)
         self.g = g = GraphBuilder(max_bytes)
@@ -132,18 +186,27 @@ class _Export:
         artifact = self.artifact
         notes = {"source": artifact.source, "mode": artifact.mode, "plan": artifact.plan}
         rows = self.g.value_info("X", self.dtype, [None, artifact.n_raw_features])
-        return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes)
+        return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes, self.words)
 
     # --- decision values
 
     def known_values(self) -> list[KnownValues]:
-        """Values of each part, NaN for rows that are not finite; with a fallback, exact ones of open rows."""
+        """Values of each part, NaN for rows that are not finite; with a fallback, exact ones of open rows.
+
+        Open are those whose label the expansions do not settle, or a value within the tolerance, where there is one.
+        """
         known = [self._of_first_stage(part) for part in self.parts]
         known = [KnownValues(self.g.op("Where", self.is_finite, one.values, float("nan")), one.bounds) for one in known]
         if not self.fallback or not any(map(_has_both, self.parts)):
             return known
         g = self.g
-        is_open = g.op("And", g.op("Not", self.certain(known)), g.op("Squeeze", self.is_finite, np.array([1])))
+        is_open = g.op("Not", self.certain(known))
+        for part, one in zip(self.parts, known, strict=True):
+            if part.task != "regression" and np.isfinite(part.header["tolerance"]):
+                assert one.bounds is not None
+                wide = g.op("Greater", one.bounds, float(part.header["tolerance"]))
+                is_open = g.op("Or", is_open, g.op("Greater", g.rows_sum(g.cast(wide, np.int64)), np.array(0)))
+        is_open = g.op("And", is_open, g.op("Squeeze", self.is_finite, np.array([1])))
         places = g.op("Transpose", g.op("NonZero", is_open), perm=[1, 0])
         raw = g.op("GatherND", self.x, places)
         return [
@@ -156,7 +219,7 @@ class _Export:
         rows = map_rows(g, self.x, part.input_map, with_errors=with_bounds)
         if part.has_form:
             return forms(g, part, rows, with_bounds=with_bounds)
-        if part.mode == "exact" or part.header["majority_only"]:
+        if _is_exact(part):
             return kernel_sums(g, part, rows, with_bounds=with_bounds)
         return expanded(g, part, rows, with_bounds=with_bounds)
 
@@ -300,6 +363,23 @@ class _Export:
         self.outputs.append(self.g.value_info(name, dtype, shape))
 
 
+def _parts(artifact: Artifact) -> tuple[Artifact, ...]:
+    """The members, or the model itself."""
+    return artifact.members or (artifact,)
+
+
+def _is_exact(part: Artifact) -> bool:
+    """Whether the exact model answers every row: expansions are of some pairs alone, or not good for any tolerance."""
+    without_tolerance = part.task == "regression" and bool(np.isinf(part.header["tolerance"]))
+    of_no_use = bool(part.header["majority_only"]) or without_tolerance
+    return part.mode == "exact" or (part.mode == "certified" and of_no_use)
+
+
 def _has_both(part: Artifact) -> bool:
-    """Whether a model has expansions of all decision functions and the exact model."""
-    return part.mode == "certified" and not part.is_polynomial and not part.header["majority_only"]
+    """Whether expansions answer, which leave rows open, and there is an exact model."""
+    return part.mode == "certified" and not part.is_polynomial and not _is_exact(part)
+
+
+def _is_expansion_alone(part: Artifact) -> bool:
+    """Whether a model has no exact model."""
+    return part.mode == "approximate" and not part.is_polynomial

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,12 +20,21 @@ from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn.known_types import name_of
+from approxsvm.readers.sklearn.linear_models import linear_parts
 from approxsvm.reference.decision_values import cosine_decision_function, taylor_decision_function
 
 _U = 2.0**-53
+# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
+NEAR_TIE: Final = 1e-10
 # Rows, and support vectors, whose kernels are taken at a time.
 _BLOCK_ROWS = 512
 _BLOCK_VECTORS = 4096
+# Support vectors that say how far values lie apart.
+_SOME_VECTORS = 64
+# Values that differ by less, relatively, are those of a constant.
+_CONSTANT = 1e-6
+# Exponentials of more are not worth computing.
+_MOST_EXPONENT = 700.0
 
 ModelT = TypeVar("ModelT", bound=SingleModel)
 
@@ -36,6 +45,10 @@ class Arithmetic(Protocol):
     @property
     def scale(self) -> float:
         """Greatest sum of |a_i| of any decision function, or what has its place."""
+
+    @property
+    def spread(self) -> float:
+        """About how far values lie apart: largest less smallest at some support vectors, or what has its place."""
 
     def values(self, mapped: FloatArray) -> FloatArray:
         """Decision values, shape (n_rows, n_decisions)."""
@@ -65,6 +78,14 @@ def arithmetic_of(model: SingleModel) -> Arithmetic:
 @dataclass(frozen=True, eq=False)
 class _OfModel(Generic[ModelT]):
     model: ModelT
+
+    @property
+    def scale(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def spread(self) -> float:
+        return 2.0 * self.scale
 
 
 class _OfTaylorFeatures(_OfModel[TaylorModel]):
@@ -112,19 +133,31 @@ class _OfKernels(_OfModel[KernelModel]):
         model = self.model
         return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
 
+    @property
+    def spread(self) -> float:
+        vectors: Any = self.model.support_vectors[:: max(1, self.model.n_sv // _SOME_VECTORS)]
+        some = vectors if isinstance(vectors, np.ndarray) else vectors.toarray()
+        values = self.values(some)
+        largest = max(np.abs(values).max(initial=0.0), np.abs(self.model.intercept).max())
+        return float(max(np.ptp(values) if len(some) else 0.0, _CONSTANT * largest))
+
     def values(self, mapped: FloatArray) -> FloatArray:
         model = self.model
         coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
-        values = np.zeros((len(mapped), model.n_decisions))
+        return self.sums(mapped, coefficients) + model.intercept
+
+    def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Of kernels times coefficients, (n_sv, n) of them, shape (n_rows, n)."""
+        model = self.model
+        sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
             rows = mapped[start : start + _BLOCK_ROWS]
             for first in range(0, model.n_sv, _BLOCK_VECTORS):
                 last = min(first + _BLOCK_VECTORS, model.n_sv)
                 with np.errstate(over="ignore", under="ignore"):
                     kernels = self.kernels(rows, model.dense_support_vectors(first, last))
-                values[start : start + len(rows)] += kernels @ coefficients[first:last]
-        values += model.intercept
-        return values
+                sums[start : start + len(rows)] += kernels @ coefficients[first:last]
+        return sums
 
     def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
         """Of each row and each vector."""
@@ -146,22 +179,34 @@ class _OfGaussians(_OfKernels):
     def noise(self, steps: Sequence[Any] | None, mapped: FloatArray) -> FloatArray:
         """Where the source's way to a kernel cancels.
 
-        scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2; a Nystroem map sums its kernels twice.
+        scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2, whose sums a Nystroem map takes twice; a Gaussian
+        process divides rows and training rows by its length scales. LIBSVM, alone or inside scikit-learn, squares
+        differences when it predicts.
         """
-        if steps is None:
+        model, kind = self.model, "" if steps is None else name_of(steps[-1])
+        nystroem = steps[-2] if steps is not None and len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
+        if nystroem is None and kind not in ("KernelRidge", "GaussianProcessRegressor"):
             return np.zeros((len(mapped), 1))
-        model, moduli = self.model, self.scale
-        nystroem = steps[-2] if len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
+        reach = (norms_above(mapped) + float(_vector_norms(model).max(initial=0.0)))[:, np.newaxis]
+        if kind == "GaussianProcessRegressor":
+            return self.moved(mapped, 2.0 * _U * reach)
+        moduli = np.abs(model.dual_coef[0])
         if nystroem is not None:
-            weights = np.abs(np.asarray(nystroem.normalization_, np.float64)).T @ np.abs(np.ravel(steps[-1].coef_))
-            moduli = float(weights.sum())
-        elif name_of(steps[-1]) != "KernelRidge":
-            return np.zeros((len(mapped), 1))
-        vectors = model.dense_support_vectors(0, model.n_sv)
-        reach = norms_above(mapped) + float(norms_above(vectors).max(initial=0.0))
-        lost = model.gamma * 2.0 * (model.n_features + 8) * _U * reach**2 + 4.0 * (model.n_sv + 8) * _U
-        result: FloatArray = (moduli * np.minimum(lost, 1.0))[:, np.newaxis]
-        return result
+            assert steps is not None
+            normalization = np.asarray(nystroem.normalization_, np.float64).T
+            coef = linear_parts(steps[-1], kind).coef
+            summed = float(np.abs(normalization @ coef).sum())
+            # In the units of the model, which may be those of another target.
+            unit = self.scale / summed if summed > 0.0 else 1.0
+            moduli = unit * (np.abs(normalization) @ np.abs(coef))
+        total, exponent = float(moduli.sum()), model.gamma * 2.0 * (model.n_features + 8) * _U * reach**2
+        of_sums = 4.0 * (model.n_sv + 8) * _U * total
+        lost = exponent * total
+        if (lost > NEAR_TIE * self.scale).any():  # what is off by little changes small kernels less
+            is_off = exponent < _MOST_EXPONENT
+            growth = np.expm1(np.where(is_off, exponent, 0.0)) * self.sums(mapped, moduli[:, np.newaxis])
+            lost = np.where(is_off, np.minimum(growth, total), total)
+        return np.asarray(lost + of_sums)
 
 
 class _OfPolynomialKernels(_OfKernels):
@@ -186,7 +231,7 @@ class _OfPolynomialKernels(_OfKernels):
         """sum_i |a_i| (||gamma x_i|| ||z|| + |coef0|)^p and its slope in ||z||, (n_rows, n_decisions) each."""
         model = self.model
         norms, p = norms_above(mapped), model.degree
-        reach = abs(model.gamma) * norms_above(model.dense_support_vectors(0, model.n_sv))
+        reach = abs(model.gamma) * _vector_norms(model)
         sums, slopes = np.zeros((2, len(mapped), model.n_decisions))
         for k in range(model.n_decisions):
             weights = np.abs(model.coefficients(k))
@@ -195,6 +240,19 @@ class _OfPolynomialKernels(_OfKernels):
                 sums[:, k] += share * norms**power
                 slopes[:, k] += power * share * norms ** max(power - 1, 0)
         return sums, slopes
+
+
+def _vector_norms(model: KernelModel) -> FloatArray:
+    """Not below the norms of the support vectors; of sparse ones by their non-zeros."""
+    vectors: Any = model.support_vectors
+    if isinstance(vectors, np.ndarray):
+        return norms_above(vectors)
+    largest = float(np.abs(vectors.data).max(initial=0.0))
+    if largest == 0.0:
+        return np.zeros(model.n_sv)
+    scaled = vectors / largest
+    norms = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1), np.float64).ravel())
+    return np.asarray(largest * (norms * (1.0 + (model.n_features + 8) * _U) + 2.0**-500))  # squares may underflow
 
 
 def _slack_of_sum(path: int, moduli: float | FloatArray, values: FloatArray) -> FloatArray:

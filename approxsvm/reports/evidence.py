@@ -31,10 +31,17 @@ from approxsvm.predictor import (
     STAGES,
     VALUES,
     Evaluator,
-    native_outputs,
 )
 from approxsvm.readers import read_any
-from approxsvm.reports.judgement import exact_decision_values, judge, own_predictions
+from approxsvm.reports.judgement import (
+    best_of,
+    doubt,
+    exact_decision_values,
+    judge,
+    mean_probabilities,
+    own_predictions,
+    own_steps,
+)
 from approxsvm.reports.verification import (
     Compiled,
     Settled,
@@ -90,7 +97,7 @@ class Judged:
     answers : ndarray of shape (n_compared,)
         The source's labels; of a regression its values, of shape (n_compared, n_targets) where there are several.
     differ, near_tie : ndarray of shape (n_compared,), bool
-        Labels that differ, and those that float64 cannot tell.
+        Labels that differ, and those that float64 cannot tell, or values of a regression (judgement.Judgement).
     n_violations : int
         Errors beyond their bounds, and values that miss the tolerance.
     verification : Verification or None
@@ -104,6 +111,11 @@ class Judged:
     near_tie: BoolArray
     n_violations: int
     verification: Verification | None
+
+    @property
+    def doubt(self) -> str | None:
+        """What there is to say where the source leaves more than a few rows open (`judgement.doubt`)."""
+        return doubt(int(self.near_tie.sum()), len(self.near_tie))
 
     @property
     def ratios(self) -> FloatArray:
@@ -409,7 +421,8 @@ def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[floa
 
 def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -> Judged:
     """Member by member, with what float64 may have changed in each; of classifiers the means of probabilities."""
-    of_members = [judge(member, member, rows) for member in ensemble.members]
+    steps = own_steps(against)
+    of_members = [judge(member, member, rows, steps=steps) for member in ensemble.members]
     evaluator = compiled._evaluator
     own = own_predictions(against, rows)
     if ensemble.task == "regression":
@@ -420,24 +433,19 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
         nothing = np.zeros(len(exact), bool)
         tolerances = [float(member.header["tolerance"]) for member in compiled.artifact.members]
         broken = ((errors > bounds) | (errors > tolerances)).any(axis=1)
-        answers, differ, near_tie = exact if own is None else own, nothing, nothing
+        answers, differ = exact if own is None else own, nothing
+        near_tie = np.asarray(~np.all([judged.certain for judged in of_members], axis=0))
     else:
-        pairs = zip(ensemble.members, of_members, strict=True)
-        intervals = [
-            native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(j.values, j.slack) for m, j in pairs
-        ]
-        low, high = (np.mean(side, axis=0) for side in zip(*intervals, strict=True))
+        values, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
+        low, high = mean_probabilities(ensemble.members, values, slacks)
         shares = evaluator.predict_proba(rows)
         bounds = evaluator.probability_bound(rows)
         low, high = low[:, evaluator.order], high[:, evaluator.order]
         errors = np.maximum(np.maximum(low - shares, shares - high), 0.0)
         broken = (errors > bounds + 2.0**-40).any(axis=1)
-        classes = np.sort(ensemble.labels)
-        best = (low + high).argmax(axis=1)
-        others = high.copy()
-        np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)
-        near_tie = others.max(axis=1) >= low[np.arange(len(low)), best] - 2.0**-40
-        answers = classes[best] if own is None else own
+        best, certain = best_of(low, high)
+        near_tie = ~certain
+        answers = np.sort(ensemble.labels)[best] if own is None else own
         differ = (evaluator.predict(rows) != answers) & ~near_tie
     worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
     errors, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))

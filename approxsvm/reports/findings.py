@@ -57,11 +57,12 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
         return {"kind": "unknown", "badge": "Not compared", "text": text}
     judged, n = against.judged, len(against.positions)
     n_differ, n_ties = int(judged.differ.sum()), int(judged.near_tie.sum())
-    ties = (
-        f" {n_ties:,} of them lie so close to the boundary that float64 itself cannot tell their label."
-        if n_ties
-        else ""
-    )
+    in_doubt = judged.doubt
+    ties = ""
+    if in_doubt is not None:
+        ties = f" But {in_doubt}."
+    elif n_ties and artifact.task != "regression":
+        ties = f" {n_ties:,} of them lie so close to the boundary that float64 itself cannot tell their label."
     broken = []
     if judged.n_violations:
         broken.append(f"{count(judged.n_violations, 'value is', 'values are')} further off than promised")
@@ -79,9 +80,13 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
             f"{count(n_differ, 'differs', 'differ')} ({share_text(n_differ / n)}).{ties}"
         )
     elif artifact.task == "regression":
-        text = f"Every value of {n:,} rows is as close to the source's as promised."
+        whose = "the source's" if in_doubt is None else "that of the source's formula"
+        text = f"Every value of {n:,} rows is as close to {whose} as promised.{ties}"
     else:
-        text = f"Every label of {n:,} rows is the source's, and every error stayed below its bound.{ties}"
+        settled = "" if in_doubt is None else " that float64 settles"
+        text = f"Every label of {n:,} rows{settled} is the source's, and every error stayed below its bound.{ties}"
+    if in_doubt is not None:
+        return {"kind": "unknown", "badge": "The source itself cannot tell", "text": text}
     return {"kind": "kept", "badge": "Every promise kept", "text": text}
 
 

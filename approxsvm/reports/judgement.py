@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -17,11 +18,17 @@ from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import feature_maps
 from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.readers.sklearn.pipeline import flat_steps
-from approxsvm.reports.arithmetic import arithmetic_of
+from approxsvm.reports.arithmetic import NEAR_TIE, Arithmetic, arithmetic_of
 from approxsvm.rows import chunks
 
-# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
-NEAR_TIE: Final = 1e-10
+# Above this share of near ties, the source is said not to settle its rows: see `doubt`.
+_MANY_NEAR_TIES: Final = 0.01
+# A regression's value is a near tie where the source's rounding may change it by so much of the range: such bounds are
+# hundreds of times what happens, so that about a thousandth does.
+_MUCH_OF_RANGE: Final = 0.1
+# Sample rows that are looked at for it, at most, and numbers in them.
+_SAMPLED_ROWS: Final = 256
+_SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
@@ -61,7 +68,7 @@ class Judgement:
     labels : ndarray of shape (n_rows,), or None
         By the source's own ``predict`` where it has one, else by the values; None for a regression.
     certain : ndarray of shape (n_rows,), bool
-        Whether float64 can tell the label.
+        Whether float64 can tell the label; of a regression, whether what it rounds is little beside the range.
     misread : ndarray of shape (n_rows,), bool
         Whether the source's own answer is not that of its parameters, as they were read.
     seconds : float
@@ -76,7 +83,7 @@ class Judgement:
     seconds: float
 
 
-def judge(against: Any, model: SingleModel, rows: Any) -> Judgement:
+def judge(against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None) -> Judgement:
     """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
 
     Parameters
@@ -85,13 +92,16 @@ def judge(against: Any, model: SingleModel, rows: Any) -> Judgement:
     model : KernelModel
         What `against` was read as.
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+    steps : sequence of estimators, optional
+        Whose arithmetic it is, as `own_steps` has them, where `against` is numbers that came from an estimator.
 
     Returns
     -------
     Judgement
     """
+    steps = own_steps(against) if steps is None else steps
     pieces = chunks(rows.shape[0], rows.shape[1])  # every source takes dense rows, and some take no others
-    parts = [_judge_dense(against, model, _dense(rows[piece])) for piece in pieces]
+    parts = [_judge_dense(against, model, _dense(rows[piece]), steps) for piece in pieces]
     if len(parts) == 1:
         return parts[0]
     return Judgement(
@@ -104,32 +114,133 @@ def judge(against: Any, model: SingleModel, rows: Any) -> Judgement:
     )
 
 
-def _judge_dense(against: Any, model: SingleModel, rows: FloatArray) -> Judgement:
+def _judge_dense(against: Any, model: SingleModel, rows: FloatArray, steps: Sequence[Any] | None) -> Judgement:
     mapped = rows if model.input_map is None else _own_rows(against, model, rows)
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
     seconds = time.perf_counter() - start
     arithmetic = arithmetic_of(model)
-    noise = arithmetic.noise(own_steps(against), mapped)
-    if model.input_map is not None:
-        noise = noise + arithmetic.moved(mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
+    noise = _noise(arithmetic, model, steps, rows, mapped)
     slack = arithmetic.slack(values) + noise
     own = own_predictions(against, rows)
-    if model.task == "regression":
+    labels, certain = _told_by_float64(arithmetic, model, values, noise)
+    if labels is None:
         misread = np.zeros(len(rows), bool)
         if own is not None:
             allowed = 64 * slack + float(model.value_error.max())
             misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
-        return Judgement(values, slack, None, np.ones(len(rows), bool), misread, seconds)
-    near = NEAR_TIE * arithmetic.scale + noise + np.zeros_like(values)
-    if model.task == "one_class":
-        labels: npt.NDArray[Any] = np.where(values[:, 0] > 0, 1, -1)
-        certain = np.abs(values[:, 0]) > near[:, 0]
-    else:
-        classes, certain = native_outputs(model.outputs, model.task, len(model.labels)).certified_class(values, near)
-        labels = model.labels[classes]
+        return Judgement(values, slack, None, certain, misread, seconds)
     misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
     return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)
+
+
+def _noise(
+    arithmetic: Arithmetic, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
+) -> FloatArray:
+    """What the source's own float64 may have changed in its values, transformers included."""
+    noise = arithmetic.noise(steps, mapped)
+    if model.input_map is None:
+        return noise
+    return noise + arithmetic.moved(mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
+
+
+def _told_by_float64(
+    arithmetic: Arithmetic, model: SingleModel, values: FloatArray, noise: FloatArray
+) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
+    """Labels by the values, None of a regression; and in which rows noise leaves no doubt."""
+    if model.task == "regression":
+        return None, _is_close(arithmetic, noise)
+    near = NEAR_TIE * arithmetic.scale + noise + np.zeros_like(values)
+    if model.task == "one_class":
+        return np.where(values[:, 0] > 0, 1, -1), np.abs(values[:, 0]) > near[:, 0]
+    classes, certain = native_outputs(model.outputs, model.task, len(model.labels)).certified_class(values, near)
+    return model.labels[classes], certain
+
+
+def _is_close(arithmetic: Arithmetic, noise: FloatArray) -> npt.NDArray[np.bool_]:
+    """In which rows of a regression noise is little beside the range of values."""
+    if not noise.any():
+        return np.ones(len(noise), bool)
+    return np.asarray((noise <= _MUCH_OF_RANGE * arithmetic.spread).all(axis=1))
+
+
+# --- where the source itself cannot tell
+
+
+def doubt(n_near_ties: int, n_rows: int) -> str | None:
+    """What to say of a source whose own rounding leaves more than a few rows open, and what to do; else None."""
+    if n_near_ties <= _MANY_NEAR_TIES * n_rows:
+        return None
+    return (
+        f"the source's own arithmetic does not settle {n_near_ties:,} of {n_rows:,} rows: float64 may round as much in "
+        "it as decides them, and its answers may differ from those of its formula, which is what is compiled; center "
+        "or scale the rows and fit again, for example with a StandardScaler in front"
+    )
+
+
+def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
+    """The same of some of the rows that a model is compiled with, at little cost: nobody asks the source anything.
+
+    Parameters
+    ----------
+    source : fitted estimator, KernelModel, or path
+    model : KernelModel, TaylorModel, CosineModel or Ensemble
+        What it was read as.
+    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+    """
+    most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
+    some = rows[:: -(-rows.shape[0] // most)]
+    steps, members = own_steps(source), model.members if isinstance(model, Ensemble) else (model,)
+    n_open = n_rows = 0
+    for piece in chunks(*some.shape):
+        part = _dense(some[piece])
+        for member in members:
+            part = part if member.input_map is None else part[member.input_map.takes(part)]
+        with np.errstate(all="ignore"):
+            n_open += _open_rows(members, steps, part)
+        n_rows += len(part)
+    return doubt(n_open, n_rows)
+
+
+def _open_rows(members: Sequence[SingleModel], steps: Sequence[Any] | None, rows: FloatArray) -> int:
+    """How many rows the source leaves open; those of a classifier are evaluated where its noise is unusual."""
+    arithmetics = [arithmetic_of(member) for member in members]
+    all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
+    of_each = list(zip(arithmetics, members, all_mapped, strict=True))
+    noises = [_noise(arithmetic, one, steps, rows, mapped) for arithmetic, one, mapped in of_each]
+    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # beyond float64
+    pairs = list(zip(arithmetics, noises, strict=True))
+    if members[0].task == "regression":
+        return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
+    if all((noise <= NEAR_TIE * arithmetic.scale).all() for arithmetic, noise in pairs):
+        return 0
+    values = [arithmetic.values(mapped) for arithmetic, _, mapped in of_each]
+    if len(members) > 1:
+        certain = best_of(*mean_probabilities(members, values, noises))[1]
+    else:
+        certain = _told_by_float64(arithmetics[0], members[0], values[0], noises[0])[1]
+    return int((~certain).sum())
+
+
+def mean_probabilities(
+    members: Sequence[SingleModel], values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest mean probability of each class, where values are off by so much at most."""
+    triples = zip(members, values, slacks, strict=True)
+    intervals = [
+        native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(v, np.broadcast_to(s, v.shape).copy())
+        for m, v, s in triples
+    ]
+    low, high = (np.mean(side, axis=0) for side in zip(*intervals, strict=True))
+    return low, high
+
+
+def best_of(low: FloatArray, high: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The most probable class of each row by both ends of its probabilities, and whether no other may be that."""
+    best = (low + high).argmax(axis=1)
+    others = high.copy()
+    np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)
+    return best, others.max(axis=1) < low[np.arange(len(low)), best] - 2.0**-40
 
 
 def _dense(rows: Any) -> FloatArray:

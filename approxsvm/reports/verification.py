@@ -21,7 +21,7 @@ from approxsvm.options import whole_number
 from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation
-from approxsvm.reports.judgement import Judgement, judge
+from approxsvm.reports.judgement import Judgement, doubt, judge
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, of_the_whole, zero_unused
 
@@ -65,7 +65,8 @@ class Verification:
     label_differences : int
         Labels that differ from the exact model's; None for a regression.
     near_ties : int
-        Rows so close to the decision boundary that float64 cannot tell their exact label; not counted as differences.
+        Rows so close to the decision boundary that float64 cannot tell their exact label, not counted as differences;
+        of a regression, rows whose value the source's own rounding may change by a tenth of the range.
     bound_violations : int
         Rows whose error exceeds their error bound, or where a regression's source predicts something else than the
         function that was read.
@@ -105,9 +106,15 @@ class Verification:
         labels_kept = self.mode == "approximate" or not self.label_differences
         return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
 
+    @property
+    def doubt(self) -> str | None:
+        """What there is to say, and to do, where more than a hundredth of the rows are near ties; None otherwise."""
+        return doubt(self.near_ties, self.n_rows)
+
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values as shown to people."""
-        texts = {name: shown(value) for name, value in self.as_dict().items()}
+        """Names and values as shown to people; the doubt where there is one."""
+        known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
+        texts = {name: shown(value) for name, value in known.items()}
         texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
         if self.label_differences is None:
             texts["label_differences"] = "not applicable: a regression"
@@ -120,7 +127,7 @@ class Verification:
     def as_dict(self) -> dict[str, Any]:
         """Names and values for machines, the verdict last; None for a tolerance that was not asked for."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
-        return asdict(self) | {"tolerance": finite, "kept": self.kept}
+        return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
 
 def verify(
