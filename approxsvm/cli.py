@@ -251,13 +251,30 @@ def _some(rows: Any, path: Path) -> Any:
     return rows
 
 
-def _width(model: Any, path: Path) -> int | None:
-    """How many columns a file of rows must have; None of a table whose columns the model finds by name."""
+def _read_rows_for(
+    model: Any,
+    path: Path,
+    dense: bool,
+    delimiter: str | None,
+    labels: bool,
+    columns: str | None = None,
+    target: str | None = None,
+) -> Any:
+    """Rows for a model or an artifact; of a table for one without names, its features in its order."""
     from approxsvm.model.raw_columns import RawColumns  # here, as it brings NumPy along
+    from approxsvm.table_columns import choose_columns, frame_names, warn
 
-    columns = RawColumns.of(model)
-    by_name = columns.by_column and columns.names is not None and path.suffix.lower() in (".csv", ".parquet")
-    return None if by_name else columns.n_columns
+    raw = RawColumns.of(model)
+    is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
+    rows = _read_rows(path, dense, delimiter, labels, None if is_found_by_name else raw.n_columns, columns, target)
+    names = frame_names(rows)
+    if names is None or raw.names is not None:
+        return rows
+    if columns is None:
+        choose_columns(names, raw, tell=warn)
+        numbered = [f"f{k}" for k in range(raw.n_columns)]
+        rows = rows[numbered] if set(numbered) <= set(names) else rows
+    return rows.to_numpy()
 
 
 def _character(delimiter: str | None) -> str | None:
@@ -365,7 +382,7 @@ def convert_model(
         rows = None
         if data is not None:
             bar.update(task, description=f"Reading {data}")
-            rows = _read_rows(data, dense, delimiter, labels, _width(model, data), columns, target)
+            rows = _read_rows_for(model, data, dense, delimiter, labels, columns, target)
 
         def show(step: str, share: float) -> None:
             # Planning has expanded few centers already, and all of them where they are few.
@@ -480,7 +497,7 @@ def verify(
     """
     fast = approxsvm.load(artifact)
     model, source = _read_source(against, fast.n_features_in_, trust, range_file, restore_target)
-    rows = _read_rows(data, dense, delimiter, labels, _width(fast.artifact, data), columns, target)
+    rows = _read_rows_for(fast.artifact, data, dense, delimiter, labels, columns, target)
     if report is not None:
         truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
         options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
@@ -580,7 +597,7 @@ def export(
     if c_header is not None:
         rows = None
         if data is not None:
-            rows = _read_rows(data, dense, delimiter, labels, _width(fast.artifact, data), columns, target)
+            rows = _read_rows_for(fast.artifact, data, dense, delimiter, labels, columns, target)
         cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
         click.echo(str(cost))
     if onnx_file is not None:

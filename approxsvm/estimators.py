@@ -209,18 +209,10 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,), bool
         """
-        if self.artifact.members:
-            members = [estimator_for(member) for member in self.artifact.members]
-            return np.asarray(np.all([member.within_gamma_bound(X) for member in members], axis=0))
-        header = self.artifact.header
-        rows = self._rows(X)
-        check_finite(zero_unused(rows, self.artifact.raw_columns))
-        if self.artifact.input_map is not None:
-            rows = self.artifact.input_map.apply(rows)
-        if self.artifact.is_polynomial or header["max_sv_norm"] == 0.0:
-            return np.ones(rows.shape[0], bool)
-        norms = row_norms(rows, self.artifact.center)
-        return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
+        rows = zero_unused(self._rows(X), self.artifact.raw_columns)
+        check_finite(rows)
+        parts = self.artifact.members or (self.artifact,)
+        return np.asarray(np.all([_within_gamma_bound(part, rows) for part in parts], axis=0))
 
     # --- what people see
 
@@ -670,6 +662,16 @@ class CompiledEnsemble(CompiledClassifier):
     def members(self) -> list[CompiledSVC]:
         """The compiled classifiers."""
         return [CompiledSVC(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+
+
+def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
+    header = artifact.header
+    if artifact.is_polynomial or header["max_sv_norm"] == 0.0:
+        return np.ones(rows.shape[0], bool)
+    if artifact.input_map is not None:
+        rows = artifact.input_map.apply(rows)
+    norms = row_norms(rows, artifact.center)
+    return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
 
 
 def _as_numbers(columns: Any) -> Any:

@@ -21,6 +21,8 @@ Tell = Callable[[str], None]
 
 # What people and libraries call features that they number.
 _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
+# What pandas calls an index that it has written.
+_INDEX = re.compile("Unnamed: 0|__index_level_0__")
 _MAX_NAMES_SHOWN = 20
 _MAX_NAME_SHOWN = 100
 
@@ -56,7 +58,7 @@ def choose_columns(
         A column is missing, is there twice, or there are too few or too many; or names number the features, and not all
         of them are there in their order. The message names them.
     """
-    n = model.n_columns
+    n, sentence = model.n_columns, ""
     if columns is not None:
         chosen = tuple(columns)
         if len(chosen) not in (n, 1):
@@ -68,13 +70,12 @@ def choose_columns(
         chosen = tuple(f"f{k}" for k in range(n))
         if made_up or not set(chosen) <= set(names):
             chosen = _by_position(names, n, others, made_up)
-            if tell is not None:
-                tell(_sentence(chosen, n, made_up))
-    if len(chosen) < n:
-        check_names(chosen, names)
-        return chosen
-    features = dict.fromkeys(range(n)) | {k: chosen[k] for k in model.used.tolist()}
-    check_names([name for name in features.values() if name is not None], names)
+            sentence = _sentence(chosen, n, made_up)
+    read = range(len(chosen)) if len(chosen) < n else model.used.tolist()
+    check_names([chosen[k] for k in read], names)
+    if sentence and tell is not None:
+        tell(sentence)
+    features = dict.fromkeys(range(len(chosen))) | {k: chosen[k] for k in read}
     return tuple(features.values())
 
 
@@ -93,6 +94,8 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: b
         )
     if not made_up and len(chosen) == n:
         _check_numbers(chosen)
+    for name in filter(_INDEX.fullmatch, chosen):
+        raise InputError(f"the column {name!r} is an index as pandas writes it, and no feature; choose columns")
     return chosen
 
 
@@ -101,7 +104,7 @@ def _check_numbers(chosen: Sequence[str]) -> None:
 
     Numbers beyond that of the features, as years are, are names like others.
     """
-    found = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name))]
+    found = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in found).most_common(1) or [("", 0)]
     numbers = {name: number for other, number, name in found if other == prefix}
     if count < 2 or max(numbers.values()) > len(chosen):

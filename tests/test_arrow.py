@@ -224,6 +224,9 @@ MISSING = "there is no column 'f1', but other features go by such names; choose 
         (["id", "Column 0", "column 1", "column 2"], "but number 3 is missing"),
         (["0", "1", "3", "label"], "'0', '1', '3' are numbered, but number 2 is missing"),
         (["4", "1", "2", "3"], "not in order"),
+        ([" f1", " f2", " f3", "id"], "but number 4 is missing"),
+        (["Unnamed: 0", "a", "b", "c"], "the column 'Unnamed: 0' is an index as pandas writes it, and no feature"),
+        (["a", "b", "c", "__index_level_0__"], "the column '__index_level_0__' is an index"),
     ],
 )
 def test_tables_that_lack_a_feature_are_refused(names, message):
@@ -237,6 +240,15 @@ def test_tables_that_lack_a_feature_are_refused(names, message):
     if len(names) == 4:
         answer = predictor.predict(ROWS).tolist()
         assert predictor.predict_arrow(table, columns=names)["label"].to_pylist() == answer
+
+
+def test_a_column_that_is_there_twice_is_refused_by_position():
+    predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
+    table = pa.Table.from_arrays([pa.array(column) for column in ROWS.T.copy()], ["a", "b", "a", "c"])
+    with pytest.raises(InputError, match="there are several columns 'a'"):
+        predictor.predict_arrow(table)
+    with pytest.raises(InputError, match="there are several columns 'a'"):
+        predictor.predict(FRAME.set_axis(["a", "b", "a", "c"], axis=1))
 
 
 @pytest.mark.parametrize(

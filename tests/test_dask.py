@@ -12,7 +12,7 @@ import pytest
 from conftest import GOLDEN
 
 import approxsvm
-from approxsvm.errors import ApproxSVMError, ArtifactError, InputError
+from approxsvm.errors import ApproxSVMError, ArtifactError, ColumnsByPositionWarning, InputError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is part of the extra dask")
 dask = pytest.importorskip("dask", reason="dask is not installed; it is the extra dask")
@@ -101,6 +101,17 @@ def test_bad_rows():
     assert lazy.dtypes["label"] == nulled.dtypes["label"] == "Int64"
     assert nulled["label"].isna().to_numpy().nonzero()[0].tolist() == [3, 500]
     assert nulled["label"].iloc[good].tolist() == LABELS[good].tolist()
+
+
+def test_columns_by_position_are_told_of_once_and_a_missing_feature_is_none_of_them():
+    without = dd.from_pandas(FRAME.drop(columns="f3"), npartitions=3)
+    with pytest.raises(InputError, match="there is no column 'f3', but other features go by such names"):
+        score(without, PREDICTOR)
+    named = FRAME.drop(columns="id").set_axis(list("abcd"), axis=1)
+    with pytest.warns(ColumnsByPositionWarning, match="the columns 'a', 'b', 'c', 'd' are taken") as caught:
+        found = computed(score(dd.from_pandas(named, npartitions=3), PREDICTOR))
+    assert [one.filename for one in caught] == [__file__]
+    assert found["label"].tolist() == LABELS.tolist()
 
 
 def test_wrong_columns_are_told_of_at_once():

@@ -8,12 +8,16 @@ import signal
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import GOLDEN
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm.errors import ApproxSVMError, InputError
+from approxsvm.errors import ApproxSVMError, ColumnsByPositionWarning, InputError
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is part of the extra spark")
 pytest.importorskip("pyspark", minversion="4.1", reason="pyspark is not installed; it is the extra spark")
@@ -94,6 +98,30 @@ def test_several_models_and_bad_rows(frame):
         our_spark.score(hole, models, keep=["id"]).collect()
     with pytest.raises(InputError, match="there is no column 'f3'"):
         our_spark.score(frame.drop("f3"), PREDICTOR, FEATURES)
+
+
+def test_columns_by_position_are_told_of_and_a_missing_feature_is_none_of_them(frame):
+    with pytest.raises(InputError, match="there is no column 'f3', but other features go by such names"):
+        our_spark.score(frame.drop("f3"), PREDICTOR, keep=[])
+    named = frame.drop("id").toDF("a", "b", "c", "d")
+    with pytest.warns(ColumnsByPositionWarning, match="the columns 'a', 'b', 'c', 'd' are taken") as caught:
+        found = our_spark.score(named, PREDICTOR, keep=[])
+    assert caught[0].filename == __file__
+    assert sorted(row["label"] for row in found.collect()) == sorted(LABELS)
+
+
+def test_columns_that_a_pipeline_drops_may_be_text(spark):
+    rows = pd.DataFrame({"name": ["x", None] * 30, "a": ROWS[:60, 0], "b": ROWS[:60, 1], "id": range(60)})
+    columns = make_column_transformer((StandardScaler(), ["b", "a"]))
+    fast = approxsvm.compile(make_pipeline(columns, SVC()).fit(rows, rows["a"] > rows["b"]), rows)
+    expected = fast.predict(rows).tolist()
+    for columns in (["name", "a", "b", "id"], ["id", "b", "a"]):
+        frame = spark.createDataFrame(pa.Table.from_pandas(rows[columns], preserve_index=False))
+        assert rows_of(our_spark.score(frame, fast, keep=["id"]))["label"].to_pylist() == expected
+    frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False))
+    svm = our_spark.predict_udf(fast)
+    found = frame.select("id", svm("name", "a", "b", "id").alias("label"))
+    assert rows_of(found)["label"].to_pylist() == expected
 
 
 def test_odd_columns(frame):

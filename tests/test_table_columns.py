@@ -312,6 +312,45 @@ def test_the_command_line_takes_the_table(tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (1, "approxsvm: X has shape (2, 2), expected (n_rows, 5)\n")
 
 
+def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: Path) -> None:
+    import joblib
+
+    numbers = FRAME[USED].to_numpy()
+    source = SVC(gamma=0.01).fit(numbers, Y)
+    joblib.dump(source, tmp_path / "model.joblib")
+    numbered = pd.DataFrame(numbers, columns=["f0", "f1"])
+    numbered[["f1", "f0"]].to_csv(tmp_path / "numbered.csv", index=False)
+    numbered.drop(columns="f1").assign(id=range(N_ROWS)).to_csv(tmp_path / "short.csv", index=False)
+    FRAME[USED].to_csv(tmp_path / "named.csv", index=False)
+    model, artifact = str(tmp_path / "model.joblib"), str(tmp_path / "model.asvm")
+
+    def convert(name: str, *options: str) -> Any:
+        data = str(tmp_path / name)
+        command = ["convert-model", model, "--trust", "-o", artifact, "--data", data, *options]
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            return CliRunner().invoke(main, command)
+
+    expected = approxsvm.compile(source, numbers).artifact.data
+    for name, options, told in (
+        ("numbered.csv", [], ""),
+        (
+            "named.csv",
+            [],
+            "approxsvm: the model has no names for its features: by position, the columns 'age', 'fare' are",
+        ),
+        ("named.csv", ["--columns", "age,fare"], ""),
+    ):
+        done = convert(name, *options)
+        assert done.exit_code == 0, done.stderr
+        assert done.stderr.startswith(told)
+        assert done.stderr.count("\n") == bool(told)
+        assert Path(artifact).read_bytes() == expected
+    done = convert("short.csv")
+    message = "approxsvm: there is no column 'f1', but other features go by such names; choose columns\n"
+    assert (done.exit_code, done.stderr) == (1, message)
+
+
 # --- tables
 
 
