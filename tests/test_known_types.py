@@ -584,7 +584,7 @@ DISGUISES = [
 ]
 
 
-@pytest.mark.parametrize("members", DISGUISES, ids=str)
+@pytest.mark.parametrize("members", DISGUISES, ids=", ".join)
 def test_disguises_are_seen_through(members):
     source = SVC().fit(X, TWO)
     for name in ("SVC", "Mine"):
