@@ -564,8 +564,8 @@ def verify(
 @click.option(
     "--fallback/--no-fallback",
     default=None,
-    help="With --onnx: include the exact model, for rows whose label the expansions do not certify. Included by default "
-    "if the graph then has at most 256 MiB.",
+    help="With --onnx: include the exact model, for rows whose label the expansions do not certify. Included by "
+    "default if the graph then has at most 256 MiB.",
 )
 @_column_options
 @_dense_options

@@ -138,8 +138,8 @@ def compile(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
-        `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model; or
-        `n_features`, `max_bytes`, `random_state` or `n_jobs` is an invalid number.
+        `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model;
+        or `n_features`, `max_bytes`, `random_state` or `n_jobs` is an invalid number.
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
