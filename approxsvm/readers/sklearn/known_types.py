@@ -283,7 +283,7 @@ _HARMLESS: Final = re.compile(
     r"_\w*_metadata_request(__\w+)?|_repr_\w+|_html_repr|_get_doc_link|_doc_link_\w+|_abc_impl|"
     r"__(init|new|init_subclass|class_getitem|module|qualname|doc|annotations|annotate|annotate_func|"
     r"annotations_cache|orig_bases|parameters|type_params|abstractmethods|slots|firstlineno|static_attributes|repr|"
-    r"str|getstate|setstate|reduce|reduce_ex|sklearn_clone|sklearn_is_fitted)__"
+    r"str|dir|getstate|setstate|reduce|reduce_ex|slotnames|sklearn_clone|sklearn_is_fitted)__"
 )
 
 
