@@ -667,7 +667,7 @@ def trebled(kernel_class):
         (lambda: transformed(OtherSelection(k=2)), "OtherSelection has a transform of its own"),
         (
             lambda: transformed(ColumnTransformer([("a", OtherSelection(k=2), [0, 1, 2])])),
-            r"step 'a' \(OtherSelection\).*transform of its own",
+            "step 'a' of the pipeline: .*OtherSelection has a transform of its own",
         ),
         (lambda: transformed(OtherFunction()), "_transform of its own"),
         (
