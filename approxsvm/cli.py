@@ -91,7 +91,7 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except OSError as error:
             text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        except (ApproxSVMError, ApproxSVMWarning, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
+        except (ApproxSVMError, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
             text = str(error) or "out of memory"
         except KeyboardInterrupt:
             click.echo("approxsvm: interrupted", err=True)
