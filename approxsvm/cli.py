@@ -122,7 +122,8 @@ def main() -> None:
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
         approxsvm-predict a9a.t a9a.asvm labels.txt
 
-    RBF kernels are expanded and certified; linear ones, and polynomial ones of degree 1 to 6, are exact without that.
+    RBF kernels are approximated with a certified error bound. Linear kernels, and polynomial ones of degree 1 to 6,
+    are evaluated exactly.
     """
 
 
@@ -140,8 +141,10 @@ def _dense_options(command: Any) -> Any:
             show_default=True,
             help="With --dense: whether the first column holds labels.",
         ),
-        click.option("--delimiter", help="With --dense: the character between columns; blanks when left out."),
-        click.option("--dense", is_flag=True, help="The data are dense text: a row per line, every column given."),
+        click.option("--delimiter", help="With --dense: the character between columns. Default: white space."),
+        click.option(
+            "--dense", is_flag=True, help="The data are dense text: one row per line, with a value for every column."
+        ),
     ):
         command = option(command)
     return command
@@ -153,7 +156,7 @@ _report_option = click.option(
     "--report",
     type=_OUTPUT,
     metavar="FILE",
-    help="Write what became of the rows as one HTML page, with plots (needs approxsvm[report]).",
+    help="Write an HTML page with results and plots for the rows of --data (needs approxsvm[report]).",
 )
 
 
@@ -179,14 +182,14 @@ def _range_options(command: Any) -> Any:
         click.option(
             "--restore-target",
             is_flag=True,
-            help="With --range: values of a regression in the units of the unscaled target (svm-scale -y).",
+            help="With --range: give regression values in the units of the unscaled target (svm-scale -y).",
         ),
         click.option(
             "--range",
             "range_file",
             type=_INPUT,
-            help="The file that svm-scale -s wrote when it scaled the training rows. The artifact takes raw rows then "
-            "and scales them itself.",
+            help="The file that svm-scale -s wrote for the training rows. The artifact then takes unscaled rows and "
+            "scales them itself.",
         ),
     ):
         command = option(command)
@@ -203,7 +206,7 @@ def _read_source(
     from approxsvm.readers import read_estimator_file  # here, as it brings NumPy along
 
     if range_file is None and restore_target:
-        raise InputError("--restore-target needs --range, the file that says what the target was")
+        raise InputError("--restore-target needs --range, the file with the range of the target")
     estimator = read_estimator_file(path, trust=trust)
     model = approxsvm.read_any(path if estimator is None else estimator, n_features=n_features)
     if range_file is None:
@@ -215,12 +218,12 @@ def _read_source(
 def _column_options(command: Any) -> Any:
     """Options of every command that takes tables with more than features in them."""
     for option in (
-        click.option("--target", help="Of a .csv or .parquet file: the column that is no feature."),
+        click.option("--target", help="In a .csv or .parquet file: a column to leave out, such as the label."),
         click.option(
             "--columns",
             metavar="NAME,NAME,...",
-            help="Of a .csv or .parquet file: the columns that are features, in the model's order; all of them "
-            "otherwise. Without a line of names they are 1, 2, ...",
+            help="In a .csv or .parquet file: the feature columns, in the model's order. Default: all columns. "
+            "Without a header line they are called 1, 2, ...",
         ),
     ):
         command = option(command)
@@ -290,54 +293,53 @@ def _character(delimiter: str | None) -> str | None:
     type=click.Choice(["certified", "approximate", "exact"]),
     default="certified",
     show_default=True,
-    help="certified: labels proven equal to the exact model's; approximate: the expansion alone, smallest; exact: the "
-    "exact model alone, on a fast engine.",
+    help="certified: labels are proven to equal the exact model's. approximate: the expansion alone, the smallest "
+    "artifact. exact: the exact model alone, on a fast engine.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0.0, min_open=True),
-    help="Keep every decision value, or value of a regression, this close to the exact one. Otherwise labels decide "
-    "alone, and regressions get a thousandth of the range of their values.",
+    help="Largest error of a decision value, or of a regression's value. Default: none for classifiers, whose labels "
+    "alone count; a thousandth of the range of values for regressions.",
 )
 @click.option(
     "--center",
     type=click.Choice(["mean", "origin"]),
     default="mean",
     show_default=True,
-    help="What a single expansion is about: the mean of the support vectors, or the origin as in the paper "
-    "(Claesen et al. 2014).",
+    help="Center of a single expansion: the mean of the support vectors, or the origin as in the paper (Claesen et "
+    "al. 2014).",
 )
 @click.option(
     "--data",
     type=_INPUT,
-    help="Rows like those to predict, best the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. They say "
-    "where expansions are needed.",
+    help="Rows like those to predict, ideally the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. Plans "
+    "are tested on them.",
 )
-@click.option("--degree", type=click.IntRange(1, 6), help="Highest power of the expansions; chosen by cost otherwise.")
-@click.option(
-    "--centers", type=click.IntRange(min=1), help="How many points to expand about; chosen by cost otherwise."
-)
+@click.option("--degree", type=click.IntRange(1, 6), help="Degree of the expansions. Default: chosen by cost.")
+@click.option("--centers", type=click.IntRange(min=1), help="Number of expansion centers. Default: chosen by cost.")
 @click.option(
     "--effort",
     type=click.Choice(["low", "normal", "high"]),
     default="normal",
     show_default=True,
-    help="How long to look for the best plan: up to 64, 1,024 or 4,096 centers are tried.",
+    help="How long to search for the best plan: with up to 64, 1,024 or 4,096 centers.",
 )
-@click.option("--max-bytes", type=click.IntRange(min=1), help="Limit on the size of the artifact, in bytes.")
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Largest size of the artifact in bytes.")
 @click.option(
     "--target-error",
     type=click.FloatRange(0.0, 1.0),
-    help="With --mode approximate: the smallest expansion with at most this share of labels wrong on --data.",
+    help="With --mode approximate: choose the smallest expansion that gets at most this share of labels wrong on "
+    "--data.",
 )
 @click.option(
     "--n-features",
     type=click.IntRange(min=1),
-    help="Columns of the rows to predict, when a LIBSVM model's support vectors use fewer.",
+    help="Number of columns of the rows to predict, if the support vectors of a LIBSVM model use fewer.",
 )
 @_report_option
 @_range_options
-@click.option("--trust", is_flag=True, help="The model is a pickle, and may run whatever code is in it.")
+@click.option("--trust", is_flag=True, help="Load a pickle, which can run any code.")
 @_column_options
 @_dense_options
 def convert_model(
@@ -463,12 +465,12 @@ def inspect(artifact: Path) -> None:
 @click.option(
     "--max-rows",
     type=click.IntRange(min=1),
-    help="Compare on so many of the rows, drawn at random, always the same ones.",
+    help="Compare at most this many rows, drawn at random with a fixed seed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @_report_option
 @_range_options
-@click.option("--trust", is_flag=True, help="Load a pickle, which runs whatever code is in it.")
+@click.option("--trust", is_flag=True, help="Load a pickle, which can run any code.")
 @_column_options
 @_dense_options
 def verify(
@@ -489,7 +491,7 @@ def verify(
 ) -> None:
     """Compare ARTIFACT with its model on data; exit status 1 when a promise is broken.
 
-    The model is evaluated by the definition in float64, which takes its time: --max-rows limits it.
+    The model is evaluated by its definition in float64, which is slow; --max-rows limits the number of rows.
 
     \b
     Example:
@@ -541,27 +543,29 @@ def verify(
 @click.argument("artifact", type=_INPUT)
 @click.option("--c", "c_header", type=_OUTPUT, metavar="FILE", help="Write a C99 header for microcontrollers.")
 @click.option("--onnx", "onnx_file", type=_OUTPUT, metavar="FILE", help="Write an ONNX graph of standard operators.")
-@click.option("--name", default="model", show_default=True, help="With --c: what every name in the header begins with.")
+@click.option("--name", default="model", show_default=True, help="With --c: prefix of every name in the header.")
 @click.option(
     "--coefficients",
     type=click.Choice(["float32", "int16", "int8"]),
     default="float32",
     show_default=True,
-    help="With --c: how coefficients are stored. What whole numbers are off by is part of every bound.",
+    help="With --c: type of the coefficients. Bounds include the rounding to integers.",
 )
 @click.option(
     "--inputs",
     type=click.Choice(["float32", "int16", "int8"]),
     default="float32",
     show_default=True,
-    help="With --c: what rows are made of. Whole numbers need --data, which says what range they are to cover.",
+    help="With --c: type of the rows. Integers need --data, which sets the range that they cover.",
 )
-@click.option("--data", type=_INPUT, help="With --inputs: rows like those to predict, in a file of any kind.")
+@click.option(
+    "--data", type=_INPUT, help="With --inputs int16 or int8: rows like those to predict, as for convert-model."
+)
 @click.option(
     "--fallback/--no-fallback",
     default=None,
-    help="With --onnx: whether the exact model goes along, for rows whose label the expansions leave open. It does "
-    "where the graph then has at most 256 MiB, if neither is given.",
+    help="With --onnx: include the exact model, for rows whose label the expansions do not certify. Included by "
+    "default if the graph then has at most 256 MiB.",
 )
 @_column_options
 @_dense_options
@@ -580,10 +584,10 @@ def export(
     delimiter: str | None,
     labels: bool,
 ) -> None:
-    """Write ARTIFACT, an .asvm file, as source code or as a graph for other programs.
+    """Write ARTIFACT, an .asvm file, as C source code or as an ONNX graph.
 
-    The C99 header needs no library and no heap, and knows for each row whether its label is proven; it prints what it
-    takes. The ONNX graph runs wherever ONNX does, and has an output that says the same.
+    The C99 header needs no library and no heap, and says for each row whether its label is certified; the command
+    prints what it costs. The ONNX graph runs wherever ONNX does, and has an output for the same.
 
     \b
     Example:
@@ -592,7 +596,7 @@ def export(
         approxsvm export tumor.asvm --onnx tumor.onnx
     """
     if c_header is None and onnx_file is None:
-        raise InputError("nothing to write: --c FILE or --onnx FILE, or both")
+        raise InputError("nothing to write: give --c FILE, --onnx FILE or both")
     fast = approxsvm.load(artifact)
     if c_header is not None:
         rows = None
@@ -613,50 +617,56 @@ def export(
     "--output",
     required=True,
     type=OutputFile(allow_dash=True),
-    help="A .csv, .parquet or .arrow file, or - for standard output; a name without a suffix is a folder, which gets a "
-    "file for each that is read.",
+    help="A .csv, .parquet or .arrow file, or - for standard output. A name without a suffix is a folder, which gets "
+    "one file per input file.",
 )
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="One of several models, which answer in one pass; its columns begin with NAME_. May be repeated.",
+    help="Another model to apply in the same pass; its columns begin with NAME_. May be repeated.",
 )
 @click.option(
     "--outputs",
     metavar="NAME,NAME,...",
-    help="Of label, value, probability, error_bound and certified; label when left out, of a regression value.",
+    help="Any of label, value, probability, error_bound and certified. Default: label, or value for a regression.",
 )
-@click.option("--keep", multiple=True, metavar="NAME,NAME,...", help="Columns to hand on, in front. May be repeated.")
 @click.option(
-    "--columns", metavar="NAME,NAME,...", help="The columns that are features, in the model's order; by name otherwise."
+    "--keep",
+    multiple=True,
+    metavar="NAME,NAME,...",
+    help="Input columns to copy to the output, in front. May be repeated.",
+)
+@click.option(
+    "--columns", metavar="NAME,NAME,...", help="The feature columns, in the model's order. Default: matched by name."
 )
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "null", "skip"]),
     default="fail",
     show_default=True,
-    help="What becomes of a row with a null, NaN, infinity or a text that is no number.",
+    help="What to do with a row that holds a null, NaN, infinity or text that is not a number.",
 )
 @click.option(
     "--input-format",
     type=click.Choice(["csv", "parquet", "arrow", "libsvm"]),
-    help="What the inputs are, whatever their names; standard input is CSV otherwise.",
+    help="Format of the inputs. Default: by file name; CSV for standard input.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(["csv", "parquet", "arrow"]),
-    help="What to write; by the name otherwise, Parquet in a folder and CSV on standard output.",
+    help="Format of the output. Default: by file name; Parquet in a folder, CSV on standard output.",
 )
-@click.option("--delimiter", default=",", show_default=True, help="Between columns of CSV files that are read.")
+@click.option("--delimiter", default=",", show_default=True, help="The character between columns of CSV inputs.")
 @click.option(
     "--header/--no-header",
     default=None,
-    help="Whether the first line of CSV files names the columns; it does otherwise if it is not all numbers and holes.",
+    help="Whether the first line of CSV inputs holds column names. Default: it does, unless all its fields are "
+    "numbers or empty.",
 )
-@click.option("--batch-rows", type=click.IntRange(min=1), help="Rows that are predicted at a time.")
-@click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Threads that predict; -1 for all.")
+@click.option("--batch-rows", type=click.IntRange(min=1), help="Number of rows to predict at a time.")
+@click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Number of threads; -1 for all processors.")
 def score(
     files: tuple[str, ...],
     output: str,
@@ -674,9 +684,9 @@ def score(
 ) -> None:
     """Score files of any size with one or more models, in constant memory (needs approxsvm[arrow]).
 
-    INPUT is a CSV, Parquet or Arrow file or LIBSVM text, a folder or a quoted pattern of these, or - for standard
-    input. Columns are found by the names that the model was fitted with. Files are whole once they have their names; a
-    folder is taken up where a run ended that was killed.
+    INPUT is a CSV, Parquet, Arrow or LIBSVM file, a folder or a quoted pattern of these, or - for standard input.
+    Columns are found by the names that the model was fitted with. Output files appear when they are complete; after a
+    run that was killed, the same command continues with the first file that is missing in the output folder.
 
     \b
     Example:
@@ -687,9 +697,11 @@ def score(
     named = [_model_name(text) for text in (*(name for name in files if name.endswith(".asvm")), *models)]
     inputs = [name for name in files if not name.endswith(".asvm")]
     if not inputs:
-        raise InputError("there is no input; - is standard input")
+        raise InputError("there is no input; give - for standard input")
     if len(dict(named)) < len(named):
-        raise InputError(f"two models have the same name: {', '.join(name for name, _ in named)}; --model NAME=FILE")
+        raise InputError(
+            f"two models have the same name: {', '.join(name for name, _ in named)}; rename one with --model NAME=FILE"
+        )
     with _progress(TimeRemainingColumn()) as bar:
         task = bar.add_task("Scoring", total=None)
         start = time.perf_counter()
@@ -746,14 +758,14 @@ def _names(text: str | None) -> list[str] | None:
 @main.command("gamma-max")
 @click.argument("data", type=_INPUT)
 @click.argument("test_data", type=_INPUT, required=False)
-@click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when a file uses fewer.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, if a file uses fewer.")
 @_dense_options
 def gamma_max(
     data: Path, test_data: Path | None, n_features: int | None, dense: bool, delimiter: str | None, labels: bool
 ) -> None:
-    """Print the largest gamma that the paper allows for rows.
+    """Print the largest gamma that passes the paper's validity test.
 
-    They are those of the files DATA, for training, and TEST_DATA, to predict; the same ones when that is left out.
+    DATA holds the training rows, TEST_DATA the rows to predict (default: DATA).
 
     The limit is 1 / (4 max||x|| max||z||) over training rows x and test rows z (Claesen et al. 2014, Eq. 3.11), once
     with norms from the origin, as in the paper, and once from the mean of DATA.
@@ -783,7 +795,7 @@ def gamma_max(
     type=click.Choice(["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]),
     default="c-svc",
     show_default=True,
-    help="What to train, by LIBSVM's names.",
+    help="Type of the models to train, as LIBSVM names it.",
 )
 @click.option(
     "-c",
@@ -793,17 +805,19 @@ def gamma_max(
     show_default=True,
     help="C of c-svc, epsilon-svr and nu-svr.",
 )
-@click.option("-g", "--gamma", type=click.FloatRange(min=0.0), help="Of the RBF kernel; 1 / n_features when left out.")
+@click.option("-g", "--gamma", type=click.FloatRange(min=0.0), help="gamma of the RBF kernel. Default: 1 / n_features.")
 @click.option(
     "--nu",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     default=0.5,
     show_default=True,
-    help="Of nu-svc and nu-svr.",
+    help="nu of nu-svc and nu-svr.",
 )
-@click.option("--epsilon", type=click.FloatRange(min=0.0), default=0.1, show_default=True, help="Of epsilon-svr.")
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="How many.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds and the compiler.")
+@click.option(
+    "--epsilon", type=click.FloatRange(min=0.0), default=0.1, show_default=True, help="epsilon of epsilon-svr."
+)
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds and of the compiler.")
 @click.option(
     "--mode",
     type=click.Choice(["certified", "approximate", "exact"]),
@@ -831,10 +845,10 @@ def gamma_max(
     type=click.Choice(["auto", "sklearn", "libsvm"]),
     default="auto",
     show_default=True,
-    help="Who trains; auto is LIBSVM where libsvm-official is installed, else scikit-learn.",
+    help="What to train with; auto is LIBSVM if libsvm-official is installed, else scikit-learn.",
 )
-@click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, when the file uses fewer.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of a table.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, if the file uses fewer.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @_dense_options
 def cross_validate(
     data: Path,

@@ -32,7 +32,7 @@ from approxsvm.model.outputs import Outputs
 from approxsvm.model.raw_columns import RawColumns
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.options import MAX_SEED, whole_number
+from approxsvm.options import MAX_SEED, is_whole_number, whole_number
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
@@ -138,7 +138,8 @@ def compile(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
-        `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model.
+        `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model;
+        or `n_features`, `max_bytes`, `random_state` or `n_jobs` is an invalid number.
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
@@ -229,6 +230,8 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     ------
     ArtifactError
         The file breaks a rule of models/FORMAT.md, or its check rows give other values on this machine.
+    InputError
+        `n_jobs` is not a number of threads.
     OSError
         The file cannot be read.
     """
@@ -454,10 +457,10 @@ def _check_options(mode: Mode, center: taylor.CenterChoice, tolerance: float | N
         raise ValueError(f"center must be 'mean' or 'origin', not {center!r}")
     if limits.effort not in get_args(planner.Effort):
         raise ValueError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
-    if limits.degree != "auto":
-        whole_number(limits.degree, "degree", 1, MAX_DEGREE)
-    if limits.n_centers != "auto":
-        whole_number(limits.n_centers, "n_centers", 1)
+    if limits.degree != "auto" and not is_whole_number(limits.degree, 1, MAX_DEGREE):
+        raise ValueError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
+    if limits.n_centers != "auto" and not is_whole_number(limits.n_centers, 1):
+        raise ValueError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
     if limits.max_bytes is not None:
         whole_number(limits.max_bytes, "max_bytes", 1)
     whole_number(limits.random_state, "random_state", 0, MAX_SEED)

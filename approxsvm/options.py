@@ -10,6 +10,15 @@ from approxsvm.errors import InputError
 MAX_SEED: Final = 2**32 - 1  # of NumPy's RandomState, which scikit-learn has too
 
 
+def is_whole_number(value: Any, least: int, most: int | None = None) -> bool:
+    """Whether it is a whole number of whatever type, but no truth value, within limits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool) and least <= number and (most is None or number <= most)
+
+
 def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
     """The number, if it is a whole one within limits.
 
@@ -18,11 +27,7 @@ def whole_number(value: Any, name: str, least: int, most: int | None = None) -> 
     InputError
         It is not; the message calls it by its name.
     """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
-        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(f"{name} is {value!r}, but must be a whole number {limits}")
-    return number
+    if is_whole_number(value, least, most):
+        return operator.index(value)
+    limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise InputError(f"{name} is {value!r}, but must be a whole number {limits}")

@@ -295,6 +295,8 @@ class Predictor:
     ------
     ArtifactError
         The bytes break a rule of models/FORMAT.md, or check rows give other values on this machine.
+    InputError
+        `n_jobs` is not a number of threads.
     OSError
         The file cannot be read.
 

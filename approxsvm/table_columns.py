@@ -81,8 +81,9 @@ def choose_columns(
 
 def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: bool) -> tuple[str, ...]:
     """All columns but the others, unless their names or their number say that they are not the features."""
-    chosen = tuple(name for name in names if name not in others)
-    missing = [f"f{k}" for k in range(n) if f"f{k}" not in set(names)]
+    there, not_features = set(names), set(others)
+    chosen = tuple(name for name in names if name not in not_features)
+    missing = [name for name in (f"f{k}" for k in range(n)) if name not in there]
     if len(missing) < n and not made_up:
         raise InputError(
             f"there is no column {_shown(missing, ' and no ')}, but other features go by such names; choose columns"

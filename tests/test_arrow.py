@@ -123,7 +123,7 @@ def test_several_targets_are_several_columns():
 def test_targets_of_one_column_are_one_column():
     model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :1])
     predictor = approxsvm.Predictor(approxsvm.compile(model, X).artifact)
-    found = predictor.predict_arrow(FRAME, outputs=["value", "error_bound"])
+    found = predictor.predict_arrow(FRAME, outputs=["value", "error_bound"], columns=list(FRAME.columns))
     assert found.schema.names == ["value", "error_bound"]
     np.testing.assert_array_equal(found["value"].to_numpy(), predictor.predict(ROWS)[:, 0])
     np.testing.assert_array_equal(found["error_bound"].to_numpy(), predictor.error_bound(ROWS)[:, 0])

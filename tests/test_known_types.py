@@ -607,7 +607,7 @@ DISGUISES = [
 ]
 
 
-@pytest.mark.parametrize("members", DISGUISES, ids=str)
+@pytest.mark.parametrize("members", DISGUISES, ids=", ".join)
 def test_disguises_are_seen_through(members):
     source = SVC().fit(X, TWO)
     for name in ("SVC", "Mine"):
@@ -690,7 +690,7 @@ def trebled(kernel_class):
         (lambda: transformed(OtherSelection(k=2)), "OtherSelection has a transform of its own"),
         (
             lambda: transformed(ColumnTransformer([("a", OtherSelection(k=2), [0, 1, 2])])),
-            r"step 'a' \(OtherSelection\).*transform of its own",
+            "step 'a' of the pipeline: .*OtherSelection has a transform of its own",
         ),
         (lambda: transformed(OtherFunction()), "_transform of its own"),
         (

@@ -300,7 +300,7 @@ def verdict(content, task, n_labels):
     except ArtifactError as error:
         said = str(error)
     if said == "":
-        unpack_outputs(content, n_labels).check(task, n_labels)
+        unpack_outputs(content, task, n_labels).check(task, n_labels)
         return True
     assert REFUSAL.fullmatch(said)
     assert "section outputs" in said
@@ -311,7 +311,7 @@ def test_sections_come_back_as_they_were():
     for outputs, task, n_labels in all_heads():
         packed = pack_outputs(outputs)
         assert verdict(packed, task, n_labels)
-        assert pack_outputs(unpack_outputs(packed, n_labels)) == packed
+        assert pack_outputs(unpack_outputs(packed, task, n_labels)) == packed
         for other, n in (("regression", 0), ("one_class", 0), ("classification", 2), ("classification", 4)):
             if (other, n) != (task, n_labels):
                 verdict(packed, other, n)

@@ -250,6 +250,25 @@ def test_rows_at_fault() -> None:
         assert (said.row, said.found, said.expected) == (201, -1.25, -1.0)
 
 
+def test_columns_that_are_not_used_may_hold_anything() -> None:
+    model = Runtime(GOLDEN / "iris_logarithms.asvm")  # which drops the second of four
+    rows = rows_for(read_artifact(GOLDEN / "iris_logarithms.asvm"), 300)
+    expected = model.evaluate(rows, "values")
+    rows[:, 1] = np.resize([np.nan, np.inf, -np.inf], 300)
+    for given in (rows, rows.astype(np.float32), csr_array(rows)):
+        found = model.evaluate(given, "values")
+        if given.dtype == np.float64:
+            np.testing.assert_array_equal(found, expected)
+    rows[250, 3], rows[201, 2] = np.nan, np.inf
+    for given in (rows, csr_array(rows)):
+        said = failure(
+            lambda given=given: model.evaluate(given, "values", n_threads=2),
+            "NOT_FINITE",
+            "^row 201, column 2 is infinite$",
+        )
+        assert said.row == 201
+
+
 def test_answers_that_a_model_does_not_have() -> None:
     X = np.random.default_rng(0).random((40, 3))
     regression = Runtime(approxsvm.compile(SVR().fit(X, X[:, 0]), mode="approximate").artifact.data)

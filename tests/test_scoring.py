@@ -218,8 +218,8 @@ def test_the_command_says_once_which_columns_it_takes(tmp_path):
     assert done.exit_code == 0, done.stderr
     told, *counts = done.stderr.splitlines()
     assert told == (
-        "approxsvm: the model has no names for its features: by position, the columns 'x0', 'x1', 'x2', ..., 'x29' are "
-        "taken for features 0 to 29"
+        "approxsvm: warning: the model has no names for its features: by position, the columns 'x0', 'x1', 'x2', ..., "
+        "'x29' are taken for features 0 to 29"
     )
     assert len(counts) == 1
     assert read(tmp_path / "a.csv")["label"].to_pylist() == 3 * LABELS

@@ -217,6 +217,7 @@ def test_score_dataset_keeps_models_and_inputs(scored, first, second_name):
     assert content_of(scored) == before
 
 
+@pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
 def test_parts_keep_models_inputs_and_each_other(scored):
     """Also inputs that they do not answer, and what an earlier run has left to be replaced."""
     inputs, answers = scored / "in", scored / "answers"

@@ -303,20 +303,6 @@ def test_linear_models_alone_and_calibrated():
     assert_same(CalibratedClassifierCV(LinearSVC(), cv=3).fit(scaled, y), scaled)
 
 
-def test_softmax_of_two_classes_before_scikit_learn_1_8():
-    """Then LogisticRegression(multi_class="multinomial") gave classes the probabilities softmax((-f, f))."""
-
-    class Multinomial(LogisticRegression):
-        def __init__(self, multi_class="deprecated"):
-            super().__init__()
-            self.multi_class = multi_class
-
-    X, y = data()
-    head = read_any(Multinomial("multinomial").fit(X, y)).outputs.probability
-    assert head.calibrators[0].slope == -2.0
-    assert read_any(Multinomial().fit(X, y)).outputs.probability.calibrators[0].slope == -1.0
-
-
 def test_several_linear_functions_are_refused():
     X, y = data(3)
     with pytest.raises(UnsupportedModelError, match="3 classes, one against the rest"):

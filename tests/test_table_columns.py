@@ -337,7 +337,7 @@ def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: P
         (
             "named.csv",
             [],
-            "approxsvm: the model has no names for its features: by position, the columns 'age', 'fare' are",
+            "approxsvm: warning: the model has no names for its features: by position, the columns 'age', 'fare' are",
         ),
         ("named.csv", ["--columns", "age,fare"], ""),
     ):

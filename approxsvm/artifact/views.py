@@ -51,6 +51,7 @@ _SUBSPACES: Final = record("subspaces")
 _HEADER_FIELDS: Final = fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in SECTION_IDS.items()}
 _FILE_BYTES: Final = offset_of("header", "file_bytes")
+_FOREIGN: Final = "not an approxsvm artifact: "  # what a message begins with where the magic is wrong
 
 
 class RouterLists(NamedTuple):
@@ -88,11 +89,12 @@ class Artifact(SealedBytes):
     def __init__(self, data: bytes) -> None:
         try:
             self.native = _native.Artifact(data)
-        except ArtifactError:
-            kind = _native.file_kind(data)
-            if kind:
-                raise ArtifactError(f"not an approxsvm artifact: this is {kind}") from None
-            raise
+        except ArtifactError as error:
+            is_foreign = str(error).startswith(_FOREIGN) or len(data) == 0
+            kind = _native.file_kind(bytes(data)) if is_foreign else ""
+            if not kind:
+                raise
+            raise ArtifactError(f"{_FOREIGN}this is {kind}; {str(error).removeprefix(_FOREIGN)}") from None
         if type(data) is bytes:
             self.data = data
         self._describe(memoryview(self.native))

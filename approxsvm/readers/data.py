@@ -60,8 +60,8 @@ def read_rows(
         raise DataFormatError(f"{name}: columns are chosen by name in .csv and .parquet files only")
     if suffix not in _READERS:
         return read_libsvm_data(path, n_features=n_features)[0]
-    _check_some(path)
     try:
+        _check_some(path)
         rows = _READERS[suffix](path)
     except (OSError, DataFormatError):
         raise
@@ -165,8 +165,7 @@ def _csv(path: str | os.PathLike[str]) -> Any:
 def _check_some(path: str | os.PathLike[str]) -> None:
     """Refuse a file without bytes, for which every library has words of its own; and a pipe, which is read once."""
     if os.path.getsize(path) == 0:
-        why = "the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes or devices"
-        raise DataFormatError(f"{os.fspath(path)}: {why}")
+        raise ValueError("the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes")
 
 
 def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
@@ -236,7 +235,6 @@ def read_dense(
     name = os.fspath(path)
     if delimiter is not None and len(delimiter) != 1:
         raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
-    _check_some(path)
     table, first_line = _dense_table(path, name, delimiter)
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):
@@ -258,6 +256,7 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
     except ImportError:
         raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
     try:
+        _check_some(path)
         with open(path, encoding="utf-8") as file:
             first = [text.strip() for text in file.readline().strip().split(delimiter)]
         _check_cells(path, len(first))

@@ -73,7 +73,8 @@ def score_dataset(
     Raises
     ------
     InputError
-        A column is missing, an output does not exist, a row is bad; the message names file and row.
+        A column is missing, an output does not exist, a row is bad; the message names file and row. Or the output is
+        the same file as an input or a model, under whatever name.
     DataFormatError
         A file cannot be read as what it is.
     OSError

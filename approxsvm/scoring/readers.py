@@ -17,7 +17,7 @@ from approxsvm import _native
 from approxsvm.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.arrow.columns import is_missing
 from approxsvm.errors import DataFormatError, InputError
-from approxsvm.options import whole_number
+from approxsvm.options import is_whole_number
 from approxsvm.packages import import_package
 from approxsvm.readers.data import is_number
 from approxsvm.scoring.sources import COMPRESSED, Source
@@ -61,8 +61,8 @@ class Reading:
     tell: Tell | None = None
 
     def __post_init__(self) -> None:
-        if self.batch_rows is not None:
-            whole_number(self.batch_rows, "batch_rows", 1)
+        if self.batch_rows is not None and not is_whole_number(self.batch_rows, 1):
+            raise InputError(f"batch_rows is {self.batch_rows!r}, but must be positive and whole")
         if len(self.delimiter) != 1:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 
