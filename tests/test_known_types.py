@@ -9,17 +9,19 @@ import ast
 import copy
 import functools
 import importlib
+import pickle
 import re
 import sys
 from collections import Counter
 from functools import cache
 from inspect import getattr_static
+from types import FunctionType
 
 import numpy as np
 import pytest
 from conftest import REPOSITORY
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
@@ -177,6 +179,8 @@ def examples_of_selectors(name, cls):
     if name == "SelectorMixin":
         cls = FirstColumns
     step = cls(**options) if isinstance(options, dict) else cls(*options)
+    if name in ("RFE", "RFECV"):  # which predict by their estimator, too
+        yield of_machine(cls(LinearSVC()), TWO)
     yield of_step(step)
     source = transformed(ColumnTransformer([("a", step, [3, 2, 0, 1])]))
     yield source, source[0].transformers_[0][1]
@@ -561,6 +565,25 @@ def test_decorators_do_not_hide_whose_code_it_is(monkeypatch):
             context.setattr(SVC, "predict", value, raising=False)
             with pytest.raises(UnsupportedModelError, match="predict has been replaced by code of"):
                 read_any(source)
+
+
+def test_autologging_of_mlflow_is_no_method_of_somebodys_own(monkeypatch):
+    """It replaces predict of every class by a function that calls the one which was there."""
+    source, others = SVC().fit(X, TWO), {"__name__": "mlflow.utils", "predict": SVC.predict}
+    patched = FunctionType((lambda self, X: predict(self, X)).__code__, others)  # noqa: F821
+    monkeypatch.setattr(SVC, "predict", functools.wraps(SVC.predict)(patched))
+    assert read_any(source).source == "sklearn SVC"
+
+
+class Copied(SVC):
+    """Of a module, so that it can be pickled."""
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing)), clone])
+def test_a_subclass_whose_objects_were_copied_is_what_it_was(again):
+    """Python leaves notes on a class whose objects it copies."""
+    source = again(Copied().fit(X, TWO)).fit(X, TWO)
+    assert read_any(source).source == "sklearn SVC"
 
 
 class Meta(type(SVC)):

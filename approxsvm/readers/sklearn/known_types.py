@@ -282,8 +282,8 @@ _HARMLESS: Final = re.compile(
     r"set_output|_sklearn_auto_wrap_output_keys|get_feature_names_out|get_metadata_routing|set_\w+_request|"
     r"_\w*_metadata_request(__\w+)?|_repr_\w+|_html_repr|_get_doc_link|_doc_link_\w+|_abc_impl|"
     r"__(init|new|init_subclass|class_getitem|module|qualname|doc|annotations|annotate|annotate_func|"
-    r"annotations_cache|orig_bases|parameters|type_params|abstractmethods|slots|firstlineno|static_attributes|repr|"
-    r"str|dir|getstate|setstate|reduce|reduce_ex|slotnames|sklearn_clone|sklearn_is_fitted)__"
+    r"annotations_cache|conditional_annotations|orig_bases|parameters|type_params|abstractmethods|slots|slotnames|"
+    r"firstlineno|static_attributes|repr|str|dir|getstate|setstate|reduce|reduce_ex|sklearn_clone|sklearn_is_fitted)__"
 )
 
 
