@@ -85,8 +85,10 @@ def random_data(draw: Draw) -> Data:
     if "frame" not in form:
         make = _CONTAINERS.get(form, _as_they_are)
         return Data(make(matrix.copy()), make(rows.copy()), matrix.astype(np.float64), None, False, form)
-    if form == "frame with numbers as names":
-        columns = [int(k) for k in draw.rng.permutation(n_features)]
+    if form in ("frame with numbers as names", "frame with a name twice"):
+        columns: list[Any] = [int(k) for k in draw.rng.permutation(n_features)]
+        if form == "frame with a name twice":
+            columns = [f"x{k // 2}" for k in range(n_features)]
         frames = [pd.DataFrame(part, columns=columns) for part in (matrix, rows)]
         return Data(frames[0], frames[1], matrix, None, False, form)
     names = [draw.one("x{}", "größe {}", "a b{}", "{}").format(j) for j in range(n_features)]
@@ -158,6 +160,7 @@ _FORMS = {
     "frame": 3,
     "frame of mixed types": 1,
     "frame with numbers as names": 1,
+    "frame with a name twice": 1,
     "frame with strangers": 2,
 }
 _NUMBERS: dict[str, Callable[[Any], Any]] = {

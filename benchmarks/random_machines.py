@@ -110,6 +110,7 @@ class Machines:
                 random_state=0,
             ),
             Nystroem(gamma=gamma, n_components=n, random_state=0),
+            Nystroem(kernel_params=draw.one({"gamma": gamma}, {}), n_components=n, random_state=0),
             RBFSampler(gamma=draw.one(gamma, "scale"), n_components=n, random_state=0),
             SkewedChi2Sampler(skewedness=draw.one(0.1, 1.0, 1e3) - min(least, 0.0), n_components=n, random_state=0),
             TaylorFeatures(gamma, draw.whole(1, 3)),

@@ -130,7 +130,7 @@ class Steps:
     def _selector(self, width: int) -> Any:
         draw = self.draw
         score = f_classif if self.problem.task == "classification" else f_regression
-        k = draw.whole(1, width)
+        k = draw.whole(0 if draw.maybe(0.1) else 1, width)
         linear = LinearSVC() if self.problem.task == "classification" else Ridge()
         if self.problem.task == "one_class" or self.problem.has_several_targets:
             return VarianceThreshold(draw.one(0.0, 1e-6))
@@ -139,7 +139,7 @@ class Steps:
             SelectPercentile(score, percentile=60),
             VarianceThreshold(draw.one(0.0, 1e-6)),
             SelectFromModel(linear, max_features=k, threshold=-np.inf),
-            RFE(linear, n_features_to_select=k),
+            RFE(linear, n_features_to_select=max(k, 1)),
             GenericUnivariateSelect(score, mode="k_best", param=k),
         )
 

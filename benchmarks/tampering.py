@@ -10,9 +10,12 @@ import copy
 import functools
 import inspect
 import pickle
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
@@ -60,6 +63,7 @@ _WORDS = (
     "ovr",
     "hinge",
     "log_loss",
+    "modified_huber",
     "?",
 )
 _LIST_OF_PARTS = ("steps", "transformer_list")
@@ -312,15 +316,20 @@ def _set_parameter(draw: Draw, source: Any) -> tuple[Any, str]:
 # --- copies and containers
 
 
-def _copied(draw: Draw, source: Any) -> tuple[Any, str]:
-    import joblib
+def _mapped(source: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "source.joblib"
+        joblib.dump(source, path)
+        return joblib.load(path, mmap_mode="r")
 
+
+def _copied(draw: Draw, source: Any) -> tuple[Any, str]:
     protocol = draw.whole(2, pickle.HIGHEST_PROTOCOL)
     ways: tuple[tuple[Callable[[Any], Any], str], ...] = (
         (lambda thing: pickle.loads(pickle.dumps(thing, protocol)), "by pickle"),
         (copy.deepcopy, "by deepcopy"),
         (copy.copy, "by copy"),
-        (lambda thing: pickle.loads(pickle.dumps(joblib.hash and thing)), "by pickle, its default protocol"),
+        (_mapped, "by joblib, into memory that is mapped"),
     )
     way, what = draw.one(*ways)
     return way(source), what
