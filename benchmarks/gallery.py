@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +31,7 @@ from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
 from sklearn.utils import _safe_indexing
 from sklearn.utils.discovery import all_estimators
 
-from benchmarks.comparison import Finding, compare
+from benchmarks.comparison import Finding, Verdict, compare
 from benchmarks.record import Record, results_option
 
 PACKAGE = Path(sklearn.__file__).parent
@@ -60,10 +61,15 @@ class Fitted:
     finding: Finding
 
     @property
+    def verdict(self) -> Verdict:
+        """That of the comparison; a refusal that is neither UnsupportedModelError nor NotFittedError is none."""
+        is_wrong = self.finding.verdict == "refused" and self.finding.exception not in _REFUSALS
+        return "wrong exception" if is_wrong else self.finding.verdict
+
+    @property
     def is_fault(self) -> bool:
         """Whether it is what the gallery is there to find."""
-        wrong = self.finding.verdict in ("differs", "wrong exception")
-        return wrong or (self.finding.verdict == "refused" and self.finding.exception not in _REFUSALS)
+        return self.verdict in ("differs", "wrong exception")
 
 
 @dataclass
@@ -193,7 +199,7 @@ def fill(record: Record, gallery: Gallery) -> None:
         record.add("fitted", {"estimators": name, **_counts(some)})
     for kind in sorted({one.kind for one in gallery.fitted}):
         record.add("kinds", {"kind": kind, **_counts([one for one in gallery.fitted if one.kind == kind])})
-    refused = Counter(_short(one.finding.reason) for one in gallery.fitted if one.finding.verdict == "refused")
+    refused = Counter(_short(one.finding.reason) for one in gallery.fitted if one.verdict == "refused")
     for reason, n in refused.most_common():
         record.add("refusals", {"n": n, "reason": reason})
     faults = [one for one in gallery.fitted if one.is_fault]
@@ -205,25 +211,22 @@ def fill(record: Record, gallery: Gallery) -> None:
 
 
 def _counts(some: list[Fitted]) -> dict[str, int]:
-    def count(*verdicts: str) -> int:
-        return sum(one.finding.verdict in verdicts for one in some)
-
+    verdicts = Counter(one.verdict for one in some)
     return {
         "fitted": len(some),
-        "equal": count("equal"),
-        "differ": count("differs"),
-        "refused": count("refused"),
-        "wrong exceptions": count("wrong exception")
-        + sum(one.is_fault and one.finding.verdict == "refused" for one in some),
-        "no answer of their own": count("source has no answer"),
+        "equal": verdicts["equal"],
+        "differ": verdicts["differs"],
+        "refused": verdicts["refused"],
+        "wrong exceptions": verdicts["wrong exception"],
+        "no answer of their own": verdicts["source has no answer"],
         "rows": sum(one.finding.n_rows for one in some),
         "ties": sum(one.finding.n_ties for one in some),
     }
 
 
 def _short(reason: str) -> str:
-    """The first line of it, and not all of that."""
-    line = reason.partition("\n")[0]
+    """The first clause of it, and not all of that."""
+    line = re.split(r"; |\n", reason, maxsplit=1)[0]
     return line if len(line) <= _MAX_REASON else f"{line[: _MAX_REASON - 3]}..."
 
 
