@@ -416,7 +416,8 @@ def verify(
 ) -> None:
     """Compare ARTIFACT with its model on data; exit status 1 when a promise is broken.
 
-    The model is evaluated by the definition in float64, which takes its time: --max-rows limits it.
+    The model is evaluated by the definition in float64, which takes its time: --max-rows limits it. A pickled estimator
+    is asked as well: by its own predict, on rows of its own transformers.
 
     \b
     Example:
