@@ -491,7 +491,8 @@ def verify(
 ) -> None:
     """Compare ARTIFACT with its model on data; exit status 1 when a promise is broken.
 
-    The model is evaluated by its definition in float64, which is slow; --max-rows limits the number of rows.
+    The model is evaluated by its definition in float64, which is slow; --max-rows limits the number of rows. A pickled
+    estimator is asked as well: by its own predict, on rows of its own transformers.
 
     \b
     Example:
