@@ -2,9 +2,10 @@
 
     python models/generate.py [NAME ...]
 
-writes, for each model, the LIBSVM text file, the artifact and rows with the exact decision values, into this folder; of
-a scikit-learn model, which has no such file, the artifact, raw rows, the values (not of an ensemble) and probabilities.
-The files are kept in the repository: tests read them back, whatever a later version of a trainer would produce.
+writes, for each model that has no artifact yet, the LIBSVM text file, the artifact and rows with the exact decision
+values, into this folder; of a scikit-learn model, which has no such file, the artifact, raw rows, the values (not of an
+ensemble) and probabilities. What is here never changes: every release has to open it (docs/compatibility.md). A new
+artifact gets its line in SHA256SUMS (`sha256sum *.asvm > SHA256SUMS`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ HERE = Path(__file__).parent
 WANTED = sys.argv[1:]  # names; all without any
 
 
+def is_wanted(name: str) -> bool:
+    """Whether a model is to be generated: it was asked for, and is not there."""
+    return (not WANTED or name in WANTED) and not (HERE / f"{name}.asvm").exists()
+
+
 def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
     """Rows as LIBSVM text with round-trip digits, zeros left out."""
     lines = []
@@ -47,7 +53,7 @@ def write_libsvm_data(path: Path, X: Any, y: Any) -> None:
 
 def generate(name: str, trainer_options: str, X: Any, y: Any, test: slice, **options: Any) -> None:
     """Train on the rows outside `test`, write model, artifact, test rows and exact decision values."""
-    if WANTED and name not in WANTED:
+    if not is_wanted(name):
         return
     train = np.ones(len(X), bool)
     train[test] = False
@@ -62,7 +68,7 @@ def generate(name: str, trainer_options: str, X: Any, y: Any, test: slice, **opt
 
 def generate_from(name: str, source: Any, X: Any, y: Any, test: slice, **options: Any) -> None:
     """Fit on the rows outside `test`, write artifact, raw test rows, exact decision values and probabilities."""
-    if WANTED and name not in WANTED:
+    if not is_wanted(name):
         return
     train = np.ones(len(X), bool)
     train[test] = False
@@ -108,9 +114,9 @@ def generate_all_from_scikit_learn() -> None:
 
 def generate_subspaces_of_classes(name: str, X: Any, y: Any, test: slice, numbers: tuple[int, ...]) -> None:
     """Several classes with kernel sums in so many coordinates, which a compiler would find too small to be worth it."""
-    generate(name, "-s 0 -t 2 -c 10 -g 0.05", X, y, test, mode="exact", degree="auto", n_centers="auto")
-    if WANTED and name not in WANTED:
+    if not is_wanted(name):
         return
+    generate(name, "-s 0 -t 2 -c 10 -g 0.05", X, y, test, mode="exact", degree="auto", n_centers="auto")
     model = approxsvm.read_model(HERE / f"{name}.model", n_features=X.shape[1])
     artifact = in_subspaces(model, numbers, X=np.delete(X, test, axis=0))
     (HERE / f"{name}.asvm").write_bytes(artifact.data)

@@ -26,6 +26,7 @@ from artifact_changes import (
     FEATURE_NAMES,
     FILE_BYTES,
     FIRST_INDEX,
+    FIRST_RELEASE,
     FIRST_REMAINDER_DEGREE,
     GAMMA,
     HIGHER,
@@ -154,7 +155,13 @@ BROKEN: list[tuple[Any, ...]] = [
         "not an approxsvm artifact: ",
         "magic is 89 41 53 56 4d 0a 0a 1a, expected 89 41 53",
     ),
-    *(("version", field(VERSION, "I", v), f"version is {v}, expected 9") for v in (0, 1, 8, 10, 2**32 - 1)),
+    *(("version", field(VERSION, "H", v), f"version is {v}, expected 1") for v in (0, 2, 2**16 - 1)),
+    (
+        "version",
+        field(VERSION, "I", 2 | 0x1234 << 16),
+        "version is 2, which approxsvm 18.52 and later read, expected 1",
+    ),
+    *(("first_release", field(FIRST_RELEASE, "H", v), f"first_release is {v}, expected 1") for v in (0, 2, 2**16 - 1)),
     *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}, expected 0 to 27") for n in (28, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}, expected 0 to 2") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}, expected 0 to 3") for n in (4, 2**32 - 1)),
@@ -1041,7 +1048,7 @@ def broken_members() -> Broken:
     size = artifact.members[0].n_bytes
     for offset, value, said in (
         (0, b"\0", "member 0: not an approxsvm artifact: magic is 00"),
-        (VERSION, struct.pack("<I", 5), "member 0: version is 5, expected 9"),
+        (VERSION, struct.pack("<H", 5), "member 0: version is 5, expected 1"),
         (FILE_BYTES, struct.pack("<Q", 1 << 40), f"file_bytes 0 of section members is {1 << 40}, expected 192 to "),
         (
             FILE_BYTES,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from collections.abc import Iterator
 
 import pytest
-from conftest import REPOSITORY
+from conftest import GOLDEN, REPOSITORY
 
 from approxsvm import _native
 from approxsvm.artifact import schema
 
 TEXT = (REPOSITORY / "models" / "FORMAT.md").read_text(encoding="utf-8")
-TYPES = {"uint32": "I", "uint64": "Q", "float64": "d"}
+TYPES = {"uint16": "H", "uint32": "I", "uint64": "Q", "float64": "d"}
 
 
 def tables() -> Iterator[list[list[str]]]:
@@ -159,3 +160,13 @@ def test_powers_of_two() -> None:
     assert limits["magic_number"].to_bytes(8, "little") == bytes.fromhex(
         re.search(r"be `([0-9A-F ]+)` \[magic\]", TEXT)[1]  # type: ignore[index]
     )
+
+
+def test_first_release() -> None:
+    major, minor = divmod(schema.IDENTITY["first_release"], 256)
+    assert f"be {256 * major + minor}, release {major}.{minor} [first_release]" in TEXT
+
+
+def test_artifacts_of_format_1_never_change() -> None:
+    sums = dict(reversed(line.split()) for line in (GOLDEN / "SHA256SUMS").read_text().splitlines())
+    assert sums == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in GOLDEN.glob("*.asvm")}

@@ -14,8 +14,12 @@ _LIMITS: Final = _SCHEMA["limits"]
 Task = Literal["classification", "regression", "one_class"]
 Mode = Literal["approximate", "certified", "exact"]
 
-VERSION: Final = int(_LIMITS["format_version"])
-MAGIC: Final = int(_LIMITS["magic_number"])
+# What every file begins with, and what every later format keeps at these places.
+IDENTITY: Final = {
+    "magic": int(_LIMITS["magic_number"]),
+    "version": int(_LIMITS["format_version"]),
+    "first_release": int(_LIMITS["format_release"]),
+}
 ALIGNMENT: Final = int(_LIMITS["section_alignment"])
 MAX_FEATURES: Final = int(_LIMITS["max_n_features"])
 MAX_DEGREE: Final = int(_LIMITS["max_degree"])

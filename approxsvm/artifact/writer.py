@@ -24,8 +24,8 @@ from approxsvm.artifact.schema import (
     FLOAT64,
     GAUSSIAN,
     HEADER,
+    IDENTITY,
     INT64,
-    MAGIC,
     MAX_GROUP_PANELS,
     MAX_INPUT_SCALE,
     MAX_OUTPUT_SCALE,
@@ -37,7 +37,6 @@ from approxsvm.artifact.schema import (
     SECTION_IDS,
     TASKS,
     TEXT,
-    VERSION,
     Mode,
     aligned,
     fields_of,
@@ -278,8 +277,7 @@ def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tole
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     kernel = COSINE if isinstance(model, CosineModel) else POLYNOMIAL if model.is_polynomial else GAUSSIAN
     return {
-        "magic": MAGIC,
-        "version": VERSION,
+        **IDENTITY,
         "task": TASKS.index(model.task),
         "mode": MODES.index(mode),
         "n_features": model.n_features,
@@ -321,8 +319,7 @@ def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
         sections["plan"] = " | ".join(plans).encode()
     sections["members"] = b"".join(member.data for member in members)
     header = dict.fromkeys(fields_of("header"), 0) | {
-        "magic": MAGIC,
-        "version": VERSION,
+        **IDENTITY,
         "task": TASKS.index(first.task),
         "mode": ENSEMBLE,
         "n_features": first.n_raw_features,

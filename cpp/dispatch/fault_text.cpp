@@ -81,6 +81,7 @@ std::string text_of(const Expected& expected) {
         case Rule::label_of_ensemble:
             return "that of the ensemble";
         case Rule::holds_label:
+        case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:
             break;
@@ -145,6 +146,9 @@ std::string statement(const ArtifactFault& fault) {
         return subject(fault) + what + " a " + names_of_task[fault.found.whole] + " artifact of mode " +
                names_of_mode[expected.low.whole] + " and kernel " + names_of_kernel[expected.high.whole];
     }
+    if (expected.rule == Rule::newer_format)
+        return "version is " + text_of(fault.found) + ", which approxsvm " + std::to_string(expected.high.whole >> 8) +
+               "." + std::to_string(expected.high.whole & 0xFF) + " and later read, expected " + text_of(expected.low);
     if (fault.field == field::any_size)
         return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
     return subject(fault) + " is " + text_of(fault.found) + ", expected " + text_of(expected);

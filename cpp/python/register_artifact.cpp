@@ -15,7 +15,8 @@ constexpr std::align_val_t alignment{64};
 // The code of a number's type in Python's struct.
 template <class Number>
 constexpr const char* code_of() {
-    return std::is_same<Number, std::uint32_t>::value   ? "I"
+    return std::is_same<Number, std::uint16_t>::value   ? "H"
+           : std::is_same<Number, std::uint32_t>::value ? "I"
            : std::is_same<Number, std::uint64_t>::value ? "Q"
            : std::is_same<Number, double>::value        ? "d"
                                                         : "s";

@@ -86,7 +86,12 @@ inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes, Ar
     const Header header = header_of(bytes);
     Check version(fault, section::none, Status::unsupported_version), size(fault, section::none, Status::size_mismatch),
         checksum(fault, section::none, Status::checksum_mismatch);
-    if (!version(field::header_version, header.version, equal_to(format_version))) return version.status();
+    if (header.version > format_version && header.first_release > format_release) {
+        version.refuse(field::header_version, header.version,
+                       {Rule::newer_format, stored(format_version), stored(header.first_release)});
+    }
+    version(field::header_version, header.version, equal_to(format_version));
+    if (version.status() != Status::ok) return version.status();
     if (!size(field::header_file_bytes, header.file_bytes, equal_to(n_bytes))) return size.status();
     checksum(field::header_checksum, header.checksum, equal_to(artifact_checksum(bytes, n_bytes)));
     return checksum.status();
@@ -100,6 +105,7 @@ inline Status read_header(const unsigned char* bytes, ModelView& model, Artifact
     const bool polynomial = header.kernel == number_of(KernelKind::polynomial),
                cosine = header.kernel == number_of(KernelKind::cosine);
     const bool expanded = !ensemble && !exact && !polynomial;
+    check(field::header_first_release, header.first_release, equal_to(format_release));
     check(field::header_task, header.task, up_to(Task::one_class));
     check(field::header_mode, header.mode, up_to(Mode::ensemble));
     check(field::header_label_kind, header.label_kind, up_to(LabelKind::text));

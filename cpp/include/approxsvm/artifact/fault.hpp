@@ -40,6 +40,7 @@ enum class Rule : std::uint8_t {
     distinct,           // not the label number `low` again
     label_of_ensemble,  // the ensemble's label number `low`
     holds_label,        // label_dtype, whose bytes are found and high, holds label number `low`
+    newer_format,       // version low; release `high` is the first that reads the file's
 };
 
 struct Expected {
