@@ -161,8 +161,7 @@ std::vector<Section> sections_of(const Model& model) {
 
 Bytes header_of(const Model& model, std::size_t n_sections) {
     const bool expanded = model.is_expanded();
-    Bytes bytes = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
-    append(bytes, std::uint32_t{9});
+    Bytes bytes(std::begin(first_bytes), std::end(first_bytes));
     append(bytes, static_cast<std::uint32_t>(n_sections));
     append(bytes, std::uint64_t{0});  // file_bytes
     append(bytes, std::uint32_t{0});  // checksum

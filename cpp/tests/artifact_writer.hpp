@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -16,6 +17,9 @@
 namespace artifact_writer {
 
 using Bytes = std::vector<unsigned char>;
+
+/// Magic, version and first_release.
+constexpr unsigned char first_bytes[] = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A, 1, 0, 1, 0};
 
 /// Heap memory of exactly n bytes, so that AddressSanitizer sees the first byte read past either end.
 class ExactCopy {

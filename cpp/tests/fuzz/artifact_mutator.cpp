@@ -273,9 +273,7 @@ Input::Input(const std::uint8_t* bytes, std::size_t n_bytes) : artifact(bytes, b
         rest.assign(bytes + n_own, bytes + n_bytes);
         artifact.resize(static_cast<std::size_t>(n_own));
     }
-    constexpr unsigned char magic[] = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A};
-    std::memcpy(artifact.data(), magic, sizeof magic);
-    put(artifact, 8, std::uint32_t{9});
+    std::copy(std::begin(artifact_writer::first_bytes), std::end(artifact_writer::first_bytes), artifact.begin());
     artifact_writer::seal(artifact);
 }
 
