@@ -20,7 +20,7 @@ from approxsvm.compiler import compile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.options import MAX_SEED, whole_number
-from approxsvm.planning.planner import Effort
+from approxsvm.planning.request import Effort
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
 Trainer = Literal["auto", "sklearn", "libsvm"]

@@ -53,7 +53,7 @@ from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
-from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
+from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
@@ -82,6 +82,12 @@ class Frame:
     choice: CenterChoice
     max_sv_norm: float
     max_sv_norm_origin: float
+
+    @classmethod
+    def of(cls, model: KernelModel, choice: CenterChoice) -> Frame:
+        """About the point chosen."""
+        center = choose_center(model, choice)
+        return cls(center, choice, *sv_norms(model, center))
 
 
 @dataclass(frozen=True, eq=False)
@@ -611,8 +617,7 @@ def build_polynomial(
         The coefficients, kernels at the origin or the labels are beyond what the format holds.
     """
     assert (form is None) == (mode == "exact")
-    origin = np.zeros(model.n_features, np.float32)
-    frame = Frame(origin, "origin", *sv_norms(model, origin))
+    frame = Frame.of(model, "origin")
     promise = np.inf if tolerance is None else float(tolerance)
     header = _header(model, mode, frame, promise, bool(np.isfinite(promise)))
     sections = {

@@ -16,7 +16,6 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Frame, build
 from approxsvm.errors import InputError
 from approxsvm.expansion.router import Search
-from approxsvm.expansion.taylor import choose_center, sv_norms
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
@@ -461,10 +460,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
         or (artifact.mode == "exact" and not artifact.section("subspaces"))
     ):
         return None
-    center = choose_center(model, "mean")
-    exact = build(
-        model, "exact", Frame(center, "mean", *sv_norms(model, center)), tolerance=artifact.header["tolerance"]
-    )
+    exact = build(model, "exact", Frame.of(model, "mean"), tolerance=artifact.header["tolerance"])
     return _timed(Evaluator(exact, compiled.n_jobs).predict, rows)
 
 
