@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
+from approxsvm.evaluator import Evaluator, read_artifact
 from approxsvm.expansion import polynomial_form, taylor, taylor_features
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
@@ -29,14 +29,14 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.model.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.options import MAX_SEED, is_whole_number, whole_number
 from approxsvm.planning import planner
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
-from approxsvm.predictor import Evaluator, read_artifact
+from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation, TriedPlan
 from approxsvm.reports.judgement import doubt_of_sample

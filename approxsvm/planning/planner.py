@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.schema import MAX_DEGREE, Mode
 from approxsvm.artifact.writer import Expanded, Frame
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.estimators import estimator_for
+from approxsvm.evaluator import EXPANSION_STAGES, LABELS, VALUES, Evaluator
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
 from approxsvm.expansion.stack import expand_and_certify
@@ -30,9 +29,9 @@ from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.schema import MAX_DEGREE, Mode
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import CostModel, Size
-from approxsvm.predictor import EXPANSION_STAGES, LABELS, VALUES, Evaluator
 from approxsvm.reports.compilation import TriedPlan
 
 Effort = Literal["low", "normal", "high"]
@@ -621,14 +620,14 @@ class Planner:
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = writer.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
-        estimator = estimator_for(artifact)
+        evaluator = Evaluator(artifact)
         values_count = math.isfinite(self._tolerance) and artifact.outputs.label_rule == "votes"
         n_rows, start = rows.shape[0], time.perf_counter()
-        answers = estimator._evaluate(rows) if values_count else estimator.predict(rows)
+        answers = evaluator.evaluate(rows) if values_count else evaluator.predict(rows)
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
+        share = {stage: count / n_rows for stage, count in evaluator.rows_per_stage.items()}
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
@@ -651,7 +650,7 @@ class Planner:
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
         """Share of answers that differ: labels, or values by more than a thousandth of their range."""
-        exact = estimator_for(self._exact().artifact).predict(rows)
+        exact = self._exact().predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact)))
