@@ -15,19 +15,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.schema import MAX_LABELS, Mode
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
+from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.request import Effort, Limits, Progress, Request
-from approxsvm.predictor import read_artifact
+from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation, TriedPlan
 from approxsvm.reports.judgement import doubt_of_sample

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.evaluator import native_outputs
 from approxsvm.model.outputs import (
     DensityMarks,
     IsotonicCalibrator,
@@ -29,7 +30,6 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
     count_classes,
 )
-from approxsvm.predictor import native_outputs
 from approxsvm.reference import outputs as reference
 
 

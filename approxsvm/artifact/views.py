@@ -16,7 +16,11 @@ from approxsvm import _native
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
-from approxsvm.artifact.schema import (
+from approxsvm.artifact.sealed import SealedBytes
+from approxsvm.errors import ArtifactError
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.schema import (
     ALIGNMENT,
     COSINE,
     DECISION_NUMBERS,
@@ -40,11 +44,7 @@ from approxsvm.artifact.schema import (
     offset_of,
     record,
 )
-from approxsvm.artifact.sealed import SealedBytes
-from approxsvm.errors import ArtifactError
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import ClassProbability, Outputs
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.raw_columns import RawColumns
 
 _ROUTER: Final = record("router")
 _SUBSPACES: Final = record("subspaces")

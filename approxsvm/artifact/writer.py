@@ -16,7 +16,19 @@ import numpy.typing as npt
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
-from approxsvm.artifact.schema import (
+from approxsvm.artifact.subspaces import pack_subspaces
+from approxsvm.artifact.views import Artifact
+from approxsvm.compensated import norms_above
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.certificate import Certificates
+from approxsvm.expansion.monomials import n_monomials, storage_order
+from approxsvm.expansion.polynomial_form import PolynomialForm
+from approxsvm.expansion.router import Router
+from approxsvm.expansion.subspace import SubspaceGroup
+from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.schema import (
     COSINE,
     DECISION_NUMBERS,
     ENSEMBLE,
@@ -44,18 +56,6 @@ from approxsvm.artifact.schema import (
     offset_of,
     record,
 )
-from approxsvm.artifact.subspaces import pack_subspaces
-from approxsvm.artifact.views import Artifact
-from approxsvm.compensated import norms_above
-from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.certificate import Certificates
-from approxsvm.expansion.monomials import n_monomials, storage_order
-from approxsvm.expansion.polynomial_form import PolynomialForm
-from approxsvm.expansion.router import Router
-from approxsvm.expansion.subspace import SubspaceGroup
-from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.reference.decision_values import cosine_decision_function

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from approxsvm.artifact.schema import MAX_PHASE
 from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import MAX_PHASE
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import MAX_FEATURES as MAX_FEATURES
-from approxsvm.artifact.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
-from approxsvm.artifact.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
-from approxsvm.artifact.schema import Task as Task
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, class_pairs
+from approxsvm.model.schema import MAX_FEATURES as MAX_FEATURES
+from approxsvm.model.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
+from approxsvm.model.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
+from approxsvm.model.schema import Task as Task
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.schema import Mode
 from approxsvm.artifact.writer import Frame
+from approxsvm.evaluator import LABELS, Evaluator
 from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.schema import Mode
 from approxsvm.planning.request import Limits
-from approxsvm.predictor import LABELS, Evaluator
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from approxsvm.artifact.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.expansion.taylor import CenterChoice
+from approxsvm.model.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.options import MAX_SEED, is_whole_number, whole_number
 
 Effort = Literal["low", "normal", "high"]

@@ -17,6 +17,7 @@ from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
@@ -26,7 +27,6 @@ from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.cost import Products, SubspaceCosts
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
-from approxsvm.predictor import BOUNDS, VALUES, Evaluator
 from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import all_threads
 

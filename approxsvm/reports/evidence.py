@@ -15,14 +15,7 @@ import numpy.typing as npt
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Frame, build
 from approxsvm.errors import InputError
-from approxsvm.expansion.router import Search
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.outputs import class_pairs
-from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.predictor import (
+from approxsvm.evaluator import (
     BOUNDS,
     CERTIFIED,
     EXPANSION_STAGES,
@@ -31,6 +24,13 @@ from approxsvm.predictor import (
     VALUES,
     Evaluator,
 )
+from approxsvm.expansion.router import Search
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.outputs import class_pairs
+from approxsvm.model.single_model import SingleModel
+from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers import read_any
 from approxsvm.reports.judgement import (
     best_of,
