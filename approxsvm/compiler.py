@@ -6,34 +6,40 @@ import inspect
 import os
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.planning import features, gaussian, polynomial
-from approxsvm.planning.request import Effort, Limits, Progress, Request
+from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
 from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
-from approxsvm.reports.compilation import Compilation, TriedPlan
+from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import doubt_of_sample
 from approxsvm.rows import check_finite, check_sparse, zero_unused
 from approxsvm.table_columns import rows_by_column
 from approxsvm.threads import n_threads
+
+# From a model to its artifact, by the kind of model.
+_WAYS: Final[dict[str, Callable[[Any, Request], Built]]] = {
+    "gaussian": gaussian.build,
+    "polynomial": polynomial.build,
+    "taylor": features.build_taylor,
+    "cosine": features.build_cosines,
+}
 
 
 def compile(
@@ -179,7 +185,7 @@ def compile(
     return compiled
 
 
-def _build(model: SingleModel, request: Request) -> tuple[Artifact, tuple[TriedPlan, ...]]:
+def _build(model: SingleModel, request: Request) -> Built:
     """The artifact of a model, by the way of its kind, and the plans that were tried."""
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
@@ -188,11 +194,7 @@ def _build(model: SingleModel, request: Request) -> tuple[Artifact, tuple[TriedP
         raise UnsupportedModelError(
             f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
         )
-    if isinstance(model, TaylorModel):
-        return features.build_taylor(model, request), ()
-    if isinstance(model, CosineModel):
-        return features.build_cosines(model, request), ()
-    return (polynomial.build(model, request), ()) if model.is_polynomial else gaussian.build(model, request)
+    return _WAYS[model.kind](model, request)
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -22,16 +22,13 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import ClassProbability, Outputs
 from approxsvm.model.schema import (
     ALIGNMENT,
-    COSINE,
     DECISION_NUMBERS,
     ENSEMBLE,
     EXPANSION_NUMBERS,
-    GAUSSIAN,
     HEADER,
     INT64,
     MODES,
     NO_LABELS,
-    POLYNOMIAL,
     ROUTER_WIDTH,
     SECTION,
     SECTION_IDS,
@@ -41,6 +38,7 @@ from approxsvm.model.schema import (
     Task,
     aligned,
     fields_of,
+    names_of,
     offset_of,
     record,
 )
@@ -222,18 +220,17 @@ class Artifact(SealedBytes):
     @property
     def center(self) -> npt.NDArray[np.float32]:
         """Mean of the support vectors, or the origin, shape (n_features,)."""
-        is_stored = self.header["kernel"] == GAUSSIAN
-        return self.coefficients("center") if is_stored else np.zeros(self.n_features, np.float32)
+        return self.coefficients("center") if self.kernel == "gaussian" else np.zeros(self.n_features, np.float32)
+
+    @property
+    def kernel(self) -> str:
+        """Its name: "gaussian", "polynomial" or "cosine"; of an ensemble the first."""
+        return names_of("kernel")[int(self.header["kernel"])]
 
     @property
     def is_polynomial(self) -> bool:
         """Whether the kernel is polynomial, the linear one among these."""
-        return bool(self.header["kernel"] == POLYNOMIAL)
-
-    @property
-    def is_cosine(self) -> bool:
-        """Whether the model is a sum of cosines."""
-        return bool(self.header["kernel"] == COSINE)
+        return self.kernel == "polynomial"
 
     @property
     def n_cosines(self) -> int:
@@ -256,7 +253,7 @@ class Artifact(SealedBytes):
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
-        if self.is_cosine:
+        if self.kernel == "cosine":
             return f"{self.n_cosines:,} cosines"
         if not self.is_polynomial:
             return "Gaussian"

@@ -29,12 +29,10 @@ from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, 
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (
-    COSINE,
     DECISION_NUMBERS,
     ENSEMBLE,
     EXPANSION_NUMBERS,
     FLOAT64,
-    GAUSSIAN,
     HEADER,
     IDENTITY,
     INT64,
@@ -43,7 +41,6 @@ from approxsvm.model.schema import (
     MAX_OUTPUT_SCALE,
     MODES,
     NO_LABELS,
-    POLYNOMIAL,
     ROUTER_WIDTH,
     SECTION,
     SECTION_IDS,
@@ -281,7 +278,6 @@ def _power_of_two_above(largest: float) -> float:
 def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
-    kernel = COSINE if isinstance(model, CosineModel) else POLYNOMIAL if model.is_polynomial else GAUSSIAN
     return {
         **IDENTITY,
         "task": TASKS.index(model.task),
@@ -296,9 +292,9 @@ def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tole
         "tolerance_asked": int(tolerance_asked),
         "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
-        "kernel": kernel,
+        "kernel": names_of("kernel").index(model.kernel),
         "majority_only": 0,
-        "input_scale": input_scale_for(model.gamma) if kernel == GAUSSIAN else 1.0,
+        "input_scale": input_scale_for(model.gamma) if model.kernel == "gaussian" else 1.0,
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class TaylorModel(FeatureModel):
     weights: tuple[FloatArray, ...]
     intercept: FloatArray
     gamma: float
+    kind = "taylor"
+    kernel = "gaussian"
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -64,6 +66,16 @@ class TaylorModel(FeatureModel):
     def n_features(self) -> int:
         """Columns of the rows whose features are taken."""
         return len(self.weights[1])
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition: a feature costs about as much as one."""
+        return 0, sum(map(len, self.weights))
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        weights = tuple(part * factor for part in self.weights)
+        return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 
     def negated(self) -> TaylorModel:
         """The same two-class model with its labels in the other order: every value changes its sign."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import taylor_features
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.planning.request import Request
+from approxsvm.planning.request import Built, Request
 
 
-def build_taylor(model: TaylorModel, request: Request) -> Artifact:
+def build_taylor(model: TaylorModel, request: Request) -> Built:
     """The model itself is an expansion, and there is no exact engine to fall back on."""
     if request.mode != "approximate":
         raise UnsupportedModelError(
@@ -23,10 +22,10 @@ def build_taylor(model: TaylorModel, request: Request) -> Artifact:
             f"a {model.source} is an expansion of degree {model.degree} about 1 center, which is not chosen"
         )
     plan = "the model is an expansion about the origin itself, so nothing is cut off"
-    return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan)
+    return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan), ()
 
 
-def build_cosines(model: CosineModel, request: Request) -> Artifact:
+def build_cosines(model: CosineModel, request: Request) -> Built:
     """The engines of cosines."""
     if request.mode == "approximate":
         raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
@@ -34,4 +33,4 @@ def build_cosines(model: CosineModel, request: Request) -> Artifact:
         raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
     request.check_positive_tolerance()
     plan = f"the model is a sum of {model.n_cosines:,} cosines, which is added up as it is"
-    return writer.build_cosines(model, tolerance=request.tolerance, plan=plan)
+    return writer.build_cosines(model, tolerance=request.tolerance, plan=plan), ()

@@ -19,7 +19,7 @@ from approxsvm.planning import planner
 from approxsvm.planning.planner import Plan
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.request import Progress, Request
+from approxsvm.planning.request import Built, Progress, Request
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
 from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import one_thread_inside
@@ -30,8 +30,8 @@ DEFAULT_SHARE_OF_RANGE: Final = 1e-3
 _TYPICAL_ROWS: Final = 256
 
 
-def build(model: KernelModel, request: Request) -> tuple[Artifact, tuple[TriedPlan, ...]]:
-    """Plan, expand, certify, write; with what was tried."""
+def build(model: KernelModel, request: Request) -> Built:
+    """Plan, expand, certify, write."""
     writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     with one_thread_inside("blas"):
         problem = _problem(model, request)

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from approxsvm.artifact.views import Artifact
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.options import MAX_SEED, is_whole_number, whole_number
+from approxsvm.reports.compilation import TriedPlan
 
 Effort = Literal["low", "normal", "high"]
 # Told what is being done, in words, and the share of that which is done, from 0 to 1.
 Progress = Callable[[str, float], None]
+# An artifact, and the plans that were tried for it.
+Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def check_exportable(artifact: Artifact) -> None:
         raise UnsupportedModelError(
             f"the C export has no ensembles, but this one has {len(artifact.members)} members: export each by itself"
         )
-    if artifact.is_polynomial or artifact.is_cosine:
+    if artifact.kernel != "gaussian":
         raise UnsupportedModelError(f"the C export is of Gaussian kernels, but this one is {artifact.kernel_name}")
     if artifact.mode == "exact":
         raise UnsupportedModelError(f"an artifact of mode exact has no expansions to export: use {again}")

@@ -57,7 +57,7 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     UnsupportedModelError
         The graph would be larger than it may be.
     """
-    if artifact.is_cosine:
+    if artifact.kernel == "cosine":
         return _cosines(g, artifact, rows, with_bounds)
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)
