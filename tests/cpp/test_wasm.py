@@ -95,7 +95,12 @@ class Door:
     """One process of Node.js with one runtime, for all tests of the module."""
 
     def __init__(self, web: Path) -> None:
-        command = ["node", str(REPOSITORY / "tests" / "wasm_door.mjs"), web / "approxsvm.wasm", web / "approxsvm.mjs"]
+        command = [
+            "node",
+            str(Path(__file__).with_name("wasm_door.mjs")),
+            web / "approxsvm.wasm",
+            web / "approxsvm.mjs",
+        ]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([str(part) for part in command], stdin=pipe, stdout=pipe, text=True)
 
