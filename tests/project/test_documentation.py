@@ -1,6 +1,6 @@
 """Every example that the documentation shows is executed, its links lead somewhere, its figures are those of the code.
 
-The programs in C++ and C of docs/howto/cpp.md are compiled by tests/test_cpp_programs.py and tests/test_runtime.py.
+The programs in C++ and C of docs/howto/cpp.md are compiled by test_cpp_programs.py and test_runtime.py in tests/cpp/.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EXECUTED = ["python", "pycon", "console", "cpp", "c"]
 # What is shown, and why it is not executed.
 SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
-    "js": "tests/test_wasm.py runs the same calls, with zig and Node.js",
+    "js": "tests/cpp/test_wasm.py runs the same calls, with zig and Node.js",
     "{toctree}": "Sphinx",
     "{eval-rst}": "Sphinx",
     "{include}": "Sphinx",
