@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reference_outputs
 from awkward import awkward_coefficients, awkward_vectors
 from boards import BOARDS
 from c_header import C99, STRICT, Program, build
@@ -32,7 +33,6 @@ from approxsvm.export.device_bounds import map_error
 from approxsvm.export.input_codes import input_codes
 from approxsvm.model.input_map import _OPERATIONS, Affine
 from approxsvm.predictor import BOUNDS, LABELS, VALUES
-from approxsvm.reference import outputs as reference_outputs
 
 pytestmark = pytest.mark.native
 KINDS = ("float32", "int16", "int8")

@@ -1,10 +1,10 @@
 """What the source makes of decision values, in a graph: votes, scores, probabilities, and the class that it predicts.
 
-These are the functions of reference/outputs.py, which explains them, operator by operator. Where bounds are known,
-`certain` says of each row whether every decision value within its bound leads to the same class: votes are counted as
-if every open pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends
-of the intervals of values give the ends of theirs. What the functions themselves round is covered by `_SLACK`, and a
-tie is never certain.
+These are the functions of cpp/include/approxsvm/outputs, operator by operator. Where bounds are known, `certain` says
+of each row whether every decision value within its bound leads to the same class: votes are counted as if every open
+pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends of the
+intervals of values give the ends of theirs. What the functions themselves round is covered by `_SLACK`, and a tie is
+never certain.
 """
 
 from __future__ import annotations
