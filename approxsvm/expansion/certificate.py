@@ -92,6 +92,7 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.reference.definition import GaussianDefinition, gaussian_slope
 
 U64: Final = 2.0**-53
 # With more features than this the matrices G_k would be too large, and the plain norms have to do.
@@ -308,11 +309,9 @@ def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
 
     `row_error` is how far, in Euclidean distance, rows may be from what is meant.
     """
-    with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
-        sum_moduli = max(float(np.abs(model.coefficients(k)).sum()) for k in range(model.n_decisions))
-    path = model.n_sv + model.n_features + 20
-    rounding = 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max())
-    moved = sum_moduli * min(1.0, math.sqrt(2.0 * model.gamma / math.e) * row_error)
+    definition = GaussianDefinition(model)
+    rounding = definition.of_sum + 32.0 * U64 * float(np.abs(model.intercept).max())
+    moved = definition.scale * min(1.0, gaussian_slope(model.gamma) * row_error)
     return rounding + 2.0 * (float(model.value_error.max()) + moved) + 2.0**-1000
 
 
