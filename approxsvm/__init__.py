@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
     from approxsvm.readers.svm_scale import with_range_file
     from approxsvm.reports.verification import Verification, verify
-    from approxsvm.scoring.dataset import score_dataset
-    from approxsvm.scoring.result import Scoring
+    from approxsvm.tables.scoring.dataset import score_dataset
+    from approxsvm.tables.scoring.result import Scoring
 
 _HOMES = {
     "Artifact": "approxsvm.artifact.views",
@@ -53,7 +53,7 @@ _HOMES = {
     "CrossValidation": "approxsvm.cross_validation",
     "KernelModel": "approxsvm.model.kernel_model",
     "Predictor": "approxsvm.predictor",
-    "Scoring": "approxsvm.scoring.result",
+    "Scoring": "approxsvm.tables.scoring.result",
     "Training": "approxsvm.cross_validation",
     "Verification": "approxsvm.reports.verification",
     "compile": "approxsvm.compiler",
@@ -69,7 +69,7 @@ _HOMES = {
     "read_libsvm_model": "approxsvm.readers.libsvm",
     "read_model": "approxsvm.readers",
     "read_rows": "approxsvm.readers.data",
-    "score_dataset": "approxsvm.scoring.dataset",
+    "score_dataset": "approxsvm.tables.scoring.dataset",
     "verify": "approxsvm.reports.verification",
     "with_range_file": "approxsvm.readers.svm_scale",
 }

@@ -19,8 +19,8 @@ from rich.table import Table
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ApproxSVMWarning, InputError
-from approxsvm.fold_table import fold_table
 from approxsvm.output_files import refuse_shared_files, write_whole
+from approxsvm.reports.folds import fold_table
 
 _TYPED = "approxsvm.typed"  # where a context keeps the arguments as they were
 _BAD_ROWS_SHOWN = 10
@@ -264,7 +264,7 @@ def _read_rows_for(
     target: str | None = None,
 ) -> Any:
     """Rows for a model or an artifact; of a table for one without names, its features in its order."""
-    from approxsvm.model.raw_columns import RawColumns  # here, as it brings NumPy along
+    from approxsvm.raw_columns import RawColumns  # here, as it brings NumPy along
     from approxsvm.table_columns import choose_columns, frame_names, warn
 
     raw = RawColumns.of(model)
@@ -909,7 +909,7 @@ def cross_validate(
     console.print(f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {mode}", soft_wrap=True)
     if not console.is_terminal:
         console.width = max(console.width, 160)  # no line breaks in files and pipes
-    console.print(fold_table(found))
+    console.print(fold_table(found.folds, found.total))
 
 
 if __name__ == "__main__":

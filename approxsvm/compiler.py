@@ -3,52 +3,43 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import cache, partial
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
-from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
-from approxsvm.expansion import polynomial_form, taylor, taylor_features
-from approxsvm.expansion.certificate import least_tolerance
-from approxsvm.expansion.stack import value_range
-from approxsvm.model.cosine_model import CosineModel
+from approxsvm.evaluator import read_artifact
+from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import Outputs
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.options import MAX_SEED, is_whole_number, whole_number
-from approxsvm.planning import planner
-from approxsvm.planning.presumption import presume
-from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
-from approxsvm.predictor import Evaluator, read_artifact
+from approxsvm.planning import features, gaussian, polynomial
+from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
-from approxsvm.reports.compilation import Compilation, TriedPlan
+from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import doubt_of_sample
 from approxsvm.rows import check_finite, check_sparse, zero_unused
 from approxsvm.table_columns import rows_by_column
-from approxsvm.threads import n_threads, one_thread_inside
+from approxsvm.threads import n_threads
 
-Progress = Callable[[str, float], None]
-# Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
-DEFAULT_SHARE_OF_RANGE = 1e-3
-# Rows that show how well float64 can scale rows.
-_TYPICAL_ROWS = 256
+# From a model to its artifact, by the kind of model.
+_WAYS: Final[dict[str, Callable[[Any, Request], Built]]] = {
+    "gaussian": gaussian.build,
+    "polynomial": polynomial.build,
+    "taylor": features.build_taylor,
+    "cosine": features.build_cosines,
+}
 
 
 def compile(
@@ -59,11 +50,11 @@ def compile(
     mode: Mode = "certified",
     degree: int | Literal["auto"] = "auto",
     n_centers: int | Literal["auto"] = "auto",
-    center: taylor.CenterChoice = "mean",
+    center: CenterChoice = "mean",
     tolerance: float | None = None,
     target_error: float | None = None,
     max_bytes: int | None = None,
-    effort: planner.Effort = "normal",
+    effort: Effort = "normal",
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -161,11 +152,11 @@ def compile(
     True
     """
     start = time.perf_counter()
-    limits = planner.Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
-    _check_options(mode, center, tolerance, limits)
+    limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
+    request = Request(mode, center, tolerance, limits, progress or _ignore)
+    request.check()
     n_threads(n_jobs)
     source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
-    rows = None
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
@@ -174,40 +165,39 @@ def compile(
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
         check_finite(rows)
-
-    plans: list[tuple[TriedPlan, ...]] = []
-
-    def compile_one(one: SingleModel) -> Artifact:
-        _check_labels(one)
-        if isinstance(one, TaylorModel):
-            return _build_taylor(one, mode, limits)
-        if isinstance(one, CosineModel):
-            return _build_cosines(one, mode, tolerance, limits)
-        if one.is_polynomial:
-            return _build_polynomial(one, mode, tolerance, limits)
-        writer.input_scale_for(one.gamma)  # refuses what the format cannot hold, before any arithmetic
-        with one_thread_inside("blas"):
-            artifact, tried = _build(one, rows, mode, center, tolerance, limits, progress or _ignore)
-        plans.append(tried)
-        return artifact
-
-    artifact: Any
+        request = replace(request, rows=rows)
     if isinstance(source, Ensemble):
-        artifact = writer.build_ensemble([compile_one(member) for member in source.members], source.source)
+        built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
+        artifact = writer.build_ensemble(built, source.source)
     else:
-        artifact = compile_one(source)
-    _check_size(artifact.data, limits)
-    told = None if rows is None else doubt_of_sample(model, source, rows)
-    if told is not None:
-        warnings.warn(told, SourceAccuracyWarning, stacklevel=2)
+        artifact, tried = _build(source, request)
+        plans = (tried,)
+    if max_bytes is not None and artifact.n_bytes > max_bytes:
+        raise UnsupportedModelError(f"the artifact takes {artifact.n_bytes:,} bytes, but max_bytes is {max_bytes:,}")
+    doubt = None if X is None else doubt_of_sample(model, source, request.rows)
+    if doubt is not None:
+        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
-    options = _told({"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits))
-    n_sample_rows = None if rows is None else int(rows.shape[0])
-    compiled.compilation = Compilation(time.perf_counter() - start, options, n_sample_rows, tuple(plans))
+    options = _non_default({"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits))
+    n_sample_rows = None if X is None else int(request.rows.shape[0])
+    seconds = time.perf_counter() - start
+    compiled.compilation = Compilation(seconds, options, n_sample_rows, tuple(filter(None, plans)))
     return compiled
 
 
-def _told(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def _build(model: SingleModel, request: Request) -> Built:
+    """The artifact of a model, by the way of its kind, and the plans that were tried."""
+    n_classes = len(model.labels)
+    if n_classes > MAX_LABELS:
+        raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")
+    if n_classes == 1:
+        raise UnsupportedModelError(
+            f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
+        )
+    return _WAYS[model.kind](model, request)
+
+
+def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Options of `compile` that were given another value than their default, as Python writes them."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
@@ -238,185 +228,8 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     return estimator_for(read_artifact(path), n_jobs=n_jobs)
 
 
-def _build(
-    model: KernelModel,
-    rows: Any,
-    mode: Mode,
-    choice: taylor.CenterChoice,
-    tolerance: float | None,
-    limits: planner.Limits,
-    progress: Progress,
-) -> tuple[Artifact, tuple[TriedPlan, ...]]:
-    center = taylor.choose_center(model, choice)
-    frame = writer.Frame(center, choice, *taylor.sv_norms(model, center))
-    promise = _promise(model, mode, tolerance, rows)
-    rows = _mapped(model, rows)
-    plan = planner.Plan(None, "")
-    # Plans are tried on rows that are mapped already, and without names that scikit-learn would miss.
-    bare = replace(model, input_map=None, outputs=Outputs(), feature_names=None)
-
-    @cache
-    def exact() -> Evaluator:
-        return Evaluator(writer.build(bare, "exact", frame), n_jobs=-1)
-
-    def winners(judged: Any) -> npt.NDArray[np.intp]:
-        return planner.winners_by(exact(), judged)
-
-    # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
-    majority_only = (
-        mode == "certified" and model.n_decisions > 1 and math.isinf(promise) and model.outputs.label_rule == "votes"
-    )
-    # Subspaces settle labels by votes, and values. They are for rows with many features that are not zero; of others
-    # expansions say first what there is to gain.
-    may_have_subspaces = (
-        mode == "certified"
-        and limits.degree == limits.n_centers == "auto"
-        and (model.n_decisions == 1 or majority_only)
-    )
-
-    def find_subspaces(cost_of_plan: float | None = None) -> Subspaces | None:
-        told = partial(progress, "Looking for subspaces")
-        found = choose_subspaces(bare, rows, frame.center, winners, promise, limits, told, cost_of_plan)
-        if found is None or limits.max_bytes is None:
-            return found
-        return found if found.n_bytes + exact().artifact.n_bytes <= limits.max_bytes else None
-
-    tried: list[TriedPlan] = []
-    at_once = may_have_subspaces and goes_by_many_features(bare, rows)
-    subspaces = find_subspaces() if at_once else None
-    if mode != "exact":
-        told = partial(progress, "Planning")
-        cost = None if subspaces is None else subspaces.cost
-        plan = planner.choose(bare, frame, exact, rows, mode, promise, limits, told, majority_only, cost)
-        tried += plan.tried
-    if may_have_subspaces and not at_once:
-        subspaces = find_subspaces(None if plan.candidate is None else plan.candidate.cost)
-    elif plan.candidate is not None and subspaces is not None:
-        tried.append(subspaces.tried)
-        subspaces = None
-    if subspaces is not None:
-        plan = planner.Plan(None, subspaces.reason)
-        tried = [*(replace(other, chosen=False) for other in tried), replace(subspaces.tried, chosen=True)]
-    if mode == "certified":
-        is_plan = plan.candidate is None and subspaces is None
-        tried.append(TriedPlan("the exact engine alone", 1.0, chosen=is_plan))
-    expanded = None
-    if plan.candidate is None:
-        mode = "exact"
-        promise = max(promise, least_tolerance(model))
-    else:
-        expanded = planner.build_expanded(bare, plan.candidate, mode, majority_only, partial(progress, "Expanding"))
-    presumption = None
-    if expanded is None and model.n_decisions > 1 and math.isinf(promise):
-        presumption = presume(
-            bare,
-            rows,
-            frame.center,
-            winners,
-            limits.random_state,
-            None if subspaces is None else subspaces.presumed_cost,
-        )
-    artifact = writer.build(
-        model,
-        mode,
-        frame,
-        expanded,
-        presumption=presumption,
-        subspaces=[] if subspaces is None else subspaces.groups,
-        subspace_expansion=None if subspaces is None else subspaces.expansion,
-        tolerance=promise,
-        tolerance_asked=tolerance is not None,
-        plan=plan.reason,
-    )
-    return artifact, tuple(tried)
-
-
-def _build_polynomial(model: KernelModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:
-    """The form where it is cheaper than the support vectors, and with them; alone in mode "approximate"."""
-    if tolerance is not None and not tolerance > 0.0:
-        raise ValueError(f"tolerance is {tolerance}, but must be positive")
-    kernel = "linear" if model.degree == 1 else f"polynomial of degree {model.degree}"
-    if mode == "approximate":
-        form = polynomial_form.sum_up(model)
-        if not form.is_finite:
-            raise UnsupportedModelError(f"the form of this {model.source} is beyond the range of float64")
-        plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
-        return writer.build_polynomial(model, mode, form, plan=plan)
-    summed = polynomial_form.sum_up(model) if polynomial_form.is_cheaper(model) else None
-    if summed is not None and summed.is_finite:
-        plan = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
-        artifact = writer.build_polynomial(model, "certified", summed, tolerance=tolerance, plan=plan)
-        if limits.max_bytes is None or artifact.n_bytes <= limits.max_bytes:
-            return artifact
-    plan = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
-    return writer.build_polynomial(model, "exact", tolerance=tolerance, plan=plan)
-
-
-def _build_taylor(model: TaylorModel, mode: Mode, limits: planner.Limits) -> Artifact:
-    """The model itself is an expansion: there is nothing to choose, and no exact engine to fall back on."""
-    if mode != "approximate":
-        raise UnsupportedModelError(
-            f"mode {mode!r} falls back on support vectors, which a {model.source} has none of: compile it with "
-            "mode='approximate', where certified(X) says which labels are proven; all but those within float32 rounding"
-        )
-    if (limits.degree, limits.n_centers) not in (("auto", "auto"), (model.degree, 1)):
-        raise ValueError(
-            f"a {model.source} is an expansion of degree {model.degree} about 1 center, which is not chosen"
-        )
-    plan = "the model is an expansion about the origin itself, so nothing is cut off"
-    return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan)
-
-
-def _build_cosines(model: CosineModel, mode: Mode, tolerance: float | None, limits: planner.Limits) -> Artifact:
-    """The engines of cosines: there is nothing to choose, and nothing to approximate."""
-    if mode == "approximate":
-        raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
-    if (limits.degree, limits.n_centers) != ("auto", "auto"):
-        raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
-    if tolerance is not None and not tolerance > 0.0:
-        raise ValueError(f"tolerance is {tolerance}, but must be positive")
-    plan = f"the model is a sum of {model.n_cosines:,} cosines, which is added up as it is"
-    return writer.build_cosines(model, tolerance=tolerance, plan=plan)
-
-
-def _check_size(data: bytes, limits: planner.Limits) -> None:
-    if limits.max_bytes is not None and len(data) > limits.max_bytes:
-        raise UnsupportedModelError(f"the artifact takes {len(data):,} bytes, but max_bytes is {limits.max_bytes:,}")
-
-
-def _mapped(model: KernelModel, rows: Any) -> Any:
-    return rows if rows is None or model.input_map is None else model.input_map.apply(rows)
-
-
-def _typical_row_error(model: KernelModel, rows: Any) -> float:
-    """How far float64 may have half of the sample rows from what is meant.
-
-    Where there are no rows, those that are mapped to support vectors stand in for them.
-    """
-    if model.input_map is None:
-        return 0.0
-    if rows is None:
-        rows = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
-        rows = rows[model.input_map.takes(rows)]
-    some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
-    return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0
-
-
-def _promise(model: KernelModel, mode: Mode, tolerance: float | None, rows: Any) -> float:
-    """What was asked for, else labels alone, or a share of the range of a regression's values."""
-    if tolerance is not None:
-        _check_tolerance(
-            tolerance, least_tolerance(model, _typical_row_error(model, rows)), model.input_map is not None
-        )
-        return float(tolerance)
-    least = least_tolerance(model)
-    if model.task != "regression" or mode == "approximate":
-        return np.inf
-    return least if mode == "exact" else max(DEFAULT_SHARE_OF_RANGE * value_range(model), least)
-
-
 def _ignore(step: str, share: float) -> None:
-    pass
+    """Progress that nobody asked for."""
 
 
 def _sample_rows(X: Any, columns: RawColumns) -> Any:
@@ -448,41 +261,3 @@ def _check_columns(X: Any, columns: RawColumns, n_columns: int) -> None:
             validate_data(fitted, X, reset=False, skip_check_array=True)
     except ValueError as error:
         raise InputError(f"X: {error}") from None
-
-
-def _check_options(mode: Mode, center: taylor.CenterChoice, tolerance: float | None, limits: planner.Limits) -> None:
-    if mode not in MODES:
-        raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
-    if center not in ("mean", "origin"):
-        raise ValueError(f"center must be 'mean' or 'origin', not {center!r}")
-    if limits.effort not in get_args(planner.Effort):
-        raise ValueError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
-    if limits.degree != "auto" and not is_whole_number(limits.degree, 1, MAX_DEGREE):
-        raise ValueError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
-    if limits.n_centers != "auto" and not is_whole_number(limits.n_centers, 1):
-        raise ValueError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
-    if limits.max_bytes is not None:
-        whole_number(limits.max_bytes, "max_bytes", 1)
-    whole_number(limits.random_state, "random_state", 0, MAX_SEED)
-    if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
-        raise ValueError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
-    if tolerance is not None and mode == "approximate":
-        raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
-    if limits.target_error is not None and not (mode == "approximate" and 0.0 <= limits.target_error <= 1.0):
-        raise ValueError(f"target_error is for mode 'approximate', from 0 to 1; got {limits.target_error} and {mode!r}")
-
-
-def _check_tolerance(tolerance: float, least: float, has_map: bool) -> None:
-    if not tolerance >= least:
-        what = "this model and the steps in front of it" if has_map else "this model"
-        raise ValueError(f"tolerance is {tolerance}, but float64 cannot promise less than {least:.3g} for {what}")
-
-
-def _check_labels(model: SingleModel) -> None:
-    n_classes = len(model.labels)
-    if n_classes > MAX_LABELS:
-        raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")
-    if n_classes == 1:
-        raise UnsupportedModelError(
-            f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
-        )

@@ -15,12 +15,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import Mode
 from approxsvm.compiler import compile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
+from approxsvm.model.schema import Mode
 from approxsvm.options import MAX_SEED, whole_number
-from approxsvm.planning.planner import Effort
+from approxsvm.planning.request import Effort
+from approxsvm.reports.folds import Fold
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
 Trainer = Literal["auto", "sklearn", "libsvm"]
@@ -76,44 +77,6 @@ class Training:
         if self.trainer != "auto":
             return self.trainer
         return "libsvm" if importlib.util.find_spec("libsvm") else "sklearn"
-
-
-@dataclass(frozen=True)
-class Fold:
-    """One fold, or all of them together.
-
-    Attributes
-    ----------
-    n_train, n_test : int
-        Rows; of the total `n_train` is the mean.
-    exact_accuracy, compiled_accuracy : float or None
-        Shares of right labels; None for a regression.
-    exact_mse, compiled_mse, exact_r2, compiled_r2 : float or None
-        Mean squared error and coefficient of determination; None for a classification.
-    differences : int or None
-        Labels that differ between the two; None for a regression.
-    largest_difference : float or None
-        Of the two values of a regression.
-    certified : float
-        Share of the rows that the first stage's own bound proved.
-    speed_ratio : float
-        Time of the trainer's own predict on one thread, over ours.
-    compile_seconds : float
-    """
-
-    n_train: int
-    n_test: int
-    exact_accuracy: float | None
-    compiled_accuracy: float | None
-    exact_mse: float | None
-    compiled_mse: float | None
-    exact_r2: float | None
-    compiled_r2: float | None
-    differences: int | None
-    largest_difference: float | None
-    certified: float
-    speed_ratio: float
-    compile_seconds: float
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
-from approxsvm.expansion.validity import row_norms
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.predictor import (
+from approxsvm.evaluator import (
     BOUNDS,
     LABELS,
     NATIVE_DTYPES,
@@ -25,6 +23,8 @@ from approxsvm.predictor import (
     Values,
     with_one_index_type,
 )
+from approxsvm.expansion.validity import row_norms
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
@@ -32,7 +32,7 @@ from approxsvm.table_columns import frame_names, rows_by_column
 from approxsvm.threads import n_threads
 
 if TYPE_CHECKING:
-    from approxsvm.export.c99 import CExport
+    from approxsvm.export.c99.header import CExport
     from approxsvm.reports.page import Report
 
 Self = TypeVar("Self", bound="CompiledModel")
@@ -141,7 +141,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return with_one_index_type(rows)
 
     def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
-        """Decision values, with bounds also these and stages; or positions of labels (predictor.py)."""
+        """Decision values, with bounds also these and stages; or positions of labels (evaluator.py)."""
         want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
         return self._evaluator.evaluate(self._rows(X), want, values)
 
@@ -345,7 +345,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
             Where its output "certain" is false, labels may then differ. The graph's ``doc_string`` says it too.
         """
-        from approxsvm.export.onnx_graph import onnx_model  # here, as who only predicts exports nothing
+        from approxsvm.export.onnx.graph import onnx_model  # here, as who only predicts exports nothing
 
         return onnx_model(
             self.artifact,
@@ -414,7 +414,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         >>> cost.multiply_adds
         555
         """
-        from approxsvm.export.c99 import export_c  # here, as who only predicts exports nothing
+        from approxsvm.export.c99.header import export_c  # here, as who only predicts exports nothing
 
         return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 

@@ -1,277 +1,21 @@
-"""Artifact in, answers out, with NumPy alone; the only importer of the native predictor.
-
-An `Evaluator` answers for one artifact. It takes rows that have been checked: arrays of real numbers or CSR matrices.
-`Predictor` stands before it for programs that only predict, and the estimators (estimators.py) for those that use
-scikit-learn.
-"""
+"""Raw rows in, answers out: a compiled model for programs that only predict."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm import _native
-from approxsvm.artifact.outputs import pack_outputs
-from approxsvm.artifact.schema import TASKS
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import InputError, UnsortedIndicesError
-from approxsvm.model.kernel_model import FloatArray, Task
-from approxsvm.model.outputs import Outputs, class_pairs
-from approxsvm.rows import as_row, check_sparse, chunks, is_plain_matrix, of_the_whole, one_row
+from approxsvm.errors import InputError
+from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.rows import check_sparse, is_plain_matrix
 from approxsvm.table_columns import numpy_rows
-from approxsvm.threads import n_threads
-
-# Which values and bounds are wanted (cpp/include/approxsvm/model_view.hpp): the exact ones, unless the model has a
-# tolerance; those of the cheapest stage that settles the label; or exact ones whatever the tolerance.
-Values = Literal["promised", "settled", "exact"]
-# What is wanted of rows (cpp/python/register_predictor.cpp), added up; several come as a tuple, in this order.
-LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
-# Of an output as it is named to users.
-_BITS = {"label": LABELS, "value": VALUES, "error_bound": BOUNDS, "probability": PROBABILITIES}
-# What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
-STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
-# Those of them that need no exact model.
-EXPANSION_STAGES = STAGES[:4]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file, or its bytes.
-
-    Raises
-    ------
-    ArtifactError
-        The bytes break a rule of models/FORMAT.md; of a file, the message names it.
-    OSError
-        The file cannot be read.
-    """
-    if isinstance(source, bytes):
-        return Artifact(source)
-    return Artifact.read(source)
-
-
-def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """The core's functions of decision values and their bounds: scores, probabilities, labels, and what is certain.
-
-    Parameters
-    ----------
-    outputs : Outputs
-    task : {"classification", "regression", "one_class"}
-    n_classes : int
-        Number of labels; 0 for other tasks.
-    """
-    return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
-
-
-class Evaluator:
-    """Answers of one compiled model.
-
-    Up to four rows for each center are computed by other means than larger batches, for the sake of latency: the values
-    of a row may then differ in what lies within their bounds, which covers either.
-
-    Parameters
-    ----------
-    artifact : Artifact
-    n_jobs : int, optional
-        Threads, as in scikit-learn.
-    """
-
-    def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
-        n_threads(n_jobs)  # refuses what is none, before a model is unpacked
-        self.artifact = artifact
-        self.n_jobs = n_jobs
-        self.native = _native.Predictor(artifact.native)
-        self._task = artifact.task
-        self._several = self._task == "regression" and len(artifact.members) > 1
-        self._is_column = artifact.outputs.is_column
-        # What a single row's answer is looked up in: by position, or itself.
-        self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(self._task, artifact.labels)
-        self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
-
-    # --- what the core is asked for
-
-    def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
-        """What `want` says of raw rows; decision values have LIBSVM's orientation, labels are positions.
-
-        Where `as_part` says so, numbers are those that the rows have in a large batch, to the last bit.
-        """
-        if rows.dtype in NATIVE_DTYPES:
-            return self._evaluate_rows(rows, want, values, as_part)
-        if rows.dtype.kind == "c":
-            raise InputError(f"rows are {rows.dtype}, but must be real numbers")
-        parts = []
-        for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # no second copy of everything
-            try:
-                parts.append(self._evaluate_rows(rows[piece].astype(np.float64), want, values, as_part))
-            except InputError as error:
-                raise of_the_whole(error, piece.start) from None
-        if isinstance(parts[0], tuple):
-            return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
-        return np.concatenate(parts)
-
-    def _evaluate_rows(self, rows: Any, want: int, values: Values, as_part: bool) -> Any:
-        threads = n_threads(self.n_jobs)
-        if isinstance(rows, np.ndarray):
-            flags = rows.flags
-            if not (flags.aligned and (flags.c_contiguous or all(s % rows.itemsize == 0 for s in rows.strides))):
-                rows = rows.copy(order="C")
-            return self.native.dense(rows, threads, want, values, as_part)
-        try:
-            return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values, as_part)
-        except UnsortedIndicesError:
-            rows = rows.copy()
-            rows.sum_duplicates()
-            return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values, as_part)
-
-    # --- answers
-
-    @property
-    def order(self) -> IntArray:
-        """Positions of the sorted labels among the model's own."""
-        return np.argsort(self.artifact.labels, kind="stable")
-
-    @property
-    def has_probabilities(self) -> bool:
-        """Whether the source gives classes probabilities."""
-        return self.artifact.has_class_probabilities
-
-    def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """Labels; 1 for inliers and -1 for outliers; values of a regression."""
-        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression":
-            try:
-                position = int(self.native.one(rows))
-            except InputError:
-                pass  # a row that needs converting, or whose fault has a place
-            else:
-                return np.array(self._labels[position : position + 1])
-        if self._task == "regression":
-            return self._in_shape(self.evaluate(rows))
-        classes = self.evaluate(rows, LABELS)
-        labels: npt.NDArray[Any] = self._labels[classes]
-        return labels
-
-    def one(self, row: Any) -> Any:
-        """The answer for a single row, with as little overhead as Python allows."""
-        if self._several or self._is_column:
-            return self.predict(as_row(row))[0]
-        found = self.native.one(row if type(row) is np.ndarray else one_row(row))
-        return found if self._by_position is None else self._by_position[int(found)]
-
-    def classes(self, rows: Any) -> IntArray:
-        """Positions of the predicted labels among the model's own."""
-        return np.asarray(self.evaluate(rows, LABELS), dtype=np.intp)
-
-    def decision_function(self, rows: Any) -> FloatArray:
-        """Decision values as the source gives them: scikit-learn's orientation, shape and order of classes."""
-        return self._in_shape(self._as_the_source(self.evaluate(rows)))
-
-    def _in_shape(self, values: FloatArray) -> FloatArray:
-        return values[:, np.newaxis] if self._is_column else values
-
-    def _as_the_source(self, values: FloatArray) -> FloatArray:
-        labels = self.artifact.labels
-        if self.artifact.task != "classification":
-            return np.asarray(values)
-        if values.ndim == 1:
-            return np.asarray(values if labels[0] > labels[1] else -values)
-        if self.artifact.outputs.decision_shape == "ovr":
-            outputs = native_outputs(self.artifact.outputs, self.artifact.task, len(labels))
-            return np.asarray(outputs.one_vs_rest_scores(values)[:, self.order])
-        return _in_order(values, self.order)
-
-    def error_bound(self, rows: Any) -> FloatArray:
-        """Bounds of decision values, in the model's own order of pairs; of an ensemble's probabilities."""
-        if self.artifact.averages:
-            return self.probability_bound(rows)
-        return self._in_shape(self.evaluate(rows, BOUNDS))
-
-    def certified(self, rows: Any) -> BoolArray:
-        """Which rows the first stage proves."""
-        return np.asarray(self.evaluate(rows, CERTIFIED, "settled"))
-
-    def predict_proba(self, rows: Any) -> FloatArray:
-        """Class probabilities, columns as the sorted labels."""
-        return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
-
-    def probability_bound(self, rows: Any) -> FloatArray:
-        """What `|probability - that of the exact decision values|` never exceeds."""
-        return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
-
-    def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """What the methods of these names say of many rows, of which these are a part, from as few calls as possible.
-
-        Parameters
-        ----------
-        rows : ndarray or csr_array of shape (n_rows, n_features)
-        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}
-            What the artifact has of these (approxsvm/arrow/answers.py).
-
-        Returns
-        -------
-        dict
-            By output; labels are positions in ``artifact.labels``, of a one-class model in (1, -1).
-        """
-        bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
-        together = sorted(bits[output] for output in outputs if output != "certified")
-        found: dict[str, npt.NDArray[Any]] = {}
-        if together:
-            answers = self.evaluate(rows, sum(together), as_part=True)
-            by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
-            for output in outputs:
-                if output != "certified":
-                    found[output] = self._finished(output, by_bit[bits[output]])
-        if "certified" in outputs:
-            found["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
-        return found
-
-    def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
-        """What the core gives for an output -> classes in the order that users see."""
-        if output == "value":
-            return self._as_the_source(answer)
-        if output == "probability" or (output == "error_bound" and self.artifact.averages):
-            return np.asarray(answer[:, self.order])
-        return np.asarray(answer)
-
-    @property
-    def rows_per_stage(self) -> dict[str, int]:
-        """How many rows each stage has answered so far."""
-        return dict(zip(STAGES, self.native.counts, strict=True))
-
-    @property
-    def exact_count(self) -> int:
-        """How many of these rows went to the exact engine because their exact values were asked for."""
-        return int(self.native.exact_count)
-
-
-def artifact_of(model: Any) -> Artifact:
-    """The artifact that users mean by its path, its bytes, a predictor, a compiled estimator, or itself.
-
-    Raises
-    ------
-    ArtifactError, OSError
-        As `read_artifact`.
-    InputError
-        It is none of these.
-    """
-    if isinstance(model, (str, bytes, os.PathLike)):
-        return read_artifact(model)
-    found = getattr(model, "artifact", model)
-    if not isinstance(found, Artifact):
-        raise InputError(f"expected an artifact or its path, got {type(model).__name__}")
-    return found
-
-
-def open_evaluators(model: Any) -> dict[str, Evaluator]:
-    """Evaluators with one thread each of a model, or of a mapping of names to models."""
-    models = model if isinstance(model, Mapping) else {"model": model}
-    return {str(name): Evaluator(artifact_of(one)) for name, one in models.items()}
 
 
 class Predictor:
@@ -424,7 +168,7 @@ class Predictor:
         MissingPackageError
             pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
         """
-        from approxsvm.arrow.batches import predict_stream  # here, as it brings pyarrow along
+        from approxsvm.tables.arrow.batches import predict_stream  # here, as it brings pyarrow along
 
         return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
 
@@ -442,24 +186,3 @@ class Predictor:
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")
         return with_one_index_type(rows)
-
-
-def with_one_index_type(rows: Any) -> Any:
-    """CSR rows whose two index arrays have one type; arrays as they are."""
-    if isinstance(rows, np.ndarray) or rows.indices.dtype == rows.indptr.dtype:
-        return rows
-    rows = rows.copy()
-    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
-    return rows
-
-
-def _in_order(values: FloatArray, order: IntArray) -> FloatArray:
-    """Values of pairs of the model's labels -> of pairs of the sorted ones, positive for the first."""
-    if (order == np.arange(len(order))).all():
-        return values
-    position = {pair: k for k, pair in enumerate(class_pairs(len(order)))}
-    ordered = np.empty_like(values)
-    for k, (i, j) in enumerate(class_pairs(len(order))):
-        a, b = int(order[i]), int(order[j])
-        ordered[:, k] = values[:, position[a, b]] if a < b else -values[:, position[b, a]]
-    return ordered

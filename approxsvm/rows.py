@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.raw_columns import RawColumns
 
 _CHUNK_ROWS = 1 << 15
 _CHUNK_NUMBERS = 1 << 22

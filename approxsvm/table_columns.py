@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ColumnsByPositionWarning, InputError
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.raw_columns import RawColumns
 
 # Names of a model's features, in its order; None where it has no use for one.
 Features = tuple[str | None, ...]

@@ -23,10 +23,10 @@ from sklearn.exceptions import NotFittedError
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError
+from approxsvm.evaluator import native_outputs
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
-from approxsvm.predictor import native_outputs
 from approxsvm.readers import read_any
 from approxsvm.reference.definition import definition_of
 from approxsvm.reports.judgement import exact_decision_values, own_steps

@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 
 import approxsvm
-from approxsvm.artifact.schema import Mode
+from approxsvm.model.schema import Mode
 from benchmarks.cases import Case
 from benchmarks.timing import Effort, medians
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from threadpoolctl import threadpool_limits
 
-from approxsvm.predictor import EXPANSION_STAGES
+from approxsvm.evaluator import EXPANSION_STAGES
 from benchmarks.answers import Answers
 from benchmarks.cases import Case
 from benchmarks.compiled import Models

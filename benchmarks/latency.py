@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm.artifact.schema import Mode
+from approxsvm.model.schema import Mode
 from benchmarks.peak import FmaPeak, find_peak
 from benchmarks.problems import Source, data_folder, libsvm_model, split_rows
 from benchmarks.record import Record, results_option

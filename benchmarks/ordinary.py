@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import approxsvm
-from approxsvm.planning.planner import Effort
+from approxsvm.planning.request import Effort
 from approxsvm.reports.judgement import exact_decision_values
 from approxsvm.reports.source_rounding import NEAR_TIE
 from benchmarks.exact_peers import BlasScan, Karl, OnnxRuntime, ThunderSvm

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from threadpoolctl import ThreadpoolController
 
 import approxsvm
-from approxsvm.artifact.schema import Mode
+from approxsvm.model.schema import Mode
 from approxsvm.reference import decision_values as reference
 from benchmarks.answers import Labels
 from benchmarks.compiled import Models

@@ -19,7 +19,7 @@ import pytest
 from predict_tool import Files, Libsvm
 
 from approxsvm import KernelModel, _native
-from approxsvm.predictor import BOUNDS, STAGE_NUMBERS, VALUES
+from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
 REPOSITORY = Path(__file__).parent.parent
 GOLDEN = REPOSITORY / "models"

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import MAX_EXCESS
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.outputs import (
     DensityMarks,
@@ -25,6 +24,7 @@ from approxsvm.model.outputs import (
     class_pairs,
     count_classes,
 )
+from approxsvm.model.schema import MAX_EXCESS
 
 IntArray = npt.NDArray[np.intp]
 

@@ -18,8 +18,8 @@ from approxsvm.errors import ColumnsByPositionWarning, InputError
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 
-from approxsvm.arrow import columns as arrow_columns  # noqa: E402
-from approxsvm.arrow.answers import available_outputs  # noqa: E402
+from approxsvm.tables.arrow import columns as arrow_columns  # noqa: E402
+from approxsvm.tables.arrow.answers import available_outputs  # noqa: E402
 
 X, SPECIES = load_iris(return_X_y=True)
 TWO = SPECIES > 0

@@ -29,11 +29,11 @@ import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.evaluator import STAGES
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.predictor import STAGES
 
 TARGETS = _native.runnable_targets()
 FLOAT32, DEFINITION = STAGES.index("float32"), STAGES.index("definition")

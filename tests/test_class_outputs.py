@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.evaluator import native_outputs
 from approxsvm.model.outputs import (
     DensityMarks,
     IsotonicCalibrator,
@@ -30,7 +31,6 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
     count_classes,
 )
-from approxsvm.predictor import native_outputs
 
 
 class Core:

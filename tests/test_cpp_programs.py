@@ -23,7 +23,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import InputError
-from approxsvm.predictor import BOUNDS, PROBABILITIES, VALUES, read_artifact
+from approxsvm.evaluator import BOUNDS, PROBABILITIES, VALUES, read_artifact
 
 # Of sanitizers address alone, called instead of inlined: it compiles three times as fast. Undefined behavior is looked
 # for in what the native tests are made of.

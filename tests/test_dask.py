@@ -19,7 +19,7 @@ dask = pytest.importorskip("dask", reason="dask is not installed; it is the extr
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed; it is the extra dask")
 
 from approxsvm.dask import score  # noqa: E402
-from approxsvm.scoring.jobs import Job  # noqa: E402
+from approxsvm.tables.scoring.jobs import Job  # noqa: E402
 
 PREDICTOR = approxsvm.Predictor(GOLDEN / "iris_classes.asvm")
 ROWS = np.random.default_rng(0).normal(size=(900, PREDICTOR.n_features)) * 2.0 + 3.0

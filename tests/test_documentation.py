@@ -75,7 +75,7 @@ def test_docstrings(name: str) -> None:
         module = importlib.import_module(name)
     except approxsvm.MissingPackageError as error:
         pytest.skip(str(error))
-    if name == "approxsvm.scoring.dataset":  # which imports it when used
+    if name == "approxsvm.tables.scoring.dataset":  # which imports it when used
         pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     assert doctest.testmod(module).failed == 0
 

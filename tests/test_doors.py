@@ -36,7 +36,7 @@ from test_predictor import NUMPY_ALONE
 
 import approxsvm
 from approxsvm.errors import InputError
-from approxsvm.predictor import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES
+from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of sources that scikit-learn deprecates
 N_FEATURES = 4

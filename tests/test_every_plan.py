@@ -21,8 +21,8 @@ from scipy.sparse import csr_array
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
+from approxsvm.evaluator import LABELS, STAGES
 from approxsvm.expansion.certificate import least_tolerance
-from approxsvm.predictor import LABELS, STAGES
 
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")

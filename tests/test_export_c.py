@@ -27,12 +27,12 @@ import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.export.c99_source import array, comment, literal, text_literal
-from approxsvm.export.coefficients import parts_of
-from approxsvm.export.device_bounds import map_error
-from approxsvm.export.input_codes import input_codes
+from approxsvm.evaluator import BOUNDS, LABELS, VALUES
+from approxsvm.export.c99.coefficients import parts_of
+from approxsvm.export.c99.device_bounds import map_error
+from approxsvm.export.c99.input_codes import input_codes
+from approxsvm.export.c99.source import array, comment, literal, text_literal
 from approxsvm.model.input_map import _OPERATIONS, Affine
-from approxsvm.predictor import BOUNDS, LABELS, VALUES
 
 pytestmark = pytest.mark.native
 KINDS = ("float32", "int16", "int8")

@@ -36,12 +36,12 @@ import approxsvm
 from approxsvm import Artifact, KernelModel, UnsupportedModelError
 from approxsvm.cli import main
 from approxsvm.errors import MissingPackageError, OpenAnswersWarning
-from approxsvm.export.bound_table import bound_table
-from approxsvm.export.onnx_graph import _Export
+from approxsvm.evaluator import BOUNDS, VALUES
+from approxsvm.export.onnx.bound_table import bound_table
+from approxsvm.export.onnx.graph import _Export
 from approxsvm.features import TaylorFeatures
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.input_map import Logarithm
-from approxsvm.predictor import BOUNDS, VALUES
 from approxsvm.reference import decision_values as reference
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,6 @@ from test_class_outputs import Core, some_heads
 
 from approxsvm import _native
 from approxsvm.artifact.outputs import pack_outputs, unpack_outputs
-from approxsvm.artifact.schema import TASKS
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.model.outputs import (
     DensityMarks,
@@ -26,6 +25,7 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.model.schema import TASKS
 
 NAN, INF = float("nan"), float("inf")
 CORE = Core()

@@ -17,7 +17,8 @@ from sklearn.svm import SVC, SVR
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.planning import planner
-from approxsvm.planning.planner import Limits
+from approxsvm.planning.problem import Problem
+from approxsvm.planning.request import Limits
 
 
 @pytest.fixture(scope="module")
@@ -374,19 +375,8 @@ def test_degenerate_models(changes: dict[str, Any], n_centers: Any) -> None:
 def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Limits] = []
 
-    def choose(
-        model: Any,
-        frame: Any,
-        exact: Any,
-        X: Any,
-        mode: Any,
-        tolerance: Any,
-        limits: Limits,
-        progress: Any,
-        majority_only: Any,
-        exact_cost: Any,
-    ) -> planner.Plan:
-        seen.append(limits)
+    def choose(problem: Problem, *_: Any) -> planner.Plan:
+        seen.append(problem.limits)
         return planner.Plan(None, "because")
 
     monkeypatch.setattr(planner, "choose", choose)

@@ -27,8 +27,8 @@ import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.writer import build_polynomial
 from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.evaluator import Evaluator
 from approxsvm.expansion import polynomial_form
-from approxsvm.predictor import Evaluator
 from approxsvm.readers import read_any
 from approxsvm.reference import decision_values as reference
 

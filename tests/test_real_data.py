@@ -16,7 +16,7 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.predictor import EXPANSION_STAGES, STAGES
+from approxsvm.evaluator import EXPANSION_STAGES, STAGES
 from approxsvm.reference import decision_values as reference
 
 

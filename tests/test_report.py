@@ -34,7 +34,9 @@ matplotlib.use("Agg")
 import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError, MissingPackageError
-from approxsvm.plots import (
+from approxsvm.evaluator import BOUNDS, VALUES
+from approxsvm.reports.page import make_report
+from approxsvm.reports.plots import (
     BROKEN,
     CertifiedShareDisplay,
     DecisionBandDisplay,
@@ -42,8 +44,6 @@ from approxsvm.plots import (
     StageShareDisplay,
     share_text,
 )
-from approxsvm.predictor import BOUNDS, VALUES
-from approxsvm.reports.page import make_report
 
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)

@@ -23,7 +23,7 @@ from test_cpp_programs import ANSWERED, DOCUMENTED
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.predictor import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, read_artifact
+from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, read_artifact
 
 PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
 HEADER = REPOSITORY / "cpp" / "runtime" / "approxsvm.h"

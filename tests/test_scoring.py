@@ -31,7 +31,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the 
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from approxsvm.scoring import readers  # noqa: E402  # behind what may skip all
+from approxsvm.tables.scoring import readers  # noqa: E402  # behind what may skip all
 
 MODEL = GOLDEN / "breast_cancer.asvm"
 PREDICTOR = approxsvm.Predictor(MODEL)

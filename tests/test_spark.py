@@ -25,7 +25,8 @@ if shutil.which("java") is None:
     pytest.skip("there is no Java, which Spark needs (Debian: default-jre-headless)", allow_module_level=True)
 
 from approxsvm import spark as our_spark  # noqa: E402
-from approxsvm.scoring.jobs import Job  # noqa: E402
+from approxsvm.tables.scoring.jobs import Job  # noqa: E402
+from approxsvm.tables.spark import _file_name, _folder, _shipped  # noqa: E402
 
 # A Java machine takes seconds to start; PySpark warns of pandas 3, and leaves sockets to the garbage collector.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -203,13 +204,13 @@ def test_vectors(spark):
 def test_the_artifact_is_shipped_once_and_compared(spark, frame):
     """One file for all jobs of a model; a worker refuses another version, and other bytes."""
     our_spark.score(frame, PREDICTOR).count()
-    name = our_spark._file_name(Job.of(PREDICTOR, None, (), None, "fail").checksums[0][1])
+    name = _file_name(Job.of(PREDICTOR, None, (), None, "fail").checksums[0][1])
     assert sum(path.endswith(name) for path in spark.sparkContext.listFiles) == 1
     job = Job.of(PREDICTOR, None, (), None, "fail").without_contents()
 
     def on_a_worker(changed):
         def run(batches):
-            our_spark._shipped(changed)
+            _shipped(changed)
             yield from batches
 
         return frame.coalesce(1).mapInArrow(run, frame.schema).count()
@@ -217,8 +218,8 @@ def test_the_artifact_is_shipped_once_and_compared(spark, frame):
     assert on_a_worker(job) == 900
     with pytest.raises(Exception, match="this worker has approxsvm"):
         on_a_worker(replace(job, version="0.0.1"))
-    (our_spark._folder() / our_spark._file_name("0" * 64)).write_bytes(PREDICTOR.artifact.data)
-    spark.sparkContext.addFile(str(our_spark._folder() / our_spark._file_name("0" * 64)))
+    (_folder() / _file_name("0" * 64)).write_bytes(PREDICTOR.artifact.data)
+    spark.sparkContext.addFile(str(_folder() / _file_name("0" * 64)))
     with pytest.raises(Exception, match="has the checksum"):
         on_a_worker(replace(job, checksums=(("model", "0" * 64),)))
     assert issubclass(approxsvm.ArtifactError, ApproxSVMError)

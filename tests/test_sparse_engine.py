@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.artifact import packing
+from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.planning.cost import Products
-from approxsvm.predictor import BOUNDS, VALUES, Evaluator
 from approxsvm.readers import read_any
 from approxsvm.reference import decision_values as reference
 

@@ -19,11 +19,11 @@ import approxsvm
 from approxsvm import Artifact, KernelModel
 from approxsvm.artifact.writer import input_scale_for
 from approxsvm.estimators import estimator_for
+from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.expansion import taylor
 from approxsvm.expansion.gram import one_by_one
 from approxsvm.expansion.subspace import GroupInSubspace, Lists
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.predictor import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
 
 Rows = npt.NDArray[np.float64]

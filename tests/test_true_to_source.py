@@ -28,9 +28,9 @@ from sklearn.svm import SVC, SVR
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.errors import InputError
+from approxsvm.evaluator import PROBABILITIES, PROBABILITY_BOUNDS
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import DensityMarks, Outputs
-from approxsvm.predictor import PROBABILITIES, PROBABILITY_BOUNDS
 from approxsvm.readers import read_any
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -45,7 +45,7 @@ from test_cpp_programs import ANSWERED
 from test_runtime import rows_for
 
 import approxsvm
-from approxsvm.predictor import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, Artifact, read_artifact
+from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, Artifact, read_artifact
 
 pytestmark = pytest.mark.slow  # the module takes a minute to build
 

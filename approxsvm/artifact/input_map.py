@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.schema import names_of, record
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.model.input_map import AFFINE_PARTS, Affine, InputMap, Logarithm, Projection, Stage
+from approxsvm.model.schema import names_of, record
 
 # An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")

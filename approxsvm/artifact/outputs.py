@@ -7,7 +7,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from approxsvm.artifact.schema import N_DENSITY_MARKS, names_of, record
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.model.outputs import (
     DecisionShape,
@@ -22,6 +21,7 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.model.schema import N_DENSITY_MARKS, names_of, record
 
 _OUTPUTS_HEADER: Final = record("outputs")
 _N_KNOTS: Final = struct.Struct("<Q")

@@ -16,18 +16,19 @@ from approxsvm import _native
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
-from approxsvm.artifact.schema import (
+from approxsvm.artifact.sealed import SealedBytes
+from approxsvm.errors import ArtifactError
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.schema import (
     ALIGNMENT,
-    COSINE,
     DECISION_NUMBERS,
     ENSEMBLE,
     EXPANSION_NUMBERS,
-    GAUSSIAN,
     HEADER,
     INT64,
     MODES,
     NO_LABELS,
-    POLYNOMIAL,
     ROUTER_WIDTH,
     SECTION,
     SECTION_IDS,
@@ -37,14 +38,11 @@ from approxsvm.artifact.schema import (
     Task,
     aligned,
     fields_of,
+    names_of,
     offset_of,
     record,
 )
-from approxsvm.artifact.sealed import SealedBytes
-from approxsvm.errors import ArtifactError
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import ClassProbability, Outputs
-from approxsvm.model.raw_columns import RawColumns
+from approxsvm.raw_columns import RawColumns
 
 _ROUTER: Final = record("router")
 _SUBSPACES: Final = record("subspaces")
@@ -222,18 +220,17 @@ class Artifact(SealedBytes):
     @property
     def center(self) -> npt.NDArray[np.float32]:
         """Mean of the support vectors, or the origin, shape (n_features,)."""
-        is_stored = self.header["kernel"] == GAUSSIAN
-        return self.coefficients("center") if is_stored else np.zeros(self.n_features, np.float32)
+        return self.coefficients("center") if self.kernel == "gaussian" else np.zeros(self.n_features, np.float32)
+
+    @property
+    def kernel(self) -> str:
+        """Its name: "gaussian", "polynomial" or "cosine"; of an ensemble the first."""
+        return names_of("kernel")[int(self.header["kernel"])]
 
     @property
     def is_polynomial(self) -> bool:
         """Whether the kernel is polynomial, the linear one among these."""
-        return bool(self.header["kernel"] == POLYNOMIAL)
-
-    @property
-    def is_cosine(self) -> bool:
-        """Whether the model is a sum of cosines."""
-        return bool(self.header["kernel"] == COSINE)
+        return self.kernel == "polynomial"
 
     @property
     def n_cosines(self) -> int:
@@ -256,7 +253,7 @@ class Artifact(SealedBytes):
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
-        if self.is_cosine:
+        if self.kernel == "cosine":
             return f"{self.n_cosines:,} cosines"
         if not self.is_polynomial:
             return "Gaussian"

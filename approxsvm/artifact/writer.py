@@ -16,13 +16,23 @@ import numpy.typing as npt
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
-from approxsvm.artifact.schema import (
-    COSINE,
+from approxsvm.artifact.subspaces import pack_subspaces
+from approxsvm.artifact.views import Artifact
+from approxsvm.compensated import norms_above
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.certificate import Certificates
+from approxsvm.expansion.monomials import n_monomials, storage_order
+from approxsvm.expansion.polynomial_form import PolynomialForm
+from approxsvm.expansion.router import Router
+from approxsvm.expansion.subspace import SubspaceGroup
+from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.schema import (
     DECISION_NUMBERS,
     ENSEMBLE,
     EXPANSION_NUMBERS,
     FLOAT64,
-    GAUSSIAN,
     HEADER,
     IDENTITY,
     INT64,
@@ -31,7 +41,6 @@ from approxsvm.artifact.schema import (
     MAX_OUTPUT_SCALE,
     MODES,
     NO_LABELS,
-    POLYNOMIAL,
     ROUTER_WIDTH,
     SECTION,
     SECTION_IDS,
@@ -44,18 +53,6 @@ from approxsvm.artifact.schema import (
     offset_of,
     record,
 )
-from approxsvm.artifact.subspaces import pack_subspaces
-from approxsvm.artifact.views import Artifact
-from approxsvm.compensated import norms_above
-from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.certificate import Certificates
-from approxsvm.expansion.monomials import n_monomials, storage_order
-from approxsvm.expansion.polynomial_form import PolynomialForm
-from approxsvm.expansion.router import Router
-from approxsvm.expansion.subspace import SubspaceGroup
-from approxsvm.expansion.taylor import CenterChoice, Expansions, sv_norms
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.reference.decision_values import decision_function
@@ -82,6 +79,12 @@ class Frame:
     choice: CenterChoice
     max_sv_norm: float
     max_sv_norm_origin: float
+
+    @classmethod
+    def of(cls, model: KernelModel, choice: CenterChoice) -> Frame:
+        """About the point chosen."""
+        center = choose_center(model, choice)
+        return cls(center, choice, *sv_norms(model, center))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +278,6 @@ def _power_of_two_above(largest: float) -> float:
 def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
-    kernel = COSINE if isinstance(model, CosineModel) else POLYNOMIAL if model.is_polynomial else GAUSSIAN
     return {
         **IDENTITY,
         "task": TASKS.index(model.task),
@@ -290,9 +292,9 @@ def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tole
         "tolerance_asked": int(tolerance_asked),
         "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
-        "kernel": kernel,
+        "kernel": names_of("kernel").index(model.kernel),
         "majority_only": 0,
-        "input_scale": input_scale_for(model.gamma) if kernel == GAUSSIAN else 1.0,
+        "input_scale": input_scale_for(model.gamma) if model.kernel == "gaussian" else 1.0,
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,
@@ -611,8 +613,7 @@ def build_polynomial(
         The coefficients, kernels at the origin or the labels are beyond what the format holds.
     """
     assert (form is None) == (mode == "exact")
-    origin = np.zeros(model.n_features, np.float32)
-    frame = Frame(origin, "origin", *sv_norms(model, origin))
+    frame = Frame.of(model, "origin")
     promise = np.inf if tolerance is None else float(tolerance)
     header = _header(model, mode, frame, promise, bool(np.isfinite(promise)))
     sections = {

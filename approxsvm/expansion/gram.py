@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native
-from approxsvm.artifact.schema import LAST_NORM_DEGREE
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import LAST_NORM_DEGREE
 
 # Degrees up to this have norms of their own.
 LAST_DEGREE: Final = LAST_NORM_DEGREE

@@ -50,10 +50,10 @@ import numpy.typing as npt
 from scipy import linalg
 from scipy.special import gammainc
 
-from approxsvm.artifact.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
 U64: Final = 2.0**-53
 # Degrees in the residual that have a norm of their own.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from approxsvm.artifact.schema import MAX_PHASE
 from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import MAX_PHASE
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class CosineModel(FeatureModel):
     phases: FloatArray
     coef: FloatArray
     intercept: FloatArray
+    kind = kernel = "cosine"
     # As of a kernel that has neither.
     gamma = 0.0
     degree = 0
@@ -89,6 +91,16 @@ class CosineModel(FeatureModel):
     def _up(self) -> float:
         """What a sum of as many terms, in any order, is to be multiplied by not to be below the real number."""
         return 1.0 + (self.n_cosines + 8) * 2.0**-52
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition."""
+        return self.n_cosines * self.n_features, self.n_cosines
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        coef = self.coef * factor
+        return {"coef": coef}, float(np.abs(coef).sum())
 
     def negated(self) -> CosineModel:
         """The same two-class model with its labels in the other order: every value changes its sign."""

@@ -46,7 +46,6 @@ class FeatureModel:
     n_decisions = 1
     n_sv = 0
     first_index = 1
-    is_polynomial = False
 
     def __post_init__(self) -> None:
         """Check once."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import MAX_FEATURES as MAX_FEATURES
-from approxsvm.artifact.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
-from approxsvm.artifact.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
-from approxsvm.artifact.schema import Task as Task
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, class_pairs
+from approxsvm.model.schema import MAX_FEATURES as MAX_FEATURES
+from approxsvm.model.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
+from approxsvm.model.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
+from approxsvm.model.schema import Task as Task
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -177,6 +177,21 @@ class KernelModel:
         return self.degree > 0
 
     @property
+    def kernel(self) -> str:
+        """Its name in an artifact."""
+        return "polynomial" if self.is_polynomial else "gaussian"
+
+    @property
+    def kind(self) -> str:
+        """How it is compiled: as the kernel says."""
+        return self.kernel
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition."""
+        return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
+
+    @property
     def n_sv(self) -> int:
         """Number of support vectors."""
         return int(self.support_vectors.shape[0])
@@ -224,6 +239,17 @@ class KernelModel:
         """Support vectors first .. last - 1 as an array of shape (last - first, n_features), float64."""
         rows = self.support_vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by.
+
+        A Gaussian is at most 1. What is rounded of coefficients of polynomials counts by how large they are at a row.
+        """
+        dual_coef = self.dual_coef * factor
+        if not self.is_polynomial:
+            return {"dual_coef": dual_coef}, float(np.abs(dual_coef).sum())
+        coef_error = (self.coef_error + rounding) * (1.0 + 2.0**-30)
+        return {"dual_coef": dual_coef, "coef_error": coef_error}, 0.0
 
     def negated(self) -> KernelModel:
         """The same two-class model with its labels in the other order: every value changes its sign.

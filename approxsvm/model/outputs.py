@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import MAX_EXCESS, N_DENSITY_MARKS
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.schema import MAX_EXCESS, N_DENSITY_MARKS
 
 FloatArray = npt.NDArray[np.float64]
 LabelRule = Literal["votes", "scores", "probability"]

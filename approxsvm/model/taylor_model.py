@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.schema import LAST_NORM_DEGREE
 from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import LAST_NORM_DEGREE
 
 MAX_TAYLOR_DEGREE: Final = 6
 
@@ -43,6 +43,8 @@ class TaylorModel(FeatureModel):
     weights: tuple[FloatArray, ...]
     intercept: FloatArray
     gamma: float
+    kind = "taylor"
+    kernel = "gaussian"
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -67,6 +69,16 @@ class TaylorModel(FeatureModel):
     def n_features(self) -> int:
         """Columns of the rows whose features are taken."""
         return len(self.weights[1])
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition: a feature costs about as much as one."""
+        return 0, sum(map(len, self.weights))
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        weights = tuple(part * factor for part in self.weights)
+        return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 
     @cached_property
     def norms(self) -> FloatArray:

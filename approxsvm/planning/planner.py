@@ -13,29 +13,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import writer
-from approxsvm.artifact.schema import MAX_DEGREE, Mode
-from approxsvm.artifact.writer import Expanded, Frame
+from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.estimators import estimator_for
+from approxsvm.evaluator import EXPANSION_STAGES, VALUES, Evaluator
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.schema import MAX_DEGREE
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import CostModel, Size
-from approxsvm.predictor import EXPANSION_STAGES, LABELS, VALUES, Evaluator
+from approxsvm.planning.problem import Problem
+from approxsvm.planning.request import Effort
+from approxsvm.planning.subspaces import Subspaces
 from approxsvm.reports.compilation import TriedPlan
 
-Effort = Literal["low", "normal", "high"]
 # Numbers of centers that are tried, by the effort that is allowed.
 EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "low": (1, 64),
@@ -82,32 +83,6 @@ _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
 # In an approximate artifact a center stands for at least this many rows, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the user allows or forces.
-
-    Attributes
-    ----------
-    degree, n_centers : int or "auto"
-        Forced where they are numbers.
-    max_bytes : int, optional
-        Size of the artifact.
-    target_error : float, optional
-        In mode "approximate", the share of labels that may differ.
-    effort : {"low", "normal", "high"}
-        How many centers are tried, and so how long compiling takes.
-    random_state : int
-        Seeds the choice of rows and centers.
-    """
-
-    degree: int | Literal["auto"] = "auto"
-    n_centers: int | Literal["auto"] = "auto"
-    max_bytes: int | None = None
-    target_error: float | None = None
-    effort: Effort = "normal"
-    random_state: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,46 +156,24 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to build, of what was tried. No candidate means the exact engine alone."""
+    """What to build, of what was tried: expansions, subspaces, or the exact engine alone."""
 
     candidate: Candidate | None
     reason: str
     tried: tuple[TriedPlan, ...] = ()
+    subspaces: Subspaces | None = None
 
 
-def choose(
-    model: KernelModel,
-    frame: Frame,
-    exact: Callable[[], Evaluator],
-    X: Any,
-    mode: Mode,
-    tolerance: float,
-    limits: Limits,
-    progress: Callable[[float], None],
-    majority_only: bool = False,
-    exact_cost: float | None = None,
-) -> Plan:
-    """Choose what to compile.
+def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: float | None = None) -> Plan:
+    """Choose what to expand, if anything.
 
     Parameters
     ----------
-    model : KernelModel
-        With one decision function.
-    frame : Frame
-        Its center is that of the plans with a single one.
-    exact : callable
-        Gives the exact model, without an input map, laid out once and for all.
-    X : ndarray or csr_array of shape (n_rows, n_features), or None
-        Sample rows; the support vectors take their place.
-    mode : {"certified", "approximate"}
-    tolerance : float
-        Of values; infinite when only labels count.
-    limits : Limits
+    problem : Problem
+        Of mode "certified" or "approximate".
     progress : callable
         Told the share of the work that is done, from 0 to 1.
-    majority_only : bool
-        Whether a center of several classes needs the pairs of its majority class alone.
-    exact_cost : float, optional
+    cost_to_beat : float, optional
         Of a row in what expansions have to be better than, where that is not the exact engine alone.
 
     Returns
@@ -232,31 +185,22 @@ def choose(
     UnsupportedModelError
         Nothing that was asked for fits `max_bytes`.
     """
-    if mode == "approximate" and limits.target_error is None:
-        limits = replace(
-            limits,
-            degree=2 if limits.degree == "auto" else limits.degree,
-            n_centers=1 if limits.n_centers == "auto" else limits.n_centers,
-        )
-    sample = _draw_sample(model, X, limits.random_state)
-    planner = Planner(model, frame, exact, sample, mode, tolerance, limits, majority_only, exact_cost)
-    return planner.plan(progress)
+    limits = problem.limits
+    if problem.mode == "approximate" and limits.target_error is None:
+        degree = 2 if limits.degree == "auto" else limits.degree
+        n_centers = 1 if limits.n_centers == "auto" else limits.n_centers
+        problem = replace(problem, limits=replace(limits, degree=degree, n_centers=n_centers))
+    return Planner(problem, cost_to_beat).plan(progress)
 
 
-def winners_by(exact: Evaluator, rows: Any) -> npt.NDArray[np.intp]:
-    """Positions of the labels of several classes, by an exact model without an input map."""
-    return np.asarray(exact.evaluate(rows, LABELS), dtype=np.intp)
-
-
-def _draw_sample(model: KernelModel, X: Any, random_state: int) -> Sample:
+def _draw_sample(problem: Problem) -> Sample:
     """At most 40,000 rows of X, else of the support vectors, a quarter of them held out; of wide dense ones fewer."""
-    rows = model.support_vectors if X is None else X
-    most = MAX_SAMPLE_ROWS
+    rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
     if isinstance(rows, np.ndarray):
         most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], _PROBE_ROWS))
-    chosen = np.random.default_rng(random_state).permutation(rows.shape[0])[:most]
+    chosen = np.random.default_rng(problem.limits.random_state).permutation(rows.shape[0])[:most]
     n_held_out = int(len(chosen) * HELD_OUT_SHARE)
-    return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), X is None)
+    return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), problem.rows is None)
 
 
 def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
@@ -268,50 +212,15 @@ def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
 
 
 class Planner:
-    """Tries candidates on one model and its sample.
+    """Tries candidates on a problem and its sample. Parameters as of `choose`."""
 
-    Parameters
-    ----------
-    model : KernelModel
-        With one decision function.
-    frame : Frame
-        Its single center is the first candidate's.
-    exact : callable
-        Gives the exact model, laid out once and for all.
-    sample : Sample
-    mode : {"certified", "approximate"}
-    tolerance : float
-        Of values; infinite when only labels count.
-    limits : Limits
-    majority_only : bool
-        Whether a center of several classes needs the pairs of its majority class alone.
-    exact_cost : float, optional
-        Of a row in what expansions have to be better than, where that is not the exact engine alone.
-    """
-
-    def __init__(
-        self,
-        model: KernelModel,
-        frame: Frame,
-        exact: Callable[[], Evaluator],
-        sample: Sample,
-        mode: Mode,
-        tolerance: float,
-        limits: Limits,
-        majority_only: bool = False,
-        exact_cost: float | None = None,
-    ) -> None:
-        self._majority_only = majority_only
-        self._model = model
-        self._frame = frame
-        self._exact = exact
-        self._sample = sample
-        self._mode = mode
-        self._tolerance = tolerance
-        self._limits = limits
-        costs = CostModel.of(model, sample.held_out)
+    def __init__(self, problem: Problem, cost_to_beat: float | None = None) -> None:
+        self._problem = problem
+        self._model, self._mode, self._limits = problem.model, problem.mode, problem.limits
+        self._sample = _draw_sample(problem)
+        costs = CostModel.of(self._model, self._sample.held_out)
         self._engine_cost = costs.exact
-        self._costs = costs if exact_cost is None else replace(costs, exact=exact_cost)
+        self._costs = costs if cost_to_beat is None else replace(costs, exact=cost_to_beat)
         self.exact_cost = self._costs.exact
         self._work_of_best = 0.0
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
@@ -497,12 +406,12 @@ class Planner:
             if len(centers) > 1:
                 typical_s, majority_classes = self._typical_s(centers, router), self._majority_classes(centers, router)
                 return Points(centers, router, typical_s, majority_classes, varying)
-        center = self._frame.center[np.newaxis]
+        center = self._problem.frame.center[np.newaxis]
         return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._majority_classes(center, None))
 
     def _spread(self) -> float:
         """Mean squared distance of held-out rows to the only center."""
-        norms = row_norms(self._sample.held_out, self._frame.center)
+        norms = row_norms(self._sample.held_out, self._problem.frame.center)
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
@@ -513,16 +422,13 @@ class Planner:
         nearest = np.zeros(rows.shape[0], np.intp) if router is None else route(router, centers, rows)
         counts = np.zeros((len(centers), len(self._model.labels)), np.intp)
         np.add.at(counts, (nearest, self._fit_classes), 1)
-        alone = self._winners(centers)
+        alone = self._problem.winners(centers)
         majority_classes: npt.NDArray[np.intp] = np.where(counts.any(axis=1), counts.argmax(axis=1), alone)
         return majority_classes
 
     @cached_property
     def _fit_classes(self) -> npt.NDArray[np.intp]:
-        return self._winners(self._sample.fit)
-
-    def _winners(self, rows: Any) -> npt.NDArray[np.intp]:
-        return winners_by(self._exact(), rows)
+        return self._problem.winners(self._sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
         """Half as much again as the mean of the rows of each center."""
@@ -545,7 +451,7 @@ class Planner:
         if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
             coefficients += n_monomials(size.n_varying, 2)
         listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
-        exact = 0 if self._mode == "approximate" else self._exact().artifact.n_bytes
+        exact = 0 if self._mode == "approximate" else self._problem.exact.artifact.n_bytes
         return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
 
     # --- judging them
@@ -573,12 +479,12 @@ class Planner:
         if model.n_decisions > 1:
             largest = set(np.argsort(model.n_support)[-2:].tolist())
             decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
-        half_theta_sq = 2.0 * model.gamma * row_norms(model.support_vectors, self._frame.center) ** 2
+        half_theta_sq = 2.0 * model.gamma * row_norms(model.support_vectors, self._problem.frame.center) ** 2
         weight = model.coefficients(decision) * np.exp(-0.5 * half_theta_sq)
         n_2 = math.sqrt(0.5 * float(np.square(weight * half_theta_sq).sum()))
-        s = 2.0 * model.gamma * row_norms(rows, self._frame.center) ** 2
+        s = 2.0 * model.gamma * row_norms(rows, self._problem.frame.center) ** 2
         least = n_2 * np.exp(-0.5 * s) * s / math.sqrt(2.0) / _FAR_ABOVE
-        values = np.asarray(self._exact().evaluate(rows, VALUES, values="settled"))
+        values = np.asarray(self._problem.exact.evaluate(rows, VALUES, values="settled"))
         of_decision = values.reshape(rows.shape[0], -1)[:, decision]
         return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
 
@@ -591,7 +497,7 @@ class Planner:
         for candidate in tried:
             n = len(candidate.points.centers)
             costs[n] = min(candidate.cost, costs.get(n, math.inf))
-        if math.isfinite(self._tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
+        if math.isfinite(self._problem.tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
             return True  # values as close as this are not to be had from expansions
         before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
         if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
@@ -615,20 +521,20 @@ class Planner:
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
-        expanded = build_expanded(
-            self._model, replace(candidate, points=points), self._mode, self._majority_only, progress
-        )
+        expanded = build_expanded(self._problem, replace(candidate, points=points), progress)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
-        artifact = writer.build(self._model, self._mode, self._frame, expanded, tolerance=self._tolerance)
-        estimator = estimator_for(artifact)
-        values_count = math.isfinite(self._tolerance) and artifact.outputs.label_rule == "votes"
+        artifact = writer.build(
+            self._model, self._mode, self._problem.frame, expanded, tolerance=self._problem.tolerance
+        )
+        evaluator = Evaluator(artifact)
+        values_count = math.isfinite(self._problem.tolerance) and artifact.outputs.label_rule == "votes"
         n_rows, start = rows.shape[0], time.perf_counter()
-        answers = estimator._evaluate(rows) if values_count else estimator.predict(rows)
+        answers = evaluator.evaluate(rows) if values_count else evaluator.predict(rows)
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        share = {stage: count / n_rows for stage, count in estimator.rows_per_stage.items()}
+        share = {stage: count / n_rows for stage, count in evaluator.rows_per_stage.items()}
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
@@ -647,11 +553,11 @@ class Planner:
 
     @property
     def _n_forms(self) -> int:
-        return len(self._model.labels) - 1 if self._majority_only else self._model.n_decisions
+        return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
         """Share of answers that differ: labels, or values by more than a thousandth of their range."""
-        exact = estimator_for(self._exact().artifact).predict(rows)
+        exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact)))
@@ -686,28 +592,17 @@ def _part(progress: Callable[[float], None], first: float, last: float) -> Calla
     return lambda share: progress(first + (last - first) * share)
 
 
-def build_expanded(
-    model: KernelModel,
-    candidate: Candidate,
-    mode: Mode,
-    majority_only: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> Expanded:
+def build_expanded(problem: Problem, candidate: Candidate, progress: Callable[[float], None]) -> Expanded:
     """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone."""
     if candidate.expanded is not None:
         return candidate.expanded
-    points, expansions, certificates = candidate.points, [], []
+    model, points, expansions, certificates = problem.model, candidate.points, [], []
     forms = None
-    if majority_only:
+    if problem.majority_only:
         assert points.majority_classes is not None
         forms = writer.majority_forms(len(model.labels), points.majority_classes)
     decisions = range(model.n_decisions) if forms is None else np.unique(forms)
     for n_done, k in enumerate(decisions):
-
-        def tell(share: float, n_done: int = n_done) -> None:
-            if progress is not None:
-                progress((n_done + share) / len(decisions))
-
         mine = slice(None) if forms is None else (forms == k).any(axis=1)
         found = expand_and_certify(
             model,
@@ -716,8 +611,8 @@ def build_expanded(
             decision=int(k),
             typical_s=points.typical_s[mine],
             varying=points.varying,
-            directions=mode == "certified" and model.n_decisions == 1,
-            progress=tell,
+            directions=problem.mode == "certified" and model.n_decisions == 1,
+            progress=_part(progress, n_done / len(decisions), (n_done + 1) / len(decisions)),
         )
         expansions.append(found[0])
         certificates.append(found[1])

@@ -8,15 +8,15 @@ presumed has to win its pairs by more than their error bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.writer import Presumption
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import FloatArray
 from approxsvm.planning.cost import PairCosts
+from approxsvm.planning.problem import Problem
 
 # Rows that a network is fitted to and judged on, and numbers in them, at most.
 _MAX_ROWS: Final = 6_000
@@ -28,28 +28,13 @@ _NUMBERS_OF_LANDMARKS: Final = (0, 16, 32, 64, 128, 256, 512)
 _RIDGE: Final = 1e-6
 
 
-def presume(
-    model: KernelModel,
-    X: Any,
-    center: npt.NDArray[np.float32],
-    winners: Callable[[Any], npt.NDArray[np.intp]],
-    random_state: int,
-    presumed_cost: float | None = None,
-) -> Presumption | None:
+def presume(problem: Problem, presumed_cost: float | None = None) -> Presumption | None:
     """Fit networks with more and more landmarks and take the one with which rows cost least.
 
     Parameters
     ----------
-    model : KernelModel
+    problem : Problem
         Of several classes.
-    X : ndarray or csr_array of shape (n_rows, n_features), or None
-        Sample rows as the kernel sees them; the support vectors take their place.
-    center : ndarray of shape (n_features,), float32
-        What the artifact takes features from.
-    winners : callable
-        The classes that rows belong to, as positions.
-    random_state : int
-        Seeds the choice of rows and landmarks.
     presumed_cost : float, optional
         Of a row whose class is presumed, where subspaces are tried first.
 
@@ -58,18 +43,18 @@ def presume(
     Presumption or None
         None where the engine of all pairs is cheaper, or nothing could be fitted.
     """
-    rows = model.support_vectors if X is None else X
+    model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)
     if (costs.stays_sparse and presumed_cost is None) or model.gamma == 0.0:
         return None
-    random = np.random.default_rng(random_state)
+    random = np.random.default_rng(problem.limits.random_state)
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)
     rows = rows[np.sort(random.permutation(rows.shape[0])[:n_rows])]
     landmarks = random.permutation(model.n_sv)[: min(_NUMBERS_OF_LANDMARKS[-1], model.n_sv // 4)]
     held_out = np.arange(rows.shape[0]) % round(1 / _HELD_OUT_SHARE) == 0
     if not held_out.any() or held_out.all():
         return None
-    classes = winners(rows)
+    classes = problem.winners(rows)
     hits = np.eye(len(model.labels))[classes]
     frequency = hits.mean(axis=0)
     of_winner = costs.of_winner(frequency) if presumed_cost is None else presumed_cost

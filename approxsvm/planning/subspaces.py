@@ -17,16 +17,16 @@ from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
-from approxsvm.expansion.taylor import CenterChoice, choose_center, sv_norms
+from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.cost import Products, SubspaceCosts
-from approxsvm.planning.planner import Limits, winners_by
 from approxsvm.planning.presumption import presume
-from approxsvm.predictor import BOUNDS, VALUES, Evaluator
+from approxsvm.planning.problem import Problem
 from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import all_threads
 
@@ -102,41 +102,23 @@ class Subspaces:
         return len(pack_subspaces(self.groups, self.expansion is not None)) + len(expansion) + len(self.reason) + 256
 
 
-def goes_by_many_features(model: KernelModel, X: Any) -> bool:
+def goes_by_many_features(problem: Problem) -> bool:
     """Whether rows take many features, and all of them, through the exact engine, not their non-zeros alone."""
-    rows = model.support_vectors if X is None else X
+    model, rows = problem.model, problem.typical_rows
     if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
         return False
     return Products.of(model, rows).n_terms == model.n_features
 
 
 def choose_subspaces(
-    model: KernelModel,
-    X: Any,
-    center: npt.NDArray[np.float32],
-    winners: Callable[[Any], npt.NDArray[np.intp]],
-    tolerance: float,
-    limits: Limits,
-    progress: Callable[[float], None],
-    cost_of_plan: float | None = None,
+    problem: Problem, progress: Callable[[float], None], cost_of_plan: float | None = None
 ) -> Subspaces | None:
     """Try more and more coordinates, and take the stages with which sample rows cost least.
 
     Parameters
     ----------
-    model : KernelModel
-        Gaussian; labels of several classes go by votes.
-    X : ndarray or csr_array of shape (n_rows, n_features), or None
-        Sample rows as the kernel sees them; the support vectors take their place.
-    center : ndarray of shape (n_features,), float32
-        The artifact's.
-    winners : callable
-        The classes that rows belong to, as positions.
-    tolerance : float
-        Of values; infinite where labels alone count.
-    limits : Limits
-        How much time and how many bytes are allowed; and the seed of the choice of rows, and of support vectors that a
-        basis is found from.
+    problem : Problem
+        Labels of several classes go by votes.
     progress : callable
         Told the share of the work that is done.
     cost_of_plan : float, optional
@@ -145,10 +127,18 @@ def choose_subspaces(
     Returns
     -------
     Subspaces or None
-        None where they would not make rows much cheaper, or nothing is known that would.
+        None where they would not make rows much cheaper, or nothing is known that would, or they do not fit
+        `max_bytes`.
     """
-    d = model.n_features
-    rows = model.support_vectors if X is None else X
+    found = _best(problem, progress, cost_of_plan)
+    limit = problem.limits.max_bytes
+    if found is None or limit is None:
+        return found
+    return found if found.n_bytes + problem.exact.artifact.n_bytes <= limit else None
+
+
+def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: float | None) -> Subspaces | None:
+    model, rows, d = problem.model, problem.typical_rows, problem.model.n_features
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
     costs = SubspaceCosts.of(model, rows)
@@ -162,14 +152,14 @@ def choose_subspaces(
     if not numbers or not all(group.have_one_sign() and len(group.members) for group in lists):
         return None
     largest = max(len(group.members) for group in lists)
-    while numbers and _work(lists, d, numbers) > _MOST_WORK[limits.effort]:
+    while numbers and _work(lists, d, numbers) > _MOST_WORK[problem.limits.effort]:
         numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
     if not numbers or largest * d > _MAX_NUMBERS:
         return None
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
         in_order = partial(mapped_in_order, pool)
-        trial = _Trial(model, center, lists, costs, numbers[-1], tolerance, limits.random_state, in_order)
-        if not trial.draw_rows(rows, winners, are_support_vectors=X is None):
+        trial = _Trial(problem, lists, costs, numbers[-1], in_order)
+        if not trial.draw_rows():
             return None
         for n_done, k in enumerate(numbers):
             if not trial.run(k):
@@ -186,34 +176,22 @@ class _Trial:
 
     Parameters
     ----------
-    model : KernelModel
-    center : ndarray of shape (n_features,), float32
+    problem : Problem
     lists : list of Lists
         Of all groups.
     costs : SubspaceCosts
     most : int
         Coordinates, of all stages.
-    tolerance : float
-        Of values; infinite where labels alone count.
-    random_state : int
     in_order : InOrder
         Maps a function over arguments side by side.
     """
 
     def __init__(
-        self,
-        model: KernelModel,
-        center: npt.NDArray[np.float32],
-        lists: list[Lists],
-        costs: SubspaceCosts,
-        most: int,
-        tolerance: float,
-        random_state: int,
-        in_order: InOrder,
+        self, problem: Problem, lists: list[Lists], costs: SubspaceCosts, most: int, in_order: InOrder
     ) -> None:
-        self._model, self._center, self._lists, self._costs = model, center, lists, costs
-        self._most, self._tolerance, self._random_state, self._in_order = most, tolerance, random_state, in_order
-        self._input_scale = input_scale_for(model.gamma)
+        self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
+        self._most, self._in_order = most, in_order
+        self._input_scale = input_scale_for(self._model.gamma)
         # Some of several classes, from those with few support vectors to those with many, say it for all.
         order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
@@ -221,19 +199,21 @@ class _Trial:
         self._expansions: dict[_Step, Artifact] = {}
         self._certified: dict[_Step, npt.NDArray[np.bool_]] = {}
 
-    def draw_rows(
-        self, rows: Any, winners: Callable[[Any], npt.NDArray[np.intp]], *, are_support_vectors: bool
-    ) -> bool:
+    def draw_rows(self) -> bool:
         """Draw rows of the groups that are judged; whether there are any."""
-        random = np.random.default_rng(self._random_state)
+        rows, are_support_vectors = self._problem.typical_rows, self._problem.rows is None
+        random = np.random.default_rng(self._problem.limits.random_state)
         most = min(_MAX_ROWS, max(_MAX_NUMBERS // self._model.n_features, 1))
         rows = rows[np.sort(random.permutation(rows.shape[0])[:most])]
-        classes = winners(rows) if self._model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
+        classes = self._problem.winners(rows) if self._model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
         mine = np.isin(classes, self._judged)
         rows, self._classes = rows[mine], classes[mine]
         shares, weights = ([1.0], [1.0]) if are_support_vectors else (list(_SHRUNK), list(_SHRUNK.values()))
         self._shrunk = random.choice(shares, size=rows.shape[0], p=weights)
-        self._rows = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64) - self._center
+        self._rows = (
+            np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64)
+            - self._problem.frame.center
+        )
         return bool(mine.any())
 
     @cached_property
@@ -241,7 +221,9 @@ class _Trial:
         return {w: self._group(w, self._most) for w in self._judged}
 
     def _group(self, w: int, n_coordinates: int) -> GroupInSubspace:
-        return GroupInSubspace(self._model, self._lists[w], self._center, n_coordinates, self._random_state)
+        return GroupInSubspace(
+            self._model, self._lists[w], self._problem.frame.center, n_coordinates, self._problem.limits.random_state
+        )
 
     def run(self, k: int) -> bool:
         """Try sums and expansions in k coordinates; whether there are any."""
@@ -263,7 +245,7 @@ class _Trial:
     def is_enough(self, k: int, least: int) -> bool:
         """Whether more coordinates cannot settle many more rows, or none at all."""
         share = float(self._certified[_Step(k, 0)].mean())
-        enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._tolerance) else least)
+        enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._problem.tolerance) else least)
         return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
 
     def best(self) -> tuple[tuple[_Step, ...], float]:
@@ -311,7 +293,7 @@ class _Trial:
         for w, group in self._groups.items():
             mine = self._classes == w
             for f, (sums, bounds) in enumerate(group.judged(self._stages[k][w], self._rows[mine], expanded)):
-                settled = bounds <= self._tolerance
+                settled = bounds <= self._problem.tolerance
                 if self._model.task != "regression":
                     values = sums + self._model.intercept[group.lists.decisions[f]]
                     settled &= self._shrunk[mine] * np.abs(values) > bounds
@@ -358,8 +340,8 @@ def in_subspaces(
     UnsupportedModelError
         float32 cannot hold the sums, or the format the model.
     """
-    point = choose_center(model, center)
-    frame = Frame(point, center, *sv_norms(model, point))
+    problem = Problem(model, Frame.of(model, center), X)
+    point = problem.frame.center
     scale, groups, expansion, presumption = input_scale_for(model.gamma), [], None, None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for lists in Lists.of(model):
@@ -374,12 +356,11 @@ def in_subspaces(
             if degree:
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
     if model.n_decisions > 1:
-        exact = Evaluator(build(model, "exact", frame))
-        presumption = presume(model, X, point, lambda rows: winners_by(exact, rows), 0, presumed_cost=0.0)
+        presumption = presume(problem, presumed_cost=0.0)
     return build(
         model,
         "exact",
-        frame,
+        problem.frame,
         presumption=presumption,
         subspaces=groups,
         subspace_expansion=expansion,
@@ -412,7 +393,7 @@ def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: 
     origin = np.zeros(stage.n_coordinates, np.float32)
     found = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
     expanded = Expanded(origin[np.newaxis], degree, (found[0],), (found[1],))
-    return build(function, "approximate", Frame(origin, "origin", *sv_norms(function, origin)), expanded)
+    return build(function, "approximate", Frame.of(function, "origin"), expanded)
 
 
 def _values(expansion: Artifact, rows: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -8,11 +8,10 @@ from typing import Any
 
 from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.options import whole_number
 from approxsvm.readers import libsvm, sklearn
 
@@ -49,12 +48,12 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
         The file cannot be read.
     """
     model = read_any(source, n_features=n_features, trust=trust)
-    if isinstance(model, (TaylorModel, CosineModel)):
-        raise UnsupportedModelError(f"this is a {model.source}, read_any reads it: not a sum of kernels")
     if isinstance(model, Ensemble):
         raise UnsupportedModelError(
             f"this is a mean of {len(model.members)} models, read_any reads it; one model comes of ensemble=False"
         )
+    if not isinstance(model, KernelModel):
+        raise UnsupportedModelError(f"this is a {model.source}, read_any reads it: not a sum of kernels")
     return model
 
 
@@ -83,7 +82,7 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
         if path.suffix not in _PICKLE_SUFFIXES:
             return libsvm.read_libsvm(source, n_features=n_features)
         source = _unpickle(path, trust)
-    known = isinstance(source, (KernelModel, TaylorModel, CosineModel, Ensemble))
+    known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
     model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
         raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")

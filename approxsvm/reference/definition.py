@@ -15,10 +15,10 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from approxsvm.artifact.schema import MAX_OUTPUT_SCALE
 from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.schema import MAX_OUTPUT_SCALE
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.reference.decision_values import BLOCK_VECTORS, decision_function

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from approxsvm.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
+from approxsvm.reports.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
 # Colours that are drawn with -> what they are in the page.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"

@@ -15,15 +15,7 @@ import numpy.typing as npt
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Frame, build
 from approxsvm.errors import InputError
-from approxsvm.expansion.router import Search
-from approxsvm.expansion.taylor import choose_center, sv_norms
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.outputs import class_pairs
-from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.predictor import (
+from approxsvm.evaluator import (
     BOUNDS,
     CERTIFIED,
     EXPANSION_STAGES,
@@ -32,6 +24,11 @@ from approxsvm.predictor import (
     VALUES,
     Evaluator,
 )
+from approxsvm.expansion.router import Search
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.outputs import class_pairs
+from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.reports.judgement import (
     best_of,
@@ -388,17 +385,9 @@ def _members(model: SingleModel | Ensemble) -> tuple[SingleModel, ...]:
 
 
 def _affordable_rows(model: SingleModel | Ensemble) -> int:
-    work = sum(map(_work, _members(model)))
+    works = [member.work for member in _members(model)]
+    work = sum(n_products + _WORK_OF_EXP * n_functions for n_products, n_functions in works)
     return max(_LEAST_JUDGED, int(_JUDGED_WORK / max(work, 1)))
-
-
-def _work(model: SingleModel) -> int:
-    """Multiply-adds of a row by the definition, roughly."""
-    if isinstance(model, TaylorModel):
-        return sum(map(len, model.weights)) * _WORK_OF_EXP
-    if isinstance(model, CosineModel):
-        return model.n_cosines * (model.n_features + _WORK_OF_EXP)
-    return model.n_sv * (model.n_features + _WORK_OF_EXP + model.n_decisions)
 
 
 def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[float], None] | None) -> Judged:
@@ -455,16 +444,9 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
     """Of an artifact that holds nothing else; where the plan is that already, there is nothing to measure."""
     artifact = compiled.artifact
-    if (
-        isinstance(model, (TaylorModel, CosineModel))
-        or artifact.is_polynomial
-        or (artifact.mode == "exact" and not artifact.section("subspaces"))
-    ):
+    if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
-    center = choose_center(model, "mean")
-    exact = build(
-        model, "exact", Frame(center, "mean", *sv_norms(model, center)), tolerance=artifact.header["tolerance"]
-    )
+    exact = build(model, "exact", Frame.of(model, "mean"), tolerance=artifact.header["tolerance"])
     return _timed(Evaluator(exact, compiled.n_jobs).predict, rows)
 
 

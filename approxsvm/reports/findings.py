@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.plots import share_text
 from approxsvm.reports.evidence import Evidence
+from approxsvm.reports.plots import share_text
 from approxsvm.reports.summary import made_of
 from approxsvm.reports.verification import Compiled
 from approxsvm.reports.words import bytes_text, count, short, time_text, times_text

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.evaluator import native_outputs
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
-from approxsvm.predictor import native_outputs
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import feature_maps
 from approxsvm.readers.sklearn.known_types import name_of

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm import plots
 from approxsvm.artifact.views import Artifact
 from approxsvm.output_files import write_whole
 from approxsvm.packages import import_package
-from approxsvm.reports import findings, tables
+from approxsvm.reports import findings, plots, tables
 from approxsvm.reports.charts import Chart, chart
 from approxsvm.reports.evidence import Evidence, gather
 from approxsvm.reports.surroundings import processor, versions

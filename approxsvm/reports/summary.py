@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from approxsvm.artifact.views import Artifact
+from approxsvm.evaluator import EXPANSION_STAGES
 from approxsvm.expansion.validity import limit
-from approxsvm.predictor import EXPANSION_STAGES
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:

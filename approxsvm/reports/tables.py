@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.artifact.views import Artifact
+from approxsvm.evaluator import STAGES
 from approxsvm.model.input_map import Affine, InputMap, Logarithm
-from approxsvm.plots import STAGE_NAMES, share_text
-from approxsvm.predictor import STAGES
 from approxsvm.reports.evidence import Evidence, Speed
 from approxsvm.reports.judgement import own_steps
+from approxsvm.reports.plots import STAGE_NAMES, share_text
 from approxsvm.reports.summary import summarize
 from approxsvm.reports.surroundings import resident_bytes
 from approxsvm.reports.verification import Compiled

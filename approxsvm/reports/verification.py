@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
+from approxsvm.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.options import whole_number
-from approxsvm.predictor import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import Judgement, doubt, judge
@@ -179,7 +179,7 @@ class Settled:
         Bounds are infinite where a pair of classes was never evaluated. Where expansions prove labels and nothing else,
         as those of several classes do, these are the exact engine's.
     stages : ndarray of shape (n_rows,), uint8
-        Positions in ``predictor.STAGES``: what settled the label, or a regression's value.
+        Positions in ``evaluator.STAGES``: what settled the label, or a regression's value.
     certified : ndarray of shape (n_rows,), bool
     seconds : float
         What that took, without values that no label needs.

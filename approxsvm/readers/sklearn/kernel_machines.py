@@ -12,13 +12,11 @@ import numpy as np
 from approxsvm import compensated
 from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.readers.sklearn.support_vector_machines import (
@@ -150,21 +148,9 @@ def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression
     """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
     f = _factor(factor)
     intercept = np.array([rounded_float(_fraction(b) * factor + shift) for b in model.intercept])
-    # A Gaussian, a cosine and a Taylor feature are at most 1; what is rounded of coefficients of polynomials counts by
-    # how large they are at a row.
-    changed: dict[str, Any]
-    if isinstance(model, CosineModel):
-        changed = {"coef": model.coef * f}
-        reach = float(np.abs(changed["coef"]).sum())
-    elif isinstance(model, TaylorModel):
-        changed = {"weights": tuple(part * f for part in model.weights)}
-        reach = sum(float(np.abs(part).sum()) for part in changed["weights"])
-    else:
-        coef_error = model.coef_error + _ROUNDED if model.is_polynomial else 0.0
-        changed = {"dual_coef": model.dual_coef * f, "coef_error": coef_error * _UP}
-        reach = 0.0 if model.is_polynomial else float(np.abs(changed["dual_coef"]).sum())
+    changes, reach = model.times(f, _ROUNDED)
     error = model.value_error * abs(f) + _ROUNDED * (reach + np.abs(intercept)) + 2.0**-1040
-    return replace(model, intercept=intercept, value_error=error * _UP, **changed)
+    return replace(model, intercept=intercept, value_error=error * _UP, **changes)
 
 
 @dataclass(frozen=True)

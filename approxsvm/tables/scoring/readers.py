@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from approxsvm import _native
-from approxsvm.arrow.batches import Block, BoundScorer, Scorer, pieces
-from approxsvm.arrow.columns import is_missing
 from approxsvm.errors import DataFormatError, InputError
 from approxsvm.options import is_whole_number
 from approxsvm.packages import import_package
 from approxsvm.readers.data import is_number
-from approxsvm.scoring.sources import COMPRESSED, Source
 from approxsvm.table_columns import Tell
+from approxsvm.tables.arrow.batches import Block, BoundScorer, Scorer, pieces
+from approxsvm.tables.arrow.columns import is_missing
+from approxsvm.tables.scoring.sources import COMPRESSED, Source
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 

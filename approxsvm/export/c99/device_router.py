@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import ROUTER_WIDTH
 from approxsvm.artifact.views import Artifact
+from approxsvm.model.schema import ROUTER_WIDTH
 
 
 class DeviceRouter:

@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.export import c99_source as source
-from approxsvm.export.coefficients import CoefficientType, Part, parts_of
-from approxsvm.export.device_bounds import BoundTable, affine_stages
-from approxsvm.export.device_router import DeviceRouter, smallest
-from approxsvm.export.input_codes import CodeType, input_codes
+from approxsvm.export.c99 import source
+from approxsvm.export.c99.coefficients import CoefficientType, Part, parts_of
+from approxsvm.export.c99.device_bounds import BoundTable, affine_stages
+from approxsvm.export.c99.device_router import DeviceRouter, smallest
+from approxsvm.export.c99.input_codes import CodeType, input_codes
 from approxsvm.model.input_map import Affine
 from approxsvm.model.outputs import class_pairs
 from approxsvm.output_files import write_whole
@@ -121,7 +121,7 @@ def check_exportable(artifact: Artifact) -> None:
         raise UnsupportedModelError(
             f"the C export has no ensembles, but this one has {len(artifact.members)} members: export each by itself"
         )
-    if artifact.is_polynomial or artifact.is_cosine:
+    if artifact.kernel != "gaussian":
         raise UnsupportedModelError(f"the C export is of Gaussian kernels, but this one is {artifact.kernel_name}")
     if artifact.mode == "exact":
         raise UnsupportedModelError(f"an artifact of mode exact has no expansions to export: use {again}")

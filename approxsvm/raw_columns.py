@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from approxsvm.model.input_map import IntArray
+import numpy.typing as npt
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +27,7 @@ class RawColumns:
 
     n_columns: int
     names: tuple[str, ...] | None
-    used: IntArray
+    used: npt.NDArray[np.intp]
     by_column: bool
 
     @classmethod

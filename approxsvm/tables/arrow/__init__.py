@@ -1,4 +1,4 @@
 """The piece that every table engine shares: record batch in, record batch out, with pyarrow alone.
 
-It is handed evaluators (predictor.py) and knows nothing of files and engines.
+It is handed evaluators (evaluator.py) and knows nothing of files and engines.
 """

@@ -76,7 +76,6 @@ TASKS: Final = cast(tuple[Task, ...], names_of("task"))
 *_modes, _ensemble = names_of("mode")
 MODES: Final = cast(tuple[Mode, ...], tuple(_modes))
 ENSEMBLE: Final = len(MODES)
-GAUSSIAN, POLYNOMIAL, COSINE = map(names_of("kernel").index, ("gaussian", "polynomial", "cosine"))
 NO_LABELS, INT64, FLOAT64, TEXT = map(names_of("label_kind").index, ("none", "int64", "float64", "text"))
 
 

@@ -40,7 +40,7 @@ import numpy.typing as npt
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
-from approxsvm.export.coefficients import Part
+from approxsvm.export.c99.coefficients import Part
 from approxsvm.export.functions_of_s import largest_phi, remainder_factor
 from approxsvm.model.input_map import Affine, Projection
 from approxsvm.model.kernel_model import FloatArray

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from typing import Any
 from weakref import WeakValueDictionary
 
-from approxsvm.arrow.batches import OnError, Scorer
 from approxsvm.errors import ApproxSVMError, ArtifactError
-from approxsvm.predictor import Evaluator, artifact_of
+from approxsvm.evaluator import Evaluator, artifact_of
+from approxsvm.tables.arrow.batches import OnError, Scorer
 
 _MOST_OPEN = 8  # jobs whose models a worker keeps open
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()

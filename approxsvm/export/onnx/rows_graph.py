@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.export.graph_builder import UP, GraphBuilder
+from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
 from approxsvm.model.kernel_model import FloatArray
 

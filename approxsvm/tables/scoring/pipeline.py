@@ -15,16 +15,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from approxsvm.arrow.batches import Block, BoundScorer, Scored, Scorer
 from approxsvm.errors import InputError
+from approxsvm.evaluator import open_evaluators
 from approxsvm.output_files import File, refuse_shared_files
 from approxsvm.packages import import_package
-from approxsvm.predictor import open_evaluators
-from approxsvm.scoring import parts
-from approxsvm.scoring.readers import Reading, open_source
-from approxsvm.scoring.result import Progress, Scoring
-from approxsvm.scoring.sources import STANDARD, Source, find_sources
 from approxsvm.table_columns import warn
+from approxsvm.tables.arrow.batches import Block, BoundScorer, Scored, Scorer
+from approxsvm.tables.scoring import parts
+from approxsvm.tables.scoring.readers import Reading, open_source
+from approxsvm.tables.scoring.result import Progress, Scoring
+from approxsvm.tables.scoring.sources import STANDARD, Source, find_sources
 from approxsvm.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")

@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from approxsvm.arrow.batches import Scorer
 from approxsvm.errors import InputError
 from approxsvm.output_files import remove_unfinished, whole_file, write_whole
 from approxsvm.packages import import_package
-from approxsvm.scoring.jobs import checksum
-from approxsvm.scoring.sources import COMPRESSED, STANDARD, Source, format_of
+from approxsvm.tables.arrow.batches import Scorer
+from approxsvm.tables.scoring.jobs import checksum
+from approxsvm.tables.scoring.sources import COMPRESSED, STANDARD, Source, format_of
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 

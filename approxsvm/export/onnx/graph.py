@@ -24,12 +24,12 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
-from approxsvm.export.exact_graph import forms, kernel_sums
-from approxsvm.export.expansion_graph import expanded
-from approxsvm.export.graph_builder import GraphBuilder
-from approxsvm.export.known_values import KnownValues
-from approxsvm.export.outputs_graph import ClassOutputs, beats_all
-from approxsvm.export.rows_graph import map_rows
+from approxsvm.export.onnx.exact_graph import forms, kernel_sums
+from approxsvm.export.onnx.expansion_graph import expanded
+from approxsvm.export.onnx.graph_builder import GraphBuilder
+from approxsvm.export.onnx.known_values import KnownValues
+from approxsvm.export.onnx.outputs_graph import ClassOutputs, beats_all
+from approxsvm.export.onnx.rows_graph import map_rows
 from approxsvm.model.outputs import class_pairs
 
 InputType = Literal["float32", "float64"]

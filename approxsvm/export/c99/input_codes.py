@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.export.coefficients import LARGEST
+from approxsvm.export.c99.coefficients import LARGEST
 from approxsvm.model.input_map import Affine
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import zero_unused

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.schema import MAX_EXCESS
-from approxsvm.export.graph_builder import UP, GraphBuilder
-from approxsvm.export.known_values import KnownValues
+from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.export.onnx.known_values import KnownValues
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import (
     ClassProbability,
@@ -27,6 +26,7 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
     class_pairs,
 )
+from approxsvm.model.schema import MAX_EXCESS
 
 # What probabilities and scores, numbers of at most n_classes, may be off by, and what more than one ulp of a tie is.
 _SLACK: Final = 1e-9

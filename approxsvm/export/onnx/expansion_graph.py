@@ -9,10 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.schema import ROUTER_WIDTH
 from approxsvm.artifact.views import Artifact
 from approxsvm.expansion.monomials import n_higher, n_monomials
-from approxsvm.export.bound_table import (
+from approxsvm.export.onnx.bound_table import (
     CELLS_PER_OCTAVE,
     END,
     FIRST_OCTAVE,
@@ -23,11 +22,12 @@ from approxsvm.export.bound_table import (
     fixed_error,
     weights_of_expansion,
 )
-from approxsvm.export.graph_builder import UP, GraphBuilder
-from approxsvm.export.known_values import KnownValues
-from approxsvm.export.polynomial_graph import count_up_to, evaluate, monomials, rounding_path, split, unfolding
-from approxsvm.export.rows_graph import GraphRows
+from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.export.onnx.known_values import KnownValues
+from approxsvm.export.onnx.polynomial_graph import count_up_to, evaluate, monomials, rounding_path, split, unfolding
+from approxsvm.export.onnx.rows_graph import GraphRows
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import ROUTER_WIDTH
 
 # Lists of members are a mask of groups by centers up to this many; beyond it, the nearest of all centers is taken.
 _MOST_MASK: Final = 1 << 22

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.expansion.monomials import n_monomials, storage_order, suffix_start
-from approxsvm.export.graph_builder import GraphBuilder
+from approxsvm.export.onnx.graph_builder import GraphBuilder
 
 IntArray = npt.NDArray[np.int64]
 

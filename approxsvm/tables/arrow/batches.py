@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.arrow.answers import AnswerColumns
-from approxsvm.arrow.columns import FeatureColumns
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.rows import finite_rows, zero_unused
 from approxsvm.table_columns import Features, Tell, check_names, choose_columns, warn
+from approxsvm.tables.arrow.answers import AnswerColumns
+from approxsvm.tables.arrow.columns import FeatureColumns
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")

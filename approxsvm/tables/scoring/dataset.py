@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from approxsvm.scoring.result import Progress, Scoring
+from approxsvm.tables.scoring.result import Progress, Scoring
 
 
 def score_dataset(
@@ -90,7 +90,7 @@ def score_dataset(
     >>> scored.n_rows
     150
     """
-    from approxsvm.scoring.pipeline import run  # here, as it brings pyarrow along
+    from approxsvm.tables.scoring.pipeline import run  # here, as it brings pyarrow along
 
     found = Scoring()
     run(

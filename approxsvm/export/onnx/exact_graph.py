@@ -30,16 +30,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.schema import FORM_HEADER, POLYNOMIAL_HEADER
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
-from approxsvm.export.graph_builder import UP, GraphBuilder
-from approxsvm.export.known_values import KnownValues
-from approxsvm.export.polynomial_graph import evaluate, monomials, rounding_path, unfolding
-from approxsvm.export.rows_graph import GraphRows
+from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.export.onnx.known_values import KnownValues
+from approxsvm.export.onnx.polynomial_graph import evaluate, monomials, rounding_path, unfolding
+from approxsvm.export.onnx.rows_graph import GraphRows
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.schema import FORM_HEADER, POLYNOMIAL_HEADER
 
 _ROUNDING: Final = 2.0**-52
 _EXP: Final = 2.0**-40
@@ -57,7 +57,7 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     UnsupportedModelError
         The graph would be larger than it may be.
     """
-    if artifact.is_cosine:
+    if artifact.kernel == "cosine":
         return _cosines(g, artifact, rows, with_bounds)
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)

@@ -1,0 +1,1 @@
+"""C99 headers for microcontrollers."""

@@ -1,0 +1,139 @@
+"""From a model with a Gaussian kernel to its artifact: expansions, subspaces or the exact engine alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.artifact import writer
+from approxsvm.artifact.views import Artifact
+from approxsvm.expansion.certificate import least_tolerance
+from approxsvm.expansion.stack import value_range
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import Outputs
+from approxsvm.planning import planner
+from approxsvm.planning.planner import Plan
+from approxsvm.planning.presumption import presume
+from approxsvm.planning.problem import Problem
+from approxsvm.planning.request import Built, Progress, Request
+from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
+from approxsvm.reports.compilation import TriedPlan
+from approxsvm.threads import one_thread_inside
+
+# Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
+DEFAULT_SHARE_OF_RANGE: Final = 1e-3
+# Rows that show how well float64 can scale rows.
+_TYPICAL_ROWS: Final = 256
+
+
+def build(model: KernelModel, request: Request) -> Built:
+    """Plan, expand, certify, write."""
+    writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
+    with one_thread_inside("blas"):
+        problem = _problem(model, request)
+        plan = _choose(problem, request.progress)
+        return _written(model, problem, plan, request), plan.tried
+
+
+def _problem(model: KernelModel, request: Request) -> Problem:
+    """Plans are tried on rows that are mapped already, and without names that scikit-learn would miss."""
+    rows = request.rows
+    tolerance = _promise(model, request)
+    if rows is not None and model.input_map is not None:
+        rows = model.input_map.apply(rows)
+    # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
+    by_votes = model.n_decisions > 1 and math.isinf(tolerance) and model.outputs.label_rule == "votes"
+    return Problem(
+        replace(model, input_map=None, outputs=Outputs(), feature_names=None),
+        writer.Frame.of(model, request.center),
+        rows,
+        request.mode,
+        tolerance,
+        request.limits,
+        by_votes and request.mode == "certified",
+    )
+
+
+def _choose(problem: Problem, progress: Progress) -> Plan:
+    limits = problem.limits
+    look_for = partial(choose_subspaces, problem, partial(progress, "Looking for subspaces"))
+    # Subspaces settle labels by votes, and values. They are for rows with many features that are not zero; of others
+    # expansions say first what there is to gain.
+    may_have_subspaces = (
+        problem.mode == "certified"
+        and limits.degree == limits.n_centers == "auto"
+        and (problem.model.n_decisions == 1 or problem.majority_only)
+    )
+    come_first = may_have_subspaces and goes_by_many_features(problem)
+    subspaces = look_for() if come_first else None
+    plan = Plan(None, "")
+    if problem.mode != "exact":
+        cost = None if subspaces is None else subspaces.cost
+        plan = planner.choose(problem, partial(progress, "Planning"), cost)
+    if may_have_subspaces and not come_first:
+        subspaces = look_for(None if plan.candidate is None else plan.candidate.cost)
+    elif plan.candidate is not None and subspaces is not None:
+        plan, subspaces = replace(plan, tried=(*plan.tried, subspaces.tried)), None
+    if subspaces is not None:
+        plan = _with_subspaces(plan, subspaces)
+    if problem.mode == "certified":
+        is_plan = plan.candidate is None and plan.subspaces is None
+        plan = replace(plan, tried=(*plan.tried, TriedPlan("the exact engine alone", 1.0, chosen=is_plan)))
+    return plan
+
+
+def _with_subspaces(plan: Plan, subspaces: Subspaces) -> Plan:
+    others = tuple(replace(other, chosen=False) for other in plan.tried)
+    return Plan(None, subspaces.reason, (*others, replace(subspaces.tried, chosen=True)), subspaces)
+
+
+def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request) -> Artifact:
+    write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan.reason)
+    if plan.candidate is not None:
+        expanded = planner.build_expanded(problem, plan.candidate, partial(request.progress, "Expanding"))
+        return write(problem.mode, problem.frame, expanded, tolerance=problem.tolerance)
+    subspaces, presumption = plan.subspaces, None
+    if model.n_decisions > 1 and math.isinf(problem.tolerance):
+        presumption = presume(problem, None if subspaces is None else subspaces.presumed_cost)
+    return write(
+        "exact",
+        problem.frame,
+        presumption=presumption,
+        subspaces=[] if subspaces is None else subspaces.groups,
+        subspace_expansion=None if subspaces is None else subspaces.expansion,
+        tolerance=max(problem.tolerance, least_tolerance(model)),
+    )
+
+
+def _promise(model: KernelModel, request: Request) -> float:
+    """What was asked for, else labels alone, or a share of the range of a regression's values."""
+    if request.tolerance is not None:
+        least = least_tolerance(model, _typical_row_error(model, request.rows))
+        if not request.tolerance >= least:
+            what = "this model" if model.input_map is None else "this model and the steps in front of it"
+            raise ValueError(
+                f"tolerance is {request.tolerance}, but float64 cannot promise less than {least:.3g} for {what}"
+            )
+        return float(request.tolerance)
+    if model.task != "regression" or request.mode == "approximate":
+        return math.inf
+    least = least_tolerance(model)
+    return least if request.mode == "exact" else max(DEFAULT_SHARE_OF_RANGE * value_range(model), least)
+
+
+def _typical_row_error(model: KernelModel, rows: Any) -> float:
+    """How far float64 may have half of the sample rows from what is meant.
+
+    Where there are no rows, those that are mapped to support vectors stand in for them.
+    """
+    if model.input_map is None:
+        return 0.0
+    if rows is None:
+        rows = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
+        rows = rows[model.input_map.takes(rows)]
+    some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
+    return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0

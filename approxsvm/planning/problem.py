@@ -1,0 +1,61 @@
+"""A model with a Gaussian kernel, and what its plans have to keep and are judged by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact import writer
+from approxsvm.artifact.writer import Frame
+from approxsvm.evaluator import LABELS, Evaluator
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.schema import Mode
+from approxsvm.planning.request import Limits
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is planned for.
+
+    Attributes
+    ----------
+    model : KernelModel
+        Without an input map.
+    frame : Frame
+        Its center is that of plans with a single one.
+    rows : ndarray or csr_array of shape (n_rows, n_features), or None
+        Sample rows as the kernel sees them; the support vectors take their place.
+    mode : {"approximate", "certified", "exact"}
+    tolerance : float
+        Of values; infinite where labels alone count.
+    limits : Limits
+    majority_only : bool
+        Whether a center of several classes needs the pairs of its majority class alone.
+    """
+
+    model: KernelModel
+    frame: Frame
+    rows: Any = None
+    mode: Mode = "certified"
+    tolerance: float = math.inf
+    limits: Limits = field(default_factory=Limits)
+    majority_only: bool = False
+
+    @cached_property
+    def exact(self) -> Evaluator:
+        """The exact model, laid out once."""
+        return Evaluator(writer.build(self.model, "exact", self.frame), n_jobs=-1)
+
+    def winners(self, rows: Any) -> npt.NDArray[np.intp]:
+        """Which of several classes rows belong to, as positions."""
+        return np.asarray(self.exact.evaluate(rows, LABELS), dtype=np.intp)
+
+    @property
+    def typical_rows(self) -> Any:
+        """The sample rows, or the support vectors."""
+        return self.model.support_vectors if self.rows is None else self.rows

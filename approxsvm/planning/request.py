@@ -1,0 +1,99 @@
+"""What compile() is asked for, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.expansion.taylor import CenterChoice
+from approxsvm.model.schema import MAX_DEGREE, MODES, Mode
+from approxsvm.options import MAX_SEED, is_whole_number, whole_number
+from approxsvm.reports.compilation import TriedPlan
+
+Effort = Literal["low", "normal", "high"]
+# Told what is being done, in words, and the share of that which is done, from 0 to 1.
+Progress = Callable[[str, float], None]
+# An artifact, and the plans that were tried for it.
+Built = tuple[Artifact, tuple[TriedPlan, ...]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the user allows or forces.
+
+    Attributes
+    ----------
+    degree, n_centers : int or "auto"
+        Forced where they are numbers.
+    max_bytes : int, optional
+        Size of the artifact.
+    target_error : float, optional
+        In mode "approximate", the share of labels that may differ.
+    effort : {"low", "normal", "high"}
+        How many centers are tried, and so how long compiling takes.
+    random_state : int
+        Seeds the choice of rows and centers.
+    """
+
+    degree: int | Literal["auto"] = "auto"
+    n_centers: int | Literal["auto"] = "auto"
+    max_bytes: int | None = None
+    target_error: float | None = None
+    effort: Effort = "normal"
+    random_state: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """The options of `compile`, whose docstring says what they mean; `rows` are sample rows before any input map."""
+
+    mode: Mode
+    center: CenterChoice
+    tolerance: float | None
+    limits: Limits
+    progress: Progress
+    rows: Any = None
+
+    def check(self) -> None:
+        """Refuse values that no model allows.
+
+        Raises
+        ------
+        ValueError
+            An option has an unknown value, or options contradict each other.
+        InputError
+            `max_bytes` or `random_state` is an invalid number.
+        """
+        mode, limits = self.mode, self.limits
+        if mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
+        if self.center not in ("mean", "origin"):
+            raise ValueError(f"center must be 'mean' or 'origin', not {self.center!r}")
+        if limits.effort not in get_args(Effort):
+            raise ValueError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
+        if limits.degree != "auto" and not is_whole_number(limits.degree, 1, MAX_DEGREE):
+            raise ValueError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
+        if limits.n_centers != "auto" and not is_whole_number(limits.n_centers, 1):
+            raise ValueError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
+        if limits.max_bytes is not None:
+            whole_number(limits.max_bytes, "max_bytes", 1)
+        whole_number(limits.random_state, "random_state", 0, MAX_SEED)
+        if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
+            raise ValueError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
+        if self.tolerance is not None and mode == "approximate":
+            raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
+        target = limits.target_error
+        if target is not None and not (mode == "approximate" and 0.0 <= target <= 1.0):
+            raise ValueError(f"target_error is for mode 'approximate', from 0 to 1; got {target} and {mode!r}")
+
+    def check_positive_tolerance(self) -> None:
+        """Refuse a tolerance of 0 or less, where any other can be kept.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.tolerance is not None and not self.tolerance > 0.0:
+            raise ValueError(f"tolerance is {self.tolerance}, but must be positive")

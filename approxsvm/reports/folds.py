@@ -1,0 +1,75 @@
+"""Folds of a cross-validation: the figures of one, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold, or all of them together.
+
+    Attributes
+    ----------
+    n_train, n_test : int
+        Rows; of the total `n_train` is the mean.
+    exact_accuracy, compiled_accuracy : float or None
+        Shares of right labels; None for a regression.
+    exact_mse, compiled_mse, exact_r2, compiled_r2 : float or None
+        Mean squared error and coefficient of determination; None for a classification.
+    differences : int or None
+        Labels that differ between the two; None for a regression.
+    largest_difference : float or None
+        Of the two values of a regression.
+    certified : float
+        Share of the rows that the first stage's own bound proved.
+    speed_ratio : float
+        Time of the trainer's own predict on one thread, over ours.
+    compile_seconds : float
+    """
+
+    n_train: int
+    n_test: int
+    exact_accuracy: float | None
+    compiled_accuracy: float | None
+    exact_mse: float | None
+    compiled_mse: float | None
+    exact_r2: float | None
+    compiled_r2: float | None
+    differences: int | None
+    largest_difference: float | None
+    certified: float
+    speed_ratio: float
+    compile_seconds: float
+
+
+def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
+    """One line per fold and one for all rows."""
+    regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
+    classification = ("exact", "compiled", "labels that differ")
+    chosen = classification if total.differences is not None else regression
+    names = ("fold", "rows", *chosen, "certified", "times faster")
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right")
+    for number, fold in enumerate(folds, 1):
+        table.add_row(str(number), *_cells(fold))
+    table.add_row("all", *_cells(total), style="bold")
+    return table
+
+
+def _cells(fold: Fold) -> list[str]:
+    last = [f"{fold.certified:.2%}", f"{fold.speed_ratio:,.1f}"]
+    if fold.differences is not None:
+        return [
+            f"{fold.n_test:,}",
+            f"{fold.exact_accuracy:.4%}",
+            f"{fold.compiled_accuracy:.4%}",
+            f"{fold.differences:,}",
+            *last,
+        ]
+    numbers = (fold.exact_mse, fold.compiled_mse, fold.exact_r2, fold.compiled_r2, fold.largest_difference)
+    return [f"{fold.n_test:,}", *("unknown" if value is None else f"{value:.6g}" for value in numbers), *last]

@@ -1,0 +1,1 @@
+"""Tables in, tables out: Arrow batches, files of any size, and the engines that hold data frames."""
