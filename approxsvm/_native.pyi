@@ -36,6 +36,10 @@ class Schema(TypedDict):
 
 def schema() -> Schema: ...
 
+# Numbers of the core by their names there, and its rule for storing support vectors by columns.
+def constants() -> dict[str, Any]: ...
+def are_few(n_values: int, n_sv: int, n_features: int) -> bool: ...
+
 # Bytes that have been validated, as a buffer that nobody may write to. A source that is read-only and begins
 # at a multiple of 64 is used as it is, others are copied. ArtifactError names section, field and both numbers.
 class Artifact:

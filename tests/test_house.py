@@ -16,7 +16,7 @@ pytestmark = pytest.mark.lint
 PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
-    ["errors", "compensated", "source_tree", "raw_columns", "_native"],
+    ["errors", "source_tree", "raw_columns", "_native"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns"],
     ["reference", "threads"],
     ["expansion", "features"],

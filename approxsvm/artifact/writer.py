@@ -18,7 +18,6 @@ from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.views import Artifact
-from approxsvm.compensated import norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
@@ -26,6 +25,7 @@ from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
+from approxsvm.model.compensated import norms_above
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (

@@ -15,9 +15,10 @@ from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
-from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums, Local, kernel_sums, mapped_in_order
+from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
+from approxsvm.model.constants import CONTRACTIONS
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.threads import all_threads
 

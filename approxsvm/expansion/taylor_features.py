@@ -16,9 +16,10 @@ import math
 import numpy as np
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.certificate import U64, Certificates
+from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import inverse_factorials
 from approxsvm.expansion.taylor import Expansions, check_size
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.taylor_model import TaylorModel
 
 
@@ -38,7 +39,7 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
     parts, rounding = [], 0.0
     with np.errstate(over="ignore", under="ignore"):  # what is not finite is refused
         for k, weights in enumerate(model.weights):
-            rounding += (4 * k + 8) * U64 * norms[k]
+            rounding += (4 * k + 8) * UNIT64 * norms[k]
             roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
             parts.append(weights * roots)
             for _ in range(k):

@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 from scipy.special import gammainc, gammaln
 
+from approxsvm.model.constants import MOST_REMAINDER_FACTOR
 from approxsvm.model.kernel_model import FloatArray
 
 _UP: Final = 1.0 + 1e-9
-# What the parts of a remainder come to where their factor leaves this is said by W alone.
-_MOST_FACTOR: Final = 2.0**60
 
 
 def largest_phi(k: int, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -25,4 +24,4 @@ def largest_phi(k: int, low: FloatArray, high: FloatArray) -> FloatArray:
 def remainder_factor(first: int, theta: float, s: FloatArray) -> FloatArray:
     """exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)), which rises with s; infinite where W is to take over."""
     factor = np.exp(np.minimum(0.5 * (1.0 / theta - 1.0) * s, 700.0)) * np.sqrt(gammainc(first, s / theta))
-    return np.where(factor < _MOST_FACTOR, factor * _UP, np.inf)
+    return np.where(factor < MOST_REMAINDER_FACTOR, factor * _UP, np.inf)

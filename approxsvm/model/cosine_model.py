@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import norms_above
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.schema import MAX_PHASE

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import MAX_EXCESS, N_DENSITY_MARKS
 
-FloatArray = npt.NDArray[np.float64]
 LabelRule = Literal["votes", "scores", "probability"]
 DecisionShape = Literal["ovo", "ovr"]
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.schema import LAST_NORM_DEGREE
@@ -108,4 +108,4 @@ class TaylorModel(FeatureModel):
 def _norm_above(numbers: FloatArray) -> float:
     """The Euclidean norm, rounded up; of numbers of unit size, whose squares cannot overflow."""
     unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
-    return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT_ROUNDOFF) + 2.0**-1000
+    return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT64) + 2.0**-1000

@@ -15,7 +15,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.constants import UNIT64, gaussian_slope
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import MAX_OUTPUT_SCALE
@@ -24,7 +25,6 @@ from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.reference.decision_values import BLOCK_VECTORS, decision_function
 from approxsvm.rows import sparse_sq_distances
 
-_U: Final = UNIT_ROUNDOFF
 # Rows whose kernels are taken at a time.
 _BLOCK_ROWS: Final = 512
 # Support vectors that say how far values lie apart.
@@ -65,11 +65,6 @@ def definition_of(model: SingleModel) -> Definition:
     return PolynomialDefinition(model) if model.is_polynomial else GaussianDefinition(model)
 
 
-def gaussian_slope(gamma: float) -> float:
-    """sqrt(2 gamma / e), the steepest slope of exp(-gamma r^2): at r = 1 / sqrt(2 gamma)."""
-    return math.sqrt(2.0 * gamma / math.e)
-
-
 @dataclass(frozen=True, eq=False)
 class _OfModel(Generic[ModelT]):
     model: ModelT
@@ -99,7 +94,7 @@ class TaylorFeatureDefinition(_OfFeatures[TaylorModel]):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """A feature and the sum; in the Gaussian s errs by n_features roundings, and s phi_k(s) is below 8."""
         path = sum(map(len, self.model.weights)) + 8 * self.model.n_features + 64
-        return np.asarray(path * 2.0 * _U * self.scale + 8.0 * _U * np.abs(values))
+        return np.asarray(path * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """As of Gaussians (expansion/taylor_features.py)."""
@@ -122,7 +117,7 @@ class CosineDefinition(_OfFeatures[CosineModel]):
         model = self.model
         of_angles = (model.n_features + 8) * norms_above(mapped)[:, np.newaxis] * model.slope
         of_sum = (model.n_cosines + 40) * model.sum_moduli + np.abs(values)
-        return np.asarray(2.0 * _U * (of_angles + of_sum) + 2.0**-1000)
+        return np.asarray(2.0 * UNIT64 * (of_angles + of_sum) + 2.0**-1000)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """By the slope of every cosine."""
@@ -191,11 +186,11 @@ class GaussianDefinition(_OfKernels):
         An argument h of exp errs by (n_features + 3) u h and h exp(-h) is at most 1/e; then come exp and its products,
         and n_sv additions: certificate.md, 3 (iv), as in cpp/include/approxsvm/predict/definition.hpp, and twice that.
         """
-        return (self.model.n_sv + self.model.n_features + 20) * 2.0 * _U * self.scale
+        return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """The same at every row."""
-        return np.asarray(self.of_sum + 8.0 * _U * np.abs(values))
+        return np.asarray(self.of_sum + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """By the steepest slope of the kernel, which itself is between 0 and 1."""
@@ -222,8 +217,8 @@ class GaussianDefinition(_OfKernels):
             value += float(coef[first : first + len(sq_distance)] @ np.exp(-model.gamma * sq_distance))
             furthest_sq = max(furthest_sq, float(sq_distance.max(initial=0.0)))
         reach = model.gamma * sum(longest, math.sqrt(furthest_sq)) ** 2
-        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0 * _U
-        return value, min(relative, 1.0) * float(np.abs(coef).sum()) + 32.0 * _U * abs(intercept)
+        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0 * UNIT64
+        return value, min(relative, 1.0) * float(np.abs(coef).sum()) + 32.0 * UNIT64 * abs(intercept)
 
 
 class PolynomialDefinition(_OfKernels):
@@ -243,7 +238,7 @@ class PolynomialDefinition(_OfKernels):
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
         moduli = self._sums_of_powers(mapped, np.abs([model.coefficients(k) for k in chosen]), model.degree)
         path = model.n_sv + model.degree * (model.n_features + 8) + 16
-        error = 4.0 * path * _U * (moduli + np.abs(model.intercept[chosen])) + 2.0**-1000
+        error = 4.0 * path * UNIT64 * (moduli + np.abs(model.intercept[chosen])) + 2.0**-1000
         return np.where(moduli < MAX_OUTPUT_SCALE, error, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.known_types import name_of
@@ -58,7 +59,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         return np.zeros((len(mapped), 1))
     reach = (norms_above(mapped) + float(definition.vector_norms.max(initial=0.0)))[:, np.newaxis]
     if kind == "GaussianProcessRegressor":
-        return definition.moved(mapped, 2.0 * UNIT_ROUNDOFF * reach)
+        return definition.moved(mapped, 2.0 * UNIT64 * reach)
     moduli = np.abs(model.dual_coef[0])
     if nystroem is not None:
         assert steps is not None
@@ -68,10 +69,10 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         # In the units of the model, which may be those of another target.
         unit = definition.scale / summed if summed > 0.0 else 1.0
         moduli = unit * (np.abs(normalization) @ np.abs(coef))
-    total, exponent = float(moduli.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT_ROUNDOFF * reach**2
+    total, exponent = float(moduli.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
     lost = exponent * total
     if (lost > NEAR_TIE * definition.scale).any():  # what is off by little changes small kernels less
         is_off = exponent < _MOST_EXPONENT
         growth = np.expm1(np.where(is_off, exponent, 0.0)) * definition.sums(mapped, moduli[:, np.newaxis])
         lost = np.where(is_off, np.minimum(growth, total), total)
-    return np.asarray(lost + 4.0 * (model.n_sv + 8) * UNIT_ROUNDOFF * total)
+    return np.asarray(lost + 4.0 * (model.n_sv + 8) * UNIT64 * total)

@@ -50,6 +50,7 @@ import numpy.typing as npt
 from scipy.special import gammainc
 
 from approxsvm.export.functions_of_s import largest_phi, remainder_factor
+from approxsvm.model.constants import BARE_FROM_S, UNIT32, UNIT64
 from approxsvm.model.kernel_model import FloatArray
 
 CELLS_PER_OCTAVE: Final = 32
@@ -60,7 +61,6 @@ END: Final = 2.0**LAST_OCTAVE
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
 _UP: Final = 1.0 + 1e-9
-_NARROWING: Final = 2.0**-24
 _EXP_AND_PRODUCTS: Final = 2.0**-40
 
 
@@ -164,9 +164,9 @@ def _of_norm(k: int, degree: int, path: float, low: FloatArray, high: FloatArray
     phi = largest_phi(k, low, high)
     if k > degree:
         return phi
-    relative = 2.0**-52 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + _NARROWING + _EXP_AND_PRODUCTS
+    relative = 2.0 * UNIT64 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + UNIT32 + _EXP_AND_PRODUCTS
     error: FloatArray = 1.01 * np.expm1(np.minimum(relative, 1.0)) * phi
-    return error + np.where(high > 174.0, phi, 0.0)
+    return error + np.where(high > BARE_FROM_S, phi, 0.0)
 
 
 def _tail(first: int, s: FloatArray) -> FloatArray:

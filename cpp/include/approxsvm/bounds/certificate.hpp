@@ -19,8 +19,9 @@ constexpr double infinity = HUGE_VAL;
 
 // The bound depends on a row through s alone and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
 // 2^7, one cell below, one open cell above. The cell number is read off the bits of half_s.
-constexpr std::uint32_t first_cell_bits = 0x35000000u >> 18;  // of 2^-21, with five bits of mantissa
-constexpr std::size_t n_cells = 28 * 32 + 2;
+constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
+constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
+constexpr std::size_t n_cells = std::size_t{end_octave - first_octave} * cells_per_octave + 2;
 
 // NaN and infinity land in the last cell.
 APPROXSVM_INLINE std::size_t cell_of(float half_s) {
@@ -108,6 +109,11 @@ constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders +
 constexpr std::size_t n_bound_terms = 16;  // one of them unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
+// From this s on rows may already get the bare intercept (exp_min_argument), so that the kept terms are missing.
+constexpr double bare_from_s = 174.0;
+// Parts of any degrees are together at most W: that takes over before the factor of a remainder overflows.
+constexpr double most_remainder_factor = 0x1p60;
+
 inline float rounded_up(double x) {
     if (x == 0.0) return 0.0f;                                // not a number whose products are denormal, and slow
     return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
@@ -153,10 +159,9 @@ struct BasisCell {
     BasisCell(const ModelView& model, bool cut, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
         for (float& factor : remainders) factor = 0.0f;
         if (!cut) return;
-        // Parts of any degrees are together at most W: that takes over before a factor overflows.
         for (int t = 0; t < n_contractions; ++t) {
             const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
-            if (!(factor < 0x1p60)) total = 1.0;
+            if (!(factor < most_remainder_factor)) total = 1.0;
             remainders[t] = rounded_up(factor);
         }
         for (int t = 0; t < n_contractions && total > 0.0; ++t) remainders[t] = 0.0f;
@@ -168,8 +173,7 @@ inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& 
     const RoundingFactors rounding(model, degree, cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
         double factor = cell.phis[k];
-        // From s = 174 on, rows may already get the bare intercept: the kept terms are then missing.
-        if (k <= degree) factor = (cell.high > 174.0 ? factor : 0.0) + rounding.of(k, cell.phis);
+        if (k <= degree) factor = (cell.high > bare_from_s ? factor : 0.0) + rounding.of(k, cell.phis);
         row[term::norms + k] = rounded_up(factor);
     }
     for (int t = 0; t < n_contractions; ++t) row[term::remainders + t] = cell.remainders[t];

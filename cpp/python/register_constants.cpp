@@ -1,0 +1,40 @@
+#include <approxsvm/outputs/libsvm_probabilities.hpp>
+#include <approxsvm/predict/prepared.hpp>
+
+#include "module.hpp"
+
+namespace py = pybind11;
+
+namespace approxsvm::python {
+namespace {
+
+// Numbers that bounds, costs and exports in Python share with the core, under the core's names.
+py::dict constants() {
+    py::dict all;
+    py::list thetas;
+    for (const double theta : contractions) thetas.append(theta);
+    all["unit32"] = unit32;
+    all["unit64"] = unit64;
+    all["contractions"] = thetas;
+    all["bare_from_s"] = bare_from_s;
+    all["most_remainder_factor"] = most_remainder_factor;
+    all["first_octave"] = first_octave;
+    all["end_octave"] = end_octave;
+    all["cells_per_octave"] = cells_per_octave;
+    all["max_frequent"] = max_frequent;
+    all["frequent_share"] = frequent_share;
+    all["least_probability"] = least_probability;
+    all["coupling_tolerance"] = coupling_tolerance;
+    all["coupling_sweeps"] = coupling_sweeps;
+    return all;
+}
+
+}  // namespace
+
+void register_constants(py::module_& module) {
+    module.def("constants", constants, "Numbers of the core, by name.");
+    module.def("are_few", are_few, py::arg("n_values"), py::arg("n_sv"), py::arg("n_features"),
+               "Whether an engine stores support vectors by columns.");
+}
+
+}  // namespace approxsvm::python
