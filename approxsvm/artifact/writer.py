@@ -59,6 +59,8 @@ from approxsvm.reference.decision_values import decision_function
 from approxsvm.reference.definition import CosineDefinition, GaussianDefinition, PolynomialDefinition
 
 N_CHECK_ROWS: Final = 2
+# Of check rows of kernels and cosines that have no scale of their own.
+_MOST_AMPLITUDE: Final = 2.0**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -645,7 +647,7 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)
     amplitude = _power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
-    amplitude = min(max(amplitude, 2.0**-60), 2.0**60)
+    amplitude = min(max(amplitude, 1.0 / _MOST_AMPLITUDE), _MOST_AMPLITUDE)
     result: list[tuple[float, float, float]] = []
     while len(result) < N_CHECK_ROWS:
         k = len(result)
@@ -702,7 +704,7 @@ def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: s
 def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
     """As `_exact_check_rows`, about the origin, where angles are about 1."""
     largest = float(norms_above(model.frequencies).max())
-    amplitude = min(_power_of_two_above(1.0 / max(largest, 2.0**-60)), 2.0**60)
+    amplitude = min(_power_of_two_above(1.0 / max(largest, 1.0 / _MOST_AMPLITUDE)), _MOST_AMPLITUDE)
     origin = np.zeros(model.n_features, np.float32)
     result = []
     for k in range(N_CHECK_ROWS):

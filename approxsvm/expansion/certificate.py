@@ -86,8 +86,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.special import gammainc
 
+from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import KernelSums
@@ -281,7 +281,7 @@ def _remainders(
             remainder = min(_root(max(upper**2 * (1 + 1e-14) - kept, 0.0)), upper)
             remainder += sum_moduli * 2.0**-480 if theta < 1.0 else 0.0
             s = float(typical_s[c])
-            factor = math.exp(min((1 / theta - 1) * s / 2, 700.0)) * math.sqrt(gammainc(len(degrees), s / theta))
+            factor = float(_native.remainder_factor(len(degrees), theta, s))
             if column == 0 or remainder * factor < least[c]:
                 least[c], remainders[c], thetas[c] = remainder * factor, remainder, theta
     return remainders, thetas

@@ -1,3 +1,5 @@
+#include <pybind11/numpy.h>
+
 #include <approxsvm/outputs/libsvm_probabilities.hpp>
 #include <approxsvm/predict/prepared.hpp>
 
@@ -8,7 +10,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// Numbers that bounds, costs and exports in Python share with the core, under the core's names.
+// What bounds, costs and exports in Python share with the core, under the core's names.
 py::dict constants() {
     py::dict all;
     py::list thetas;
@@ -35,6 +37,10 @@ void register_constants(py::module_& module) {
     module.def("constants", constants, "Numbers of the core, by name.");
     module.def("are_few", are_few, py::arg("n_values"), py::arg("n_sv"), py::arg("n_features"),
                "Whether an engine stores support vectors by columns.");
+    module.def("max_phi", py::vectorize(max_phi), py::arg("k"), py::arg("low"), py::arg("high"),
+               "The largest phi_k(s) from low to high.");
+    module.def("remainder_factor", py::vectorize(remainder_factor), py::arg("first"), py::arg("theta"), py::arg("s"),
+               "exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)).");
 }
 
 }  // namespace approxsvm::python

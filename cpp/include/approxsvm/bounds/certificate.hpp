@@ -49,7 +49,12 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// The largest values of phi_0, phi_1, ... on [low, high]: at s = k if that lies inside, else at the nearer end.
+// The largest value of phi_k on [low, high]: at s = k if that lies inside, else at the nearer end.
+inline double max_phi(int k, double low, double high) {
+    return phi(k, k < low ? low : k > high ? high : k);
+}
+
+// The same of phi_0, phi_1, ..., each from the one before.
 constexpr int n_phis = last_norm_degree + 3;
 struct MaxPhis {
     double values[n_phis];
