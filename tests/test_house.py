@@ -78,6 +78,13 @@ def test_one_importer_of_the_native_predictor() -> None:
     assert users == {"evaluator"}
 
 
+def test_numbers_of_bounds_have_one_author() -> None:
+    """The core has the unit roundoffs and the cut-off; model/constants.py asks for them, and for the steepest slope."""
+    written = re.compile(r"2\.0\*\*-(53|24)\b|\b174\.0|gamma / math\.e|FloatArray = npt")
+    authors = {name for name, path in MODULES.items() if written.search(path.read_text())}
+    assert authors == {"model.constants", "model.compensated"}  # of the slope, and of what an array is
+
+
 @pytest.mark.parametrize(
     ("folder", "strangers"),
     [
