@@ -31,6 +31,10 @@ py::dict constants() {
     return all;
 }
 
+double float32_rounding(int k, int degree, std::size_t n_features, double more, double low, double high) {
+    return RoundingFactors(n_features, degree, high, more).of(k, MaxPhis(low, high));
+}
+
 }  // namespace
 
 void register_constants(py::module_& module) {
@@ -39,6 +43,9 @@ void register_constants(py::module_& module) {
                "Whether an engine stores support vectors by columns.");
     module.def("max_phi", py::vectorize(max_phi), py::arg("k"), py::arg("low"), py::arg("high"),
                "The largest phi_k(s) from low to high.");
+    module.def("float32_rounding", py::vectorize(float32_rounding), py::arg("k"), py::arg("degree"),
+               py::arg("n_features"), py::arg("more"), py::arg("low"), py::arg("high"),
+               "What float32 arithmetic adds to a bound per unit of N_k, for s from low to high.");
     module.def("remainder_factor", py::vectorize(remainder_factor), py::arg("first"), py::arg("theta"), py::arg("s"),
                "exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)).");
 }

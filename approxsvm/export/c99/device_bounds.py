@@ -37,11 +37,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.c99.coefficients import Part
-from approxsvm.export.functions_of_s import largest_phi, remainder_factor
+from approxsvm.export.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
 from approxsvm.model.constants import (
     BARE_FROM_S,
     CONTRACTIONS,
@@ -136,17 +137,14 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part]) -> FloatArray:
     low, high = _cells(n)
     quantized = parts[0].scales is not None
     norms, rounded = _norms(artifact, parts)
-    form_path = max(degree, 2) * (n + 1.0) + 11.0 + (3.0 if quantized else 0.0)
-    norm_path = 0.5 * (n + 5.0)
-    growth = np.exp(UNIT32 * (form_path + norm_path * high))
     bounds = np.zeros((len(records), len(low)))
     for k in range(LAST_DEGREE + 1):
         phi = largest_phi(k, low, high)
         factor = phi if k > degree else np.where(high > BARE_FROM_S, phi, 0.0)
         bounds += np.outer(records["norms"][:, k], factor)
         if k <= degree:
-            times_s = math.sqrt((k + 1.0) * (k + 2.0)) * largest_phi(k + 2, low, high)
-            bounds += np.outer(rounded[k], 1.01 * growth * UNIT32 * (form_path * phi + norm_path * times_s))
+            rounding = _native.float32_rounding(k, degree, n, 3.0 if quantized else 0.0, low, high) * ROUNDED_UP
+            bounds += np.outer(rounded[k], rounding)
             bounds += np.outer(norms[k], phi)
     for theta in CONTRACTIONS:
         chosen = np.flatnonzero(records["contraction"] == theta)

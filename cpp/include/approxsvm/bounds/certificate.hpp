@@ -131,14 +131,15 @@ inline double remainder_factor(int first, double theta, double s) {
 }
 
 // What float32 arithmetic adds per unit of N_k, k <= degree: certificate.md, 3 (i). In order: the products of the form
-// and the constant (their paths, the narrowing of the coefficients, exp and the products behind it); the error of s in
-// the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x their sum to first order.
+// and the constant (their paths, `more` roundings of an export, the narrowing of the coefficients, exp and the products
+// behind it); the error of s in the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x
+// their sum to first order.
 struct RoundingFactors {
     double form_path, norm_path, growth;
 
-    RoundingFactors(const ModelView& model, int degree, double high)
-        : form_path(approxsvm::form_path(model.n_features, degree) + 11.0),
-          norm_path(0.5 * (approxsvm::norm_path(model.n_features) + 4.0)),
+    RoundingFactors(std::size_t n_features, int degree, double high, double more = 0.0)
+        : form_path(approxsvm::form_path(n_features, degree) + 11.0 + more),
+          norm_path(0.5 * (approxsvm::norm_path(n_features) + 4.0)),
           growth(std::exp(unit32 * (form_path + norm_path * high))) {}
     double of(int k, const MaxPhis& phis) const {
         return 1.01 * growth * unit32 * (form_path * phis[k] + norm_path * phis.times_s(k));
@@ -175,7 +176,7 @@ struct BasisCell {
 
 // A row of the table, the expansion being cut behind `degree`.
 inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
-    const RoundingFactors rounding(model, degree, cell.high);
+    const RoundingFactors rounding(model.n_features, degree, cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
         double factor = cell.phis[k];
         if (k <= degree) factor = (cell.high > bare_from_s ? factor : 0.0) + rounding.of(k, cell.phis);
@@ -257,7 +258,7 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     const double low = 2.0 * h * (1.0 - widen), high = 2.0 * h * (1.0 + widen);
     double kept = 0.0;
     const MaxPhis phis(low, high);
-    const RoundingFactors rounding(model, model.degree, high);
+    const RoundingFactors rounding(model.n_features, model.degree, high);
     for (int k = 0; k <= model.degree; ++k) {
         kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
     }
