@@ -573,8 +573,9 @@ def _exact_sections(
             support_vectors=np.empty((0, model.n_features)),
             dual_coef=np.empty((len(model.dual_coef), 0)),
             n_support=np.zeros_like(model.n_support),
+            intercept=intercepts,
         )
-    check_rows = _exact_check_rows(model, header, center, intercepts)
+    check_rows = _exact_check_rows(model, header, center)
     return _support_vector_sections(model) | {"exact_check_rows": check_rows}
 
 
@@ -809,14 +810,12 @@ def _amplitude(n_features: int) -> float:
     return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
 
 
-def _exact_check_rows(
-    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
-) -> bytes:
+def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
     """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
-    definition, amplitude = GaussianDefinition(replace(model, intercept=intercepts)), _amplitude(model.n_features)
+    definition, amplitude = GaussianDefinition(model), _amplitude(model.n_features)
     longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # the engine's center may be the origin
     result = []
     for k in range(N_CHECK_ROWS):
         row = check_row(header, center, amplitude, k).astype(np.float64)
-        result.append((amplitude, *definition.by_norms(row, k * len(intercepts) // N_CHECK_ROWS, longest)))
+        result.append((amplitude, *definition.by_norms(row, k * model.n_decisions // N_CHECK_ROWS, longest)))
     return np.array(result, "<f8").tobytes()

@@ -7,7 +7,6 @@ source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -216,7 +215,7 @@ class GaussianDefinition(_OfKernels):
         for first, sq_distance in _sq_distances(model, row):
             value += float(coef[first : first + len(sq_distance)] @ np.exp(-model.gamma * sq_distance))
             furthest_sq = max(furthest_sq, float(sq_distance.max(initial=0.0)))
-        reach = model.gamma * sum(longest, math.sqrt(furthest_sq)) ** 2
+        reach = model.gamma * sum(longest, np.sqrt(furthest_sq)) ** 2
         relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0 * UNIT64
         return value, min(relative, 1.0) * float(np.abs(coef).sum()) + 32.0 * UNIT64 * abs(intercept)
 
