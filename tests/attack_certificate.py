@@ -1,10 +1,10 @@
 """A long attack on the certificate, by hand: python tests/attack_certificate.py [minutes] [first seed]
 
-Draws models and adversarial rows as tests/test_every_plan.py does, only more of them and with more support vectors,
-features and centers, and judges every answer of every mode, target and layout of rows, with the compiler's own router
-and with one that sends rows anywhere. Stops at the first bound that is broken, with the arguments that make it again;
-otherwise prints how many answers were judged and the worst error / bound of each target, degree and stage. Run it after
-any change to cascade.hpp, certificate.hpp, evaluate.hpp, polynomial.hpp, prepared.hpp, sparse.hpp, rbf.hpp or
+Draws models and adversarial rows as tests/expansion/test_every_plan.py does, only more of them and with more support
+vectors, features and centers, and judges every answer of every mode, target and layout of rows, with the compiler's own
+router and with one that sends rows anywhere. Stops at the first bound that is broken, with the arguments that make it
+again; otherwise prints how many answers were judged and the worst error / bound of each target, degree and stage. Run
+it after any change to cascade.hpp, certificate.hpp, evaluate.hpp, polynomial.hpp, prepared.hpp, sparse.hpp, rbf.hpp or
 approxsvm/expansion/.
 """
 
@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 import numpy as np
-from test_every_plan import COEFFICIENTS, VECTORS, Tally, random_attack
+from attacks import COEFFICIENTS, VECTORS, Tally, random_attack
 
 
 def draw(seed: int) -> dict[str, Any]:

@@ -938,7 +938,7 @@ def broken_presumption() -> Broken:
 
 
 def broken_outputs() -> Broken:
-    """What the section may hold is in tests/test_outputs.py and the native tests; here both readers look at it."""
+    """What the section may hold is in tests/predict/test_outputs.py and the native tests; this is for both readers."""
     whole = pack_outputs(Outputs(TemperatureCalibration(2.0), "probability"))
     data = changed(content({OUTPUTS: whole}), several_classes())
     assert Artifact(data).outputs.label_rule == "probability"

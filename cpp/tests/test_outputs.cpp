@@ -12,7 +12,7 @@
 
 // The section outputs: every MUST of it. Votes, certain winners and probabilities: certain winners against every
 // outcome of the unknown pairs, probabilities against numbers that LIBSVM itself returned and against their definition.
-// Scores, calibrations and intervals are in tests/test_outputs.py, against NumPy, scikit-learn and real numbers.
+// Scores, calibrations, intervals: tests/predict/test_outputs.py, against NumPy, scikit-learn and real numbers.
 
 using namespace approxsvm;
 

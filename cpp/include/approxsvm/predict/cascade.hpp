@@ -145,7 +145,7 @@ class Cascade {
           block_(memory.later_block),
           batch_(batch),
           exact_(prepared, source, out, counts, request, batch, memory),
-          subspaces_(prepared, source, block_, memory.subspaces),
+          subspaces_(prepared, source, batch, block_, memory.subspaces),
           by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
 
     static constexpr bool expands() { return true; }
@@ -206,8 +206,7 @@ class Cascade {
     // Takes a row that needs the exact model.
     void send_to_float32(std::size_t i) {
         if (!subspaces_.is_there()) return exact_.send_to_float32(i);
-        if (!batch_.engines_alone) return subspaces_.send(i, offer_subspace(), pass_on());
-        if (!subspaces_.settle_alone(i, offer_subspace())) exact_.send_to_float32(i);
+        subspaces_.send(i, offer_subspace(), pass_on());
     }
     void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
 
@@ -253,7 +252,7 @@ class Cascade {
         const std::size_t n = n_open_;
         n_open_ = 0;
         if (n == 0) return;
-        if (!(batch_.rows_alone || by_nonzeros_)) {
+        if (!(batch_.alone_in_expansion(n) || by_nonzeros_)) {
             return with_registers_for(n, lanes, [&](auto registers) { refine_block<registers.value>(n); });
         }
         for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);

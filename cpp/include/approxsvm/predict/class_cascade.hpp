@@ -50,8 +50,7 @@ class ClassCascade {
           tally_(memory.tally),
           block_wins_(memory.block_wins),
           block_(memory.later_block),
-          winner_(prepared, source, request, slope_, block_, memory.winner, memory.subspaces),
-          rows_alone_(batch.engines_alone),
+          winner_(prepared, source, request, batch, slope_, block_, memory.winner, memory.subspaces),
           presumes_(labels_only_ && winner_.is_there()),
           engine32_(prepared, source, batch, {prepared.class32.expansion, memory.products32}, block_, memory.nonzeros32,
                     memory.sums32),
@@ -137,7 +136,6 @@ class ClassCascade {
     void send_to_float32(std::size_t i) {
         if (!presumes_ || !winner_.presumes()) return send_to_engine(i);
         if (begins_sparse(i)) return;
-        if (rows_alone_) return winner_.answer_alone(i, settle_winner(), pass_on());
         winner_.send(i, settle_winner(), pass_on());
     }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
@@ -284,7 +282,6 @@ class ClassCascade {
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
         if (begins_sparse(i)) return;
-        if (rows_alone_) return winner_.answer_alone(i, presumed, settle_winner(), pass_on());
         winner_.send(i, presumed, settle_winner(), pass_on());
     }
 
@@ -461,7 +458,7 @@ class ClassCascade {
     float* const block_;
     std::size_t center_ = 0;
     WinnerStage winner_;
-    const bool rows_alone_, presumes_;
+    const bool presumes_;
     EngineStage<float, ClassSums<float>> engine32_;
     EngineStage<double, ClassSums<double>> engine64_;
 };

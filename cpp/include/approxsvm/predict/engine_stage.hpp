@@ -9,10 +9,23 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// How rows are taken, decided for a whole call: one by one means lower latency and sums in another order.
+// How rows are taken: one by one, or side by side in the lanes of a block, which adds up in another order. Few rows
+// cost less one by one. Where numbers are wanted, a whole call is taken one way, so that none depends on the rows
+// beside it; where labels are, which do not depend on the way, each queue goes by how many rows it is left with.
 struct Batch {
     bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
     bool engines_alone;  // in the exact engines
+    bool goes_by_queue;
+
+    // Whether n rows that wait for a block of `width` lanes are taken one by one: in a full block of one register a row
+    // costs a third of what it costs alone, or less.
+    bool alone_in_expansion(std::size_t n) const { return goes_by_queue ? 3 * n <= width + 2 : rows_alone; }
+    bool alone_in_engine(std::size_t n, std::size_t n_lanes = width) const {
+        return engines_alone || (goes_by_queue && 3 * n <= n_lanes + 2);
+    }
+
+  private:
+    static constexpr std::size_t width = lanes;
 };
 // What every bound of a row holds beside rounding: what the source's function and this one differ by, and what a row
 // `slope` is kernel_slope(gamma); kernels are between 0 and 1, so it is A1 at most.
@@ -25,9 +38,9 @@ inline double row_error_of(const Request& request, std::size_t row) {
     return request.row_errors ? request.row_errors[row] : 0.0;
 }
 
-inline Batch batch_of(const ModelView& model, std::size_t n_rows) {
+inline Batch batch_of(const ModelView& model, std::size_t n_rows, bool labels_only) {
     const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
-    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows};
+    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows, labels_only};
 }
 
 // --- what engines add up
@@ -172,7 +185,7 @@ class EngineStage {
           view_(*prepared.view),
           source_(source),
           sums_(sums),
-          one_by_one_(batch.engines_alone),
+          batch_(batch),
           stays_sparse_(Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
           sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums())),
           most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
@@ -245,7 +258,7 @@ class EngineStage {
         const std::size_t n = n_dense_;
         n_dense_ = 0;
         if (n == 0) return;
-        if (!one_by_one_) {
+        if (!batch_.alone_in_engine(n, width)) {
             return with_registers_for(n, width, [&](auto registers) { settle_block<registers.value>(n, offer); });
         }
         for (std::size_t r = 0; r < n; ++r) settle_row(dense_[r], offer);
@@ -282,7 +295,8 @@ class EngineStage {
     const ModelView& view_;
     const RowSource& source_;
     const Sums sums_;
-    const bool one_by_one_, stays_sparse_;
+    const Batch batch_;
+    const bool stays_sparse_;
     const std::size_t sparse_rows_, most_nonzeros_;
     Real* const block_;
     double* const room_;

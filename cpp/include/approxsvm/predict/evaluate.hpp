@@ -16,8 +16,8 @@ inline namespace APPROXSVM_TARGET {
 template <class Cascade>
 class Gatherer {
   public:
-    Gatherer(Cascade& cascade, const ModelView& model, const RowSource& source, bool rows_alone, float* scratch)
-        : cascade_(cascade), model_(model), source_(source), rows_alone_(rows_alone), scratch_(scratch) {}
+    Gatherer(Cascade& cascade, const ModelView& model, const RowSource& source, const Batch& batch, float* scratch)
+        : cascade_(cascade), model_(model), source_(source), batch_(batch), scratch_(scratch) {}
 
     Status add(std::size_t i) {
         rows_[n_++] = i;
@@ -27,7 +27,7 @@ class Gatherer {
         const std::size_t n = n_;
         n_ = 0;
         if (n == 0) return Status::ok;
-        if (rows_alone_) return take_rows(n);
+        if (batch_.alone_in_expansion(n)) return take_rows(n);
         return with_registers_for(n, lanes, [&](auto registers) { return take_block<registers.value>(n); });
     }
 
@@ -62,7 +62,7 @@ class Gatherer {
     Cascade& cascade_;
     const ModelView& model_;
     const RowSource& source_;
-    const bool rows_alone_;
+    const Batch batch_;
     float* const scratch_;
     std::size_t n_ = 0;
     std::size_t rows_[block_rows];
@@ -90,7 +90,7 @@ inline bool expand_sparse(Cascade& cascade, const PreparedModel& prepared, const
 template <class AnyCascade>
 inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
                                const Batch& batch, const EvaluationMemory& memory) {
-    Gatherer<AnyCascade> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
+    Gatherer<AnyCascade> gatherer(cascade, *prepared.view, source, batch, memory.first_block);
     cascade.begin_center(0);
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
         Status status = Status::ok;
@@ -165,7 +165,7 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
                                 const Batch& batch, const EvaluationMemory& memory) {
     const ModelView& model = *prepared.view;
     float* scratch = memory.first_block;
-    Gatherer<AnyCascade> gatherer(cascade, model, source, batch.rows_alone, scratch);
+    Gatherer<AnyCascade> gatherer(cascade, model, source, batch, scratch);
     Routing routing(memory.routing);
     for (std::size_t first = 0; first < source.n_rows(); first += route_rows) {
         const std::size_t left = source.n_rows() - first, n = left < route_rows ? left : route_rows;
@@ -220,7 +220,8 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const ModelView& model = *prepared.view;
     Carver carver(workspace);
     const EvaluationMemory memory(model, carver);
-    const Batch batch = batch_of(model, request.n_rows_in_call);
+    const bool labels_only = !wants_values(out) && model.task != Task::regression && model.mode != Mode::approximate;
+    const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
     if (is_polynomial(model)) {
         return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
     }

@@ -42,14 +42,13 @@ class PolynomialEvaluator {
     PolynomialEvaluator(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
                         std::uint64_t* counts, const Request& request, const Batch& batch,
                         const EvaluationMemory& memory)
-        : prepared_(prepared),
-          view_(*prepared.view),
+        : view_(*prepared.view),
           kernel_(prepared.polynomial),
           source_(source),
           out_(out),
           counts_(counts),
           request_(request),
-          rows_alone_(batch.engines_alone),
+          batch_(batch),
           n_decisions_(view_.n_decisions),
           labels_only_(!wants_values(out) && view_.task != Task::regression),
           tolerance_(view_.tolerance_asked && !labels_only_ && request.keeps_promise ? view_.tolerance : infinity),
@@ -62,7 +61,7 @@ class PolynomialEvaluator {
           engine_(prepared, source, batch, {kernel_}, memory.later_block, memory.nonzeros64, memory.sums64) {}
 
     Status evaluate() {
-        const bool by_rows = rows_alone_ || (view_.degree == 1 && n_decisions_ <= few_decisions);
+        const bool by_rows = batch_.engines_alone || (view_.degree == 1 && n_decisions_ <= few_decisions);
         for (std::size_t i = 0; i < source_.n_rows() && status_ == Status::ok; ++i) {
             if (!view_.form) {
                 status_ = source_.check(i);
@@ -99,6 +98,10 @@ class PolynomialEvaluator {
         const std::size_t n = n_queued_;
         n_queued_ = 0;
         if (n == 0) return;
+        if (batch_.alone_in_engine(n, width)) {
+            for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) take_row(queue_[r]);
+            return;
+        }
         with_registers_for(n, width, [&](auto registers) { take_block<registers.value>(n); });
     }
 
@@ -256,14 +259,13 @@ class PolynomialEvaluator {
         ++counts_[stage];
     }
 
-    const PreparedModel& prepared_;
     const ModelView& view_;
     const PolynomialKernel& kernel_;
     const RowSource& source_;
     const Evaluation out_;
     std::uint64_t* const counts_;
     const Request request_;
-    const bool rows_alone_;
+    const Batch batch_;
     const std::size_t n_decisions_;
     const bool labels_only_;
     const double tolerance_;

@@ -50,7 +50,7 @@ template <class AnyCascade>
 inline Status evaluate_about(AnyCascade&& cascade, const PreparedModel& prepared, const RowSource& source,
                              const Batch& batch, const EvaluationMemory& memory, std::size_t center) {
     using Plain = std::remove_reference_t<AnyCascade>;
-    Gatherer<Plain> gatherer(cascade, *prepared.view, source, batch.rows_alone, memory.first_block);
+    Gatherer<Plain> gatherer(cascade, *prepared.view, source, batch, memory.first_block);
     cascade.begin_center(center);
     Status status = Status::ok;
     for (std::size_t i = 0; i < source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
@@ -84,7 +84,7 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
             out.values = {memory.values, n_rows * model.n_decisions};
             std::uint64_t counts[n_stages] = {};
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
-            const Batch batch = batch_of(model, request.n_rows_in_call);
+            const Batch batch = batch_of(model, request.n_rows_in_call, false);
             const Status status =
                 has_classes(model) ? evaluate_about(ClassCascade(prepared, source, out, counts, request, batch, room),
                                                     prepared, source, batch, room, center)

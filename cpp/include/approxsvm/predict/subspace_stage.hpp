@@ -210,8 +210,9 @@ inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u
 class SubspaceStage {
   public:
     // `block` is room for a block of rows and may be shared.
-    SubspaceStage(const PreparedModel& prepared, const RowSource& source, float* block, const SubspaceRoom& room)
-        : prepared_(prepared), source_(source), block_(block), room_(room) {}
+    SubspaceStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch, float* block,
+                  const SubspaceRoom& room)
+        : prepared_(prepared), source_(source), batch_(batch), block_(block), room_(room) {}
 
     bool is_there() const { return prepared_.subspaces.n_stages > 0; }
 
@@ -219,6 +220,7 @@ class SubspaceStage {
     // others as soon as they fill a block, and pass_on(row) for those that no stage settles.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
+        if (batch_.engines_alone) return answer_alone(0, i, settle, pass_on);
         queue(0, i, settle, pass_on);
     }
     template <class Settle, class PassOn>
@@ -226,11 +228,12 @@ class SubspaceStage {
         for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) take(stage, settle, pass_on);
     }
 
-    // Row i by itself: whether settle(value without the intercept, bound) was content with a stage.
-    template <class Settle>
-    bool settle_alone(std::size_t i, const Settle& settle) {
+  private:
+    // Row i by itself, from a stage on.
+    template <class Settle, class PassOn>
+    void answer_alone(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
         const double half_s = load_about_center(prepared_, source_, i, block_);
-        for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) {
+        for (; stage < prepared_.subspaces.n_stages; ++stage) {
             ResidualOfRow residual;
             double value, modulus, error;
             if (stage == 0 && prepared_.subspace_expansion) {
@@ -243,12 +246,11 @@ class SubspaceStage {
                 error = listed * modulus + listed_underflow * prepared_.view->decisions[0].sum_moduli;
             }
             const double bound = residual_bound(residual, *prepared_.subspaces.sums[stage].known, modulus, error);
-            if (settle(i, residual.gaussian * value, bound)) return true;
+            if (settle(i, residual.gaussian * value, bound)) return;
         }
-        return false;
+        pass_on(i);
     }
 
-  private:
     template <class Settle, class PassOn>
     void queue(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
         rows_[stage][n_rows_[stage]++] = i;
@@ -261,6 +263,10 @@ class SubspaceStage {
         n_rows_[stage] = 0;
         if (n == 0) return;
         const std::size_t* const rows = rows_[stage];
+        if (batch_.alone_in_engine(n)) {
+            for (std::size_t r = 0; r < n; ++r) answer_alone(stage, rows[r], settle, pass_on);
+            return;
+        }
         ResidualOfRow residuals[block_rows];
         double values[block_rows], moduli[block_rows], errors[block_rows];
         with_registers_for(
@@ -298,6 +304,7 @@ class SubspaceStage {
 
     const PreparedModel& prepared_;
     const RowSource& source_;
+    const Batch batch_;
     float* const block_;
     const SubspaceRoom room_;
     std::size_t n_rows_[max_subspace_stages] = {};

@@ -73,12 +73,13 @@ class WinnerStage {
 
   public:
     // `block` is room for a block of rows and may be shared.
-    WinnerStage(const PreparedModel& prepared, const RowSource& source, const Request& request, double slope,
-                float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
+    WinnerStage(const PreparedModel& prepared, const RowSource& source, const Request& request, const Batch& batch,
+                double slope, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           request_(request),
+          batch_(batch),
           slope_(slope),
           block_(block),
           n_levels_(prepared.subspaces.n_stages + 1),
@@ -93,6 +94,7 @@ class WinnerStage {
     // Takes row i, whose winner the network is to presume.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
+        if (batch_.engines_alone) return presume_alone(i, settle, pass_on);
         unknown_[n_unknown_++] = i;
         if (n_unknown_ == block_rows) presume(settle, pass_on);
     }
@@ -101,17 +103,32 @@ class WinnerStage {
     // it before the pairs of w are added up in all features.
     template <class Settle, class PassOn>
     void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
+        if (batch_.engines_alone) return answer_alone(0, {i, 1}, w, settle, pass_on);
         queue(0, {i, 1}, w, settle, pass_on);
     }
 
-    // Row i by itself, presumed to belong to class w.
     template <class Settle, class PassOn>
-    void answer_alone(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        const std::size_t last = n_levels_ - 1;
-        double half_s = last > 0 ? load_about_center(prepared_, source_, i, block_) : 0.0;
+    void finish(const Settle& settle, const PassOn& pass_on) {
+        if (!is_there()) return;
+        presume(settle, pass_on);
+        // Rows go to later levels, or back to the first one of another class.
+        for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
+            for (std::size_t w = 0; w < view_.n_labels; ++w) {
+                if (!fills_up(level, w, settle, pass_on)) take(level, w, settle, pass_on);
+            }
+        }
+    }
+
+  private:
+    // A row by itself, from a level on.
+    template <class Settle, class PassOn>
+    void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
+                      const PassOn& pass_on) {
+        const std::size_t last = n_levels_ - 1, i = queued.row;
+        const double half_s = level < last ? load_about_center(prepared_, source_, i, block_) : 0.0;
         float half_sq_norm = 0.0f;
         bool has_values = false;  // those of all lanes, which serve all classes
-        for (std::size_t level = 0, attempt = 1;;) {
+        for (auto attempt = queued.attempt;;) {
             if (level == last && !has_values) {
                 half_sq_norm = load_alone(i);
                 kernels_row(*prepared_.winner.sums.kernels, block_, half_sq_norm, memory_.values);
@@ -125,39 +142,30 @@ class WinnerStage {
                 if (++level == last && pass_on.takes_sparse(i)) return;
                 continue;
             }
-            if (attempt++ == n_attempts) return pass_on(i, true);
+            if (attempt++ >= n_attempts) return pass_on(i, true);
             w = outcome.beaten_by;
             if (has_values) continue;
             level = 0;
         }
     }
-    // The same of a row whose winner the network is to presume.
+    // Row i by itself, whose winner the network is to presume.
     template <class Settle, class PassOn>
-    void answer_alone(std::size_t i, const Settle& settle, const PassOn& pass_on) {
+    void presume_alone(std::size_t i, const Settle& settle, const PassOn& pass_on) {
         const float half_sq_norm = load_alone(i);
         const std::size_t w = presumed_class_row(prepared_.winner.presumption, block_, half_sq_norm, memory_.scores,
                                                  memory_.values, memory_.lists, memory_.own);
-        answer_alone(i, w, settle, pass_on);
+        answer_alone(0, {i, 1}, w, settle, pass_on);
     }
 
-    template <class Settle, class PassOn>
-    void finish(const Settle& settle, const PassOn& pass_on) {
-        if (!is_there()) return;
-        presume(settle, pass_on);
-        // Rows go to later levels, or back to the first one of another class.
-        for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
-            for (std::size_t w = 0; w < view_.n_labels; ++w) {
-                if (!goes_elsewhere(level, w, settle, pass_on)) take(level, w, settle, pass_on);
-            }
-        }
-    }
-
-  private:
     template <class Settle, class PassOn>
     void presume(const Settle& settle, const PassOn& pass_on) {
         const std::size_t n = n_unknown_;
         n_unknown_ = 0;
         if (n == 0) return;
+        if (batch_.alone_in_engine(n)) {
+            for (std::size_t r = 0; r < n; ++r) presume_alone(unknown_[r], settle, pass_on);
+            return;
+        }
         std::uint32_t presumed[block_rows];
         with_registers_for(n, lanes, [&](auto registers) {
             float half_sq_norm[block_rows];
@@ -200,25 +208,17 @@ class WinnerStage {
         queue(level + 1, queued, w, settle, pass_on);
     }
 
-    // Whether the last rows of a queue went where they cost less: where they are few, to the engine of all pairs, which
-    // takes those of all classes together; or into lanes that the next level's last rows leave free.
+    // Whether the last rows of a queue went into lanes that the next level's last rows leave free.
     template <class Settle, class PassOn>
-    bool goes_elsewhere(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
+    bool fills_up(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         constexpr std::size_t width = lanes;
-        const bool is_last = level + 1 == n_levels_;
+        if (level + 1 == n_levels_) return false;
         const std::size_t q = queue_of(level, w), n = memory_.n_rows[q];
-        const std::size_t n_next = is_last ? 0 : memory_.n_rows[queue_of(level + 1, w)];
-        const bool are_few = (is_last ? 2 : 3) * n <= width && n_levels_ > 1;
-        const bool fill_up = n_next > 0 && n + n_next <= (n_next + width - 1) / width * width;
-        if (!are_few && !fill_up) return false;
+        const std::size_t n_next = memory_.n_rows[queue_of(level + 1, w)];
+        if (n == 0 || n_next == 0 || n + n_next > (n_next + width - 1) / width * width) return false;
         QueuedRow queued[block_rows];
         unqueue(q, queued);
-        for (std::size_t r = 0; r < n; ++r) {
-            if (fill_up)
-                promote(level, queued[r], w, settle, pass_on);
-            else
-                pass_on(queued[r].row, true);
-        }
+        for (std::size_t r = 0; r < n; ++r) promote(level, queued[r], w, settle, pass_on);
         return true;
     }
 
@@ -227,6 +227,10 @@ class WinnerStage {
         QueuedRow queued[block_rows];
         const std::size_t n = unqueue(queue_of(level, w), queued);
         if (n == 0) return;
+        if (batch_.alone_in_engine(n)) {
+            for (std::size_t r = 0; r < n; ++r) answer_alone(level, queued[r], w, settle, pass_on);
+            return;
+        }
         const bool is_last = level + 1 == n_levels_;
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = queued[r].row;
@@ -355,6 +359,7 @@ class WinnerStage {
     const ModelView& view_;
     const RowSource& source_;
     const Request request_;
+    const Batch batch_;
     const double slope_;
     float* const block_;
     const std::size_t n_levels_;  // the last is that of all features

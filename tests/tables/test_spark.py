@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -52,7 +53,9 @@ def spark():
     builder = SparkSession.builder.master("local[2,2]")  # two workers, two attempts at each task
     for name, value in settings.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # its workers would take the first python3 on the path
+        session = builder.getOrCreate()
     yield session
     session.stop()
 
@@ -171,6 +174,8 @@ def test_transformer(spark, frame, tmp_path):
     assembler = VectorAssembler(inputCols=FEATURES, outputCol="vector")
     pipeline = PipelineModel([assembler, our_spark.SVMTransformer(PREDICTOR, featuresCol="vector", outputs=["label"])])
     pipeline.save(str(tmp_path / "pipeline"))
+    (metadata,) = (tmp_path / "pipeline").glob("stages/1_*/metadata/part-*")
+    assert '"class":"approxsvm.spark.SVMTransformer"' in metadata.read_text()  # what later releases have to find
     loaded = PipelineModel.load(str(tmp_path / "pipeline"))
     assert loaded.stages[1].artifact == PREDICTOR.artifact
     found = loaded.transform(frame)

@@ -188,7 +188,7 @@ def test_sparse_support_vectors_and_unseen_features(tmp_path):
         expected = reference.decision_function(model, X)[:, 0]
         found = fast._evaluate(csr_array(X), bounds=True)[0]
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
-        svc = approxsvm.predictor.Predictor(fast.artifact)
+        svc = approxsvm.Predictor(fast.artifact)
         np.testing.assert_array_equal(svc.predict(X), np.where(expected > 0, *model.labels))
 
 

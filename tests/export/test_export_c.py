@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_outputs
+from attacks import COEFFICIENTS, VECTORS, Extended, adversarial_rows
 from awkward import awkward_coefficients, awkward_vectors
 from boards import BOARDS
 from c_header import C99, STRICT, Program, build
@@ -21,7 +22,6 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
-from test_every_plan import COEFFICIENTS, VECTORS, Extended, adversarial_rows
 
 import approxsvm
 from approxsvm import KernelModel, _native

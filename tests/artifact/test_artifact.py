@@ -55,7 +55,7 @@ def test_must(source: Callable[..., Broken], arguments: tuple[Any, ...]) -> None
 
 
 def test_every_must_of_the_format_is_broken() -> None:
-    """Packed support vectors are in tests/test_packing.py, replayed check rows below."""
+    """Packed support vectors are in tests/artifact/test_packing.py, replayed check rows below."""
     text = (REPOSITORY / "models" / "FORMAT.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\[([a-z_]+)\]", text)) - {"check_row_value", "exact_check_row_value"}
     assert named == {name for name, _, _ in all_broken()}

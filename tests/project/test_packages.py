@@ -47,6 +47,22 @@ def test_missing_packages_are_named():
     assert lines[0].startswith("scoring tables needs the package pyarrow, install it with pip install ")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "arrow.predict_stream",
+        "dask.score",
+        "duckdb.register",
+        "plots.ErrorBoundDisplay",
+        "scoring.score_dataset",
+        "spark.SVMTransformer",
+    ],
+)
+def test_import_paths_of_users(path):
+    module, name = path.split(".")
+    assert name in pytest.importorskip(f"approxsvm.{module}", exc_type=MissingPackageError).__all__
+
+
 def test_what_is_there_is_imported():
     assert import_package("json", "arrow", "a test") is sys.modules["json"]
     with pytest.raises(MissingPackageError, match=r"a test needs the package nowhere.*\[arrow\]"):

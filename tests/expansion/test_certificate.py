@@ -12,14 +12,13 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 from awkward import awkward_coefficients, awkward_vectors
-from conftest import EVERYTHING, random_model
+from conftest import EVERYTHING, REPOSITORY, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -546,7 +545,7 @@ def test_trap_2_fast_math_is_refused_by_the_compiler():
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler")
-    header = Path(__file__).parent.parent / "cpp/include/approxsvm/approxsvm.hpp"
+    header = REPOSITORY / "cpp/include/approxsvm/approxsvm.hpp"
     command = [compiler, "-std=c++17", "-fsyntax-only", "-x", "c++", str(header)]
     for flag in ("-ffast-math", "-ffinite-math-only"):
         result = subprocess.run([*command, flag], capture_output=True, text=True, check=False)

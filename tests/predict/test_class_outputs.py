@@ -1,6 +1,6 @@
 """Outputs from decision values: votes, scores and probabilities against LIBSVM's and scikit-learn's own.
 
-Every test runs on the core's functions and on the reference in NumPy; tests/test_outputs.py compares the two.
+Every test runs on the core's functions and on the reference in NumPy; tests/predict/test_outputs.py compares the two.
 """
 
 from __future__ import annotations

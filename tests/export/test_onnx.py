@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attacks
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import test_every_plan as every_plan
+from attacks import Tally, exact_values, random_attack
 from click.testing import CliRunner
 from conftest import GOLDEN, random_model
 from onnx.reference import ReferenceEvaluator
@@ -30,7 +31,6 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
-from test_every_plan import Tally, exact_values, random_attack
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, UnsupportedModelError
@@ -654,7 +654,7 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         labels=np.array([1, 0]),
     )
     artifact = approxsvm.compile(model).artifact
-    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/test_cosines.py judges it
+    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_cosines.py judges it
     for dtype in (np.float64, np.float32):
         rows = np.concatenate([X / scale, X, 1e9 * X, 1e25 * X[:5]]).astype(dtype)
         found = run(with_bounds(artifact, dtype), rows)
@@ -693,7 +693,7 @@ def test_logarithms_are_those_of_the_source_and_a_row_without_one_proves_nothing
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
-    """The attack of test_every_plan.py on the graphs of the same artifacts; the worst error over its bound."""
+    """The attack of attacks.py on the graphs of the same artifacts; the worst error over its bound."""
     worst = [0.0]
 
     def judge(model: KernelModel, artifact: Artifact, rows: Any, _: int) -> Tally:
@@ -710,7 +710,7 @@ def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
             worst[0] = max(worst[0], float((error / np.maximum(bounds, 1e-320)).max()))
         return Tally()
 
-    monkeypatch.setattr(every_plan, "judge_artifact", judge)
+    monkeypatch.setattr(attacks, "judge_artifact", judge)
     random_attack(**options)
     return worst[0]
 
@@ -725,8 +725,8 @@ def test_no_bound_is_broken(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         n_features=int(rng.integers(1, 6)),
         scaled_gamma=float(rng.uniform(-6, 2)),
         offset=float(rng.choice([0.0, 1.0, 1e4])),
-        vectors=every_plan.VECTORS[seed % len(every_plan.VECTORS)],
-        coefficients=every_plan.COEFFICIENTS[seed % len(every_plan.COEFFICIENTS)],
+        vectors=attacks.VECTORS[seed % len(attacks.VECTORS)],
+        coefficients=attacks.COEFFICIENTS[seed % len(attacks.COEFFICIENTS)],
         degree=1 + seed % 6,
         n_centers=1 + seed % 8,
         n_categories=3 * (seed % 3 == 0),

@@ -263,7 +263,7 @@ EXAMPLES = {
     "search": examples_of_searches,
     "calibrator": examples_of_calibrators,
 }
-# Not on PyPI for every machine; tests/test_sources.py has stand-ins of both.
+# Not on PyPI for every machine; tests/readers/test_sources.py has stand-ins of both.
 NOT_INSTALLABLE = ("cuml", "thundersvm")
 READ = [k for k in KNOWN if k.role != "unsupported feature map" and k.library not in NOT_INSTALLABLE]
 

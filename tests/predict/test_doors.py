@@ -296,7 +296,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None:
         pytest.skip("no C++ compiler here")
     path = tmp_path_factory.mktemp("program") / "doors"
-    source = REPOSITORY / "tests" / "doors.cpp"
+    source = Path(__file__).with_name("doors.cpp")
     command = [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/cpp/include"]
     done = subprocess.run([*command, "-o", str(path), str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-5000:]

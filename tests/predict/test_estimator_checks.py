@@ -65,7 +65,7 @@ NOT_APPLICABLE = {
     "check_clusterer_compute_labels_predict": OTHER_KIND,
     "check_clustering": OTHER_KIND,
     "check_complex_data": REFUSES,
-    "check_dataframe_column_names_consistency": "trains on frames; tests/test_inputs.py predicts from them",
+    "check_dataframe_column_names_consistency": "trains on frames; tests/predict/test_inputs.py predicts from them",
     "check_decision_proba_consistency": TRAINS,
     "check_dict_unchanged": WIDTH,
     "check_dtype_object": TRAINS,
