@@ -28,8 +28,9 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
-from approxsvm.reports.arithmetic import NEAR_TIE, arithmetic_of
+from approxsvm.reference.definition import definition_of
 from approxsvm.reports.judgement import exact_decision_values, own_steps
+from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 
 Verdict = Literal["equal", "differs", "refused", "wrong exception", "source has no answer"]
 Answers = Mapping[str, Any]
@@ -194,12 +195,11 @@ class _Part:
     @classmethod
     def of(cls, source: Any, model: SingleModel, rows: FloatArray) -> _Part:
         mapped = rows if model.input_map is None else model.input_map.apply(rows)
-        arithmetic = arithmetic_of(model)
-        noise = arithmetic.noise(own_steps(source), mapped)
-        if model.input_map is not None:
-            noise = noise + arithmetic.moved(mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
+        definition = definition_of(model)
+        noise = source_rounding(definition, model, own_steps(source), rows, mapped)
         values = exact_decision_values(model, rows, mapped)
-        return cls(model, values, arithmetic.slack(values) + noise, NEAR_TIE * arithmetic.scale + noise + 0.0 * values)
+        slack = definition.rounding(mapped, values) + noise
+        return cls(model, values, slack, NEAR_TIE * definition.scale + noise + 0.0 * values)
 
     @property
     def outputs(self) -> Any:

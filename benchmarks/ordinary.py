@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 
 import approxsvm
 from approxsvm.planning.request import Effort
-from approxsvm.reports.arithmetic import NEAR_TIE
 from approxsvm.reports.judgement import exact_decision_values
+from approxsvm.reports.source_rounding import NEAR_TIE
 from benchmarks.exact_peers import BlasScan, Karl, OnnxRuntime, ThunderSvm
 from benchmarks.peers import Libsvm, Peer, Sample, SklearnIntelex
 from benchmarks.problems import SOURCES, Problem, Rows, Selection, data_folder, problem_options

@@ -27,7 +27,6 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.readers import read_any
@@ -78,8 +77,7 @@ def generate_from(name: str, source: Any, X: Any, y: Any, test: slice, **options
     model = read_any(source)
     if not isinstance(model, Ensemble):
         rows = X[test] if model.input_map is None else model.input_map.apply(X[test])
-        exact = reference.cosine_decision_function if isinstance(model, CosineModel) else reference.decision_function
-        np.savetxt(HERE / f"{name}.values", exact(model, rows), fmt="%.17g")
+        np.savetxt(HERE / f"{name}.values", reference.decision_function(model, rows), fmt="%.17g")
     if hasattr(source, "predict_proba"):
         np.savetxt(HERE / f"{name}.probabilities", source.predict_proba(X[test]), fmt="%.17g")
     approxsvm.compile(source, X[train], **options).save(HERE / f"{name}.asvm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -18,7 +18,6 @@ from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.views import Artifact
-from approxsvm.compensated import norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
@@ -26,6 +25,7 @@ from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
+from approxsvm.model.compensated import norms_above
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (
@@ -55,10 +55,12 @@ from approxsvm.model.schema import (
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.reference.decision_values import cosine_decision_function
-from approxsvm.rows import sparse_sq_distances
+from approxsvm.reference.decision_values import decision_function
+from approxsvm.reference.definition import CosineDefinition, GaussianDefinition, PolynomialDefinition
 
 N_CHECK_ROWS: Final = 2
+# Of check rows of kernels and cosines that have no scale of their own.
+_MOST_AMPLITUDE: Final = 2.0**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -571,8 +573,9 @@ def _exact_sections(
             support_vectors=np.empty((0, model.n_features)),
             dual_coef=np.empty((len(model.dual_coef), 0)),
             n_support=np.zeros_like(model.n_support),
+            intercept=intercepts,
         )
-    check_rows = _exact_check_rows(model, header, center, intercepts)
+    check_rows = _exact_check_rows(model, header, center)
     return _support_vector_sections(model) | {"exact_check_rows": check_rows}
 
 
@@ -641,47 +644,25 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
     """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
-    vectors = np.concatenate([np.empty(0), *(norms_above(block) for block in _blocks(model))])
-    typical = float(np.median(vectors)) if len(vectors) else 0.0
+    definition = PolynomialDefinition(model)
+    typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)
     amplitude = _power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
-    amplitude = min(max(amplitude, 2.0**-60), 2.0**60)
+    amplitude = min(max(amplitude, 1.0 / _MOST_AMPLITUDE), _MOST_AMPLITUDE)
     result: list[tuple[float, float, float]] = []
     while len(result) < N_CHECK_ROWS:
         k = len(result)
-        decision = k * model.n_decisions // N_CHECK_ROWS
-        row = check_row(header, origin, amplitude, k).astype(np.float64)
-        value, tolerance = _polynomial_value(model, decision, row)
+        decision = [k * model.n_decisions // N_CHECK_ROWS]
+        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
+        value = decision_function(model, row, decision)
+        tolerance = float(definition.rounding(row, value, decision)[0, 0])
         if tolerance < math.inf:
-            result.append((amplitude, value, tolerance))
+            result.append((amplitude, float(value[0, 0]), tolerance))
         elif amplitude > 0.0:  # smaller rows, the origin in the end
             amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
         else:
             raise UnsupportedModelError("the kernel of this model is beyond the range of float64 at the origin")
     return np.array(result, "<f8").tobytes()
-
-
-def _polynomial_value(model: KernelModel, decision: int, row: FloatArray) -> tuple[float, float]:
-    """The decision value by the definition in float64, and what that may be off by: infinity near the end."""
-    coef, norm = model.coefficients(decision), float(norms_above(row[np.newaxis])[0])
-    value = moduli = 0.0
-    first = 0
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for block in _blocks(model):
-            a = coef[first : first + len(block)]
-            value += float(a @ (model.gamma * (block @ row) + model.coef0) ** model.degree)
-            reach = abs(model.gamma) * norms_above(block) * norm + abs(model.coef0)
-            moduli += float(np.abs(a) @ reach**model.degree)
-            first += len(block)
-    intercept = float(model.intercept[decision])
-    path = model.n_sv + model.degree * (model.n_features + 8) + 16
-    tolerance = 4.0 * path * 2.0**-53 * (moduli + abs(intercept)) + 2.0**-1000
-    return value + intercept, tolerance if moduli < MAX_OUTPUT_SCALE else math.inf
-
-
-def _blocks(model: KernelModel) -> Iterator[FloatArray]:
-    for first in range(0, model.n_sv, 4096):
-        yield model.dense_support_vectors(first, min(first + 4096, model.n_sv))
 
 
 # --- sums of cosines
@@ -724,15 +705,13 @@ def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: s
 def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
     """As `_exact_check_rows`, about the origin, where angles are about 1."""
     largest = float(norms_above(model.frequencies).max())
-    amplitude = min(_power_of_two_above(1.0 / max(largest, 2.0**-60)), 2.0**60)
+    amplitude = min(_power_of_two_above(1.0 / max(largest, 1.0 / _MOST_AMPLITUDE)), _MOST_AMPLITUDE)
     origin = np.zeros(model.n_features, np.float32)
     result = []
     for k in range(N_CHECK_ROWS):
-        row = check_row(header, origin, amplitude, k).astype(np.float64)
-        value = float(cosine_decision_function(model, row[np.newaxis])[0])
-        of_angles = (model.n_features + 8) * float(norms_above(row[np.newaxis])[0]) * model.slope
-        of_sum = (model.n_cosines + 40) * model.sum_moduli + abs(value)
-        result.append((amplitude, value, 2.0**-52 * (of_angles + of_sum) + 2.0**-1000))
+        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
+        value = decision_function(model, row)
+        result.append((amplitude, float(value[0, 0]), float(CosineDefinition(model).rounding(row, value)[0, 0])))
     if not np.isfinite(result).all():
         raise UnsupportedModelError(f"the values of this {model.source} are beyond the range of float64")
     return np.array(result, "<f8").tobytes()
@@ -831,36 +810,12 @@ def _amplitude(n_features: int) -> float:
     return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
 
 
-def _exact_check_rows(
-    model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
-) -> bytes:
+def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
     """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
-    amplitude = _amplitude(model.n_features)
+    definition, amplitude = GaussianDefinition(model), _amplitude(model.n_features)
+    longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # the engine's center may be the origin
     result = []
     for k in range(N_CHECK_ROWS):
-        decision = k * len(intercepts) // N_CHECK_ROWS
-        coef = model.coefficients(decision)
         row = check_row(header, center, amplitude, k).astype(np.float64)
-        intercept, reach = float(intercepts[decision]), 0.0
-        value = intercept
-        for first, sq_distance in _sq_distances(model, row):
-            value += float(coef[first : first + len(sq_distance)] @ np.exp(-model.gamma * sq_distance))
-            reach = max(reach, float(sq_distance.max(initial=0.0)))
-        # Norms and their cancellation, from the engine's center, which may be the origin.
-        reach = model.gamma * (np.sqrt(reach) + header["max_sv_norm_origin"] + header["max_sv_norm"]) ** 2
-        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0**-52
-        tolerance = min(relative, 1.0) * float(np.abs(coef).sum()) + 2.0**-48 * abs(intercept)
-        result.append((amplitude, value, tolerance))
+        result.append((amplitude, *definition.by_norms(row, k * model.n_decisions // N_CHECK_ROWS, longest)))
     return np.array(result, "<f8").tobytes()
-
-
-def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Squared distances of a row to blocks of support vectors, each block with the number of its first."""
-    vectors: Any = model.support_vectors
-    with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(vectors, np.ndarray):
-            for first in range(0, model.n_sv, 4096):
-                yield first, np.square(vectors[first : first + 4096] - row).sum(axis=1)
-        elif model.n_sv:  # what cancels here is less than in the engine
-            found = sparse_sq_distances(vectors, row)
-            yield 0, np.where(np.isnan(found), np.inf, found)

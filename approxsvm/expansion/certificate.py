@@ -86,14 +86,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.special import gammainc
 
+from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
-from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums
+from approxsvm.expansion.kernel_sums import KernelSums
+from approxsvm.model.constants import CONTRACTIONS, UNIT64, gaussian_slope
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.reference.definition import GaussianDefinition
 
-U64: Final = 2.0**-53
 # With more features than this the matrices G_k would be too large, and the plain norms have to do.
 MAX_FEATURES_SHARPENED: Final = 2048
 
@@ -208,8 +209,8 @@ def certificates(
     """
     # On a slice a coefficient has passed through exp once more: four operations, at most, beside the features'.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
-    sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * U64)
-    total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * U64, sum_moduli)
+    sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
+    total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)
     n_centers, known = len(centers), len(centers[0].degree_sq)
     norms, kept_sq = np.zeros((n_centers, LAST_DEGREE + 1)), np.zeros((n_centers, known))
     radii_sq = np.array([function.gamma * c.max_sv_norm**2 + c.half_sq_offset * (1 + 1e-9) for c in centers])
@@ -218,7 +219,7 @@ def certificates(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for c, (sums, radius_sq) in enumerate(zip(centers, radii_sq, strict=True)):
             slacks = [
-                _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k] + sums.terms[k] * U64 * sums.degree_sq[k]
+                _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k] + sums.terms[k] * UNIT64 * sums.degree_sq[k]
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
@@ -264,14 +265,14 @@ def _remainders(
 ) -> tuple[FloatArray, FloatArray]:
     """T_theta for the best theta, and that theta, of each center."""
     degrees = np.arange(kept_sq.shape[1])
-    argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * U64
+    argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
     least = np.full(len(kept_sq), np.inf)
     for column, theta in enumerate(CONTRACTIONS):
         for c, radius_sq in enumerate(radii_sq):
             upper = total
             if theta < 1.0:
-                moduli = float(kernel.faded_moduli[c, column]) * (1 + (n_sv + 2000 * (d + 4)) * U64)
+                moduli = float(kernel.faded_moduli[c, column]) * (1 + (n_sv + 2000 * (d + 4)) * UNIT64)
                 slack = _kappa(0, kernel.path, d, radius_sq) + 1.001 * argument_error
                 if argument_error <= 2.0**-10:
                     upper = min(upper, _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2))
@@ -280,7 +281,7 @@ def _remainders(
             remainder = min(_root(max(upper**2 * (1 + 1e-14) - kept, 0.0)), upper)
             remainder += sum_moduli * 2.0**-480 if theta < 1.0 else 0.0
             s = float(typical_s[c])
-            factor = math.exp(min((1 / theta - 1) * s / 2, 700.0)) * math.sqrt(gammainc(len(degrees), s / theta))
+            factor = float(_native.remainder_factor(len(degrees), theta, s))
             if column == 0 or remainder * factor < least[c]:
                 least[c], remainders[c], thetas[c] = remainder * factor, remainder, theta
     return remainders, thetas
@@ -308,11 +309,9 @@ def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
 
     `row_error` is how far, in Euclidean distance, rows may be from what is meant.
     """
-    with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
-        sum_moduli = max(float(np.abs(model.coefficients(k)).sum()) for k in range(model.n_decisions))
-    path = model.n_sv + model.n_features + 20
-    rounding = 2.0 * path * U64 * sum_moduli + 2.0**-48 * float(np.abs(model.intercept).max())
-    moved = sum_moduli * min(1.0, math.sqrt(2.0 * model.gamma / math.e) * row_error)
+    definition = GaussianDefinition(model)
+    rounding = definition.of_sum + 32.0 * UNIT64 * float(np.abs(model.intercept).max())
+    moved = definition.scale * min(1.0, gaussian_slope(model.gamma) * row_error)
     return rounding + 2.0 * (float(model.value_error.max()) + moved) + 2.0**-1000
 
 
@@ -323,7 +322,7 @@ def _growth(radius_sq: float) -> float:
 
 def _kappa(degree: int, path: int, n_features: int, radius_sq: float) -> float:
     """Relative rounding error of a sum of weighted powers of inner products, the sum itself having that path."""
-    return (path + (2 * degree + 2 * min(_growth(radius_sq), 750.0)) * (n_features + 4) + 60) * U64
+    return (path + (2 * degree + 2 * min(_growth(radius_sq), 750.0)) * (n_features + 4) + 60) * UNIT64
 
 
 def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli: float) -> float:
@@ -331,16 +330,16 @@ def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli
     upper = sum_moduli * (1 + 1e-12)
     if not argument_error <= 2.0**-10:
         return upper
-    return min(_root(kernel.total_sq + ((path + 60) * U64 + 1.001 * argument_error) * kernel.moduli_sq), upper)
+    return min(_root(kernel.total_sq + ((path + 60) * UNIT64 + 1.001 * argument_error) * kernel.moduli_sq), upper)
 
 
 def _root(x: float) -> float:
     """Square root, rounded up; NaN, the trace of an overflow, knows nothing and becomes infinity."""
-    return math.sqrt(max(x, 0.0)) * (1 + 4 * U64) if math.isfinite(x) else math.inf
+    return math.sqrt(max(x, 0.0)) * (1 + 4 * UNIT64) if math.isfinite(x) else math.inf
 
 
 def _largest_eigenvalue(symmetric: FloatArray) -> float:
     """Upper bound of the largest eigenvalue of a positive semi-definite matrix."""
     if not np.isfinite(symmetric).all():
         return math.inf
-    return float(np.linalg.eigvalsh(symmetric)[-1]) + 64 * len(symmetric) * U64 * float(np.linalg.norm(symmetric))
+    return float(np.linalg.eigvalsh(symmetric)[-1]) + 64 * len(symmetric) * UNIT64 * float(np.linalg.norm(symmetric))

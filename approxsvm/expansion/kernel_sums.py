@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.model.constants import CONTRACTIONS
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.threads import all_threads
 
-# Each is the square of the one before: powers of the kernel are taken by square roots.
-CONTRACTIONS: Final = (1.0, 0.5, 0.25, 0.125)
 # Rows of the kernel matrix at a time.
 ROWS: Final = 256
 # Faded coefficients of a group of centers take at most this many bytes for each contraction.

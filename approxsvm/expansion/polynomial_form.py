@@ -12,10 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.compensated import UNIT_ROUNDOFF, norms_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.taylor import check_size
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import MAX_FORM_DEGREE, FloatArray, KernelModel
 
 _BLOCK_ROWS: Final = 4096
@@ -100,7 +101,7 @@ def sum_up(model: KernelModel) -> PolynomialForm:
                 symmetric = (quadratic + quadratic.T) / 2
                 triangle[k] = symmetric[rows, columns] * np.where(rows == columns, 1.0, 2.0)
         linear *= scale
-        path = 1.01 * ((model.n_sv + 20) * UNIT_ROUNDOFF + model.coef_error)
+        path = 1.01 * ((model.n_sv + 20) * UNIT64 + model.coef_error)
         return PolynomialForm(
             constants=constants,
             linear=linear,

@@ -15,9 +15,10 @@ from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
-from approxsvm.expansion.kernel_sums import CONTRACTIONS, KernelSums, Local, kernel_sums, mapped_in_order
+from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
+from approxsvm.model.constants import CONTRACTIONS, UNIT64
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.threads import all_threads
 
@@ -277,5 +278,5 @@ def _moduli(local: Local) -> tuple[FloatArray, float]:
         for k in range(LAST_DEGREE + 1):
             sums[k] += float(weight @ norm**k)
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
-    max_sv_norm = math.sqrt(largest) * (1.0 + (function.n_features + 8) * 2.0**-52)
+    max_sv_norm = math.sqrt(largest) * (1.0 + (function.n_features + 8) * 2.0 * UNIT64)
     return (sums * (1 + 1e-9)) ** 2 / factorials, max_sv_norm

@@ -51,11 +51,11 @@ from scipy import linalg
 from scipy.special import gammainc
 
 from approxsvm.expansion.gram import InOrder, one_by_one
+from approxsvm.model.constants import UNIT32, UNIT64
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import class_pairs
 from approxsvm.model.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
-U64: Final = 2.0**-53
 # Degrees in the residual that have a norm of their own.
 N_DEGREES: Final = 3
 # Support vectors that a basis is found from, at most: it is a choice, not a bound.
@@ -70,7 +70,7 @@ _NOTHING: Final = 2.0**-64
 _MOST_IN_ARGUMENT: Final = 2.0**-8
 # Stands for a norm that overflows: the bound is then that of W.
 _UNKNOWN: Final = 1e300
-# exp(-r^2 / 2) is nowhere steeper.
+# exp(-r^2 / 2) is nowhere steeper: gaussian_slope(0.5), rounded up.
 _SLOPE: Final = 0.6066
 
 
@@ -240,7 +240,7 @@ class GroupInSubspace:
         self.stored = np.ascontiguousarray(basis.T, dtype=np.float32)
         gram = basis.T @ basis
         d = len(basis)
-        self._loose = float(np.linalg.norm(gram - np.eye(len(gram)))) + 2.0 * d * len(gram) * U64
+        self._loose = float(np.linalg.norm(gram - np.eye(len(gram)))) + 2.0 * d * len(gram) * UNIT64
         self.basis = basis
         self.skew = 1.01 * (float(np.linalg.norm(self.stored.T - basis)) + self._loose)
         self._y = self._x @ basis
@@ -280,16 +280,15 @@ class GroupInSubspace:
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)
         n_sv, d = v.shape
-        off = self._rho * (4.0 * (d + k) * math.sqrt(k) * U64 + 4.0 * self._loose) + math.sqrt(k) * _NOTHING
-        in_argument = 8.0 * self._rho * (off + (d + k + 8) * U64 * self._rho)
+        off = self._rho * (4.0 * (d + k) * math.sqrt(k) * UNIT64 + 4.0 * self._loose) + math.sqrt(k) * _NOTHING
+        in_argument = 8.0 * self._rho * (off + (d + k + 8) * UNIT64 * self._rho)
         if not in_argument <= _MOST_IN_ARGUMENT:
             return None
         ratio = input_scale / self._scale
         with np.errstate(over="ignore"):
             stored = (y * ratio).astype(np.float32)
-            moved = (
-                np.linalg.norm(stored.astype(np.float64) / ratio - y, axis=1) * (1 + 1e-9) + off + 4 * U64 * self._rho
-            )
+            narrowed = np.linalg.norm(stored.astype(np.float64) / ratio - y, axis=1)
+            moved = narrowed * (1 + 1e-9) + off + 4 * UNIT64 * self._rho
         many = lists.n_forms > 1
 
         def form(f: int) -> tuple[npt.NDArray[np.float32], Residual] | None:
@@ -305,7 +304,7 @@ class GroupInSubspace:
                 matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)
                 n_sharp = N_DEGREES - (many or len(places) > _MANY_VECTORS)
                 matter.sum_up(n_sharp, one_by_one if many else in_order)
-                return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * U64), matter.norms())
+                return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * UNIT64), matter.norms())
 
         forms = [found for _, found in (in_order if many else one_by_one)(form, range(lists.n_forms))]
         if any(found is None for found in forms):
@@ -369,7 +368,7 @@ class GroupInSubspace:
         gaussian = np.exp(-0.5 * outside)
         phis = [gaussian * np.sqrt(outside**b / math.factorial(b)) for b in range(1, N_DEGREES + 1)]
         table = np.array([*phis, np.sqrt(gammainc(N_DEGREES + 1, outside))])
-        moved = 2.0**-24 * math.sqrt(k) * 60.0 * np.sqrt(s)
+        moved = UNIT32 * math.sqrt(k) * 60.0 * np.sqrt(s)
         others = np.split(stage.others, np.cumsum(self.lists.counts[1:-1]))
         for f, known in enumerate(stage.known):
             rest = np.minimum(known.norms @ table, known.total * np.sqrt(-2.0 * np.expm1(-0.5 * outside)))
@@ -409,7 +408,7 @@ class _Pairs:
         n_sv, d = self._v.shape
         # The residuals in a basis of their own, where that is smaller: with the same inner products.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
-        self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * U64
+        self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * UNIT64
         self._matrices = np.zeros((n_sharp, u.shape[1], u.shape[1]))
         self._tail = self._trace = self._total_sq = self._moduli_sq = 0.0
 
@@ -449,9 +448,8 @@ class _Pairs:
     def total(self) -> float:
         """W, rounded up; A1 where the distances between support vectors drown in rounding."""
         moduli = float(np.abs(self._coef).sum())
-        error = (
-            self._in_argument + (len(self._coef) + 60) * U64 + self._rotated * 4.0 * float(self._half_v.max(initial=0))
-        )
+        rotated = self._rotated * 4.0 * float(self._half_v.max(initial=0))
+        error = self._in_argument + (len(self._coef) + 60) * UNIT64 + rotated
         upper = math.sqrt(max(self._total_sq, 0.0) + 1.001 * error * self._moduli_sq) if error < 2.0**-10 else math.inf
         return self._unit * min(upper, moduli) * (1 + 1e-12)
 
@@ -460,7 +458,7 @@ class _Pairs:
         n_sv, found = len(self._coef), []
         lengths = np.sqrt(2.0 * self._half_v) * (1 + 1e-9)
         off = self._off + self._rotated * float(lengths.max(initial=0.0))
-        relative = 1.01 * self._in_argument + (n_sv + 60) * U64
+        relative = 1.01 * self._in_argument + (n_sv + 60) * UNIT64
         powers = np.array([np.abs(self._faded) @ (lengths + off) ** b for b in range(N_DEGREES + 1)]) * (1 + 1e-9)
         removed = 0.0
         for b in range(N_DEGREES + 1):
@@ -470,7 +468,7 @@ class _Pairs:
             is_sharp = b <= len(self._matrices)
             largest = _largest_eigenvalue_above(self._matrices[b - 1]) if is_sharp else max(self._trace, 0.0)
             found.append(largest + error)
-        of_terms = relative + 2.02 * self._rho * off + 40 * U64
+        of_terms = relative + 2.02 * self._rho * off + 40 * UNIT64
         found.append(max(self._tail, 0.0) + of_terms * (self._moduli_sq + removed) * (1 + 1e-9))
         norms = self._unit * np.sqrt(np.array(found)) * (1 + 1e-12)
         norms[~(norms < _UNKNOWN)] = _UNKNOWN
@@ -485,5 +483,5 @@ def _largest_eigenvalue_above(symmetric: FloatArray) -> float:
         return size
     square = (symmetric / size) @ (symmetric / size)
     fourth = square @ square
-    eighth = float(np.einsum("ij,ij->", fourth, fourth)) + 64.0 * (len(symmetric) + 8) * U64
+    eighth = float(np.einsum("ij,ij->", fourth, fourth)) + 64.0 * (len(symmetric) + 8) * UNIT64
     return float(size * eighth**0.125 * (1 + 1e-9))

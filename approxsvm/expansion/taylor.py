@@ -22,6 +22,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.monomials import inverse_factorials, moments, n_monomials, rows_of_moments
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.rows import sparse_sq_distances
 
@@ -141,7 +142,7 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
         for _, rows in _dense_blocks(model):
             for k, shifted in enumerate((rows - center.astype(np.float64), rows)):
                 largest[k] = max(largest[k], float(np.einsum("ij,ij->i", shifted, shifted).max()))
-    up = 1.0 + (model.n_features + 8) * 2.0**-52
+    up = 1.0 + (model.n_features + 8) * 2.0 * UNIT64
     return float(np.sqrt(largest[0])) * up, float(np.sqrt(largest[1])) * up
 
 
@@ -149,7 +150,7 @@ def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tup
     """The same from the non-zeros: what cancels in a squared distance is bounded and added."""
     vectors: Any = model.support_vectors
     point = center.astype(np.float64)
-    up = (model.n_features + 8) * 2.0**-52
+    up = (model.n_features + 8) * 2.0 * UNIT64
     with np.errstate(over="ignore", invalid="ignore"):
         sq_norm = sparse_sq_distances(vectors, np.zeros_like(point))
         sq_distance = sparse_sq_distances(vectors, point)

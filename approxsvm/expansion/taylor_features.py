@@ -16,11 +16,10 @@ import math
 import numpy as np
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.certificate import U64, Certificates
-from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import inverse_factorials
 from approxsvm.expansion.taylor import Expansions, check_size
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.taylor_model import TaylorModel
 
 
@@ -36,11 +35,11 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)
-    norms, total, sum_moduli = norms_of(model)
+    norms, total = model.norms, model.total
     parts, rounding = [], 0.0
     with np.errstate(over="ignore", under="ignore"):  # what is not finite is refused
         for k, weights in enumerate(model.weights):
-            rounding += (4 * k + 8) * U64 * norms[k]
+            rounding += (4 * k + 8) * UNIT64 * norms[k]
             roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
             parts.append(weights * roots)
             for _ in range(k):
@@ -59,22 +58,7 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         direction_errors=nothing,
         direction_traces=nothing,
         total=total,
-        sum_moduli=sum_moduli,
+        sum_moduli=model.sum_moduli,
     )
     # There are no support vectors to be far from: an infinite norm says nothing.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates
-
-
-def norms_of(model: TaylorModel) -> tuple[FloatArray, float, float]:
-    """N_0 ... N_8, W, and what stands for A1, all rounded up."""
-    norms = np.zeros(LAST_DEGREE + 1)
-    with np.errstate(over="ignore", under="ignore"):
-        norms[: model.degree + 1] = [_norm_above(weights) for weights in model.weights]
-        total = _norm_above(norms)
-    return norms, total, total * 1.6488  # sqrt(e), rounded up
-
-
-def _norm_above(numbers: FloatArray) -> float:
-    """The Euclidean norm, rounded up; of numbers of unit size, whose squares cannot overflow."""
-    unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
-    return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * U64) + 2.0**-1000

@@ -31,12 +31,11 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from approxsvm import _native
 from approxsvm.errors import InputError
 from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
-
-FloatArray = npt.NDArray[np.float64]
+from approxsvm.model.constants import UNIT32, UNIT64
+from approxsvm.model.kernel_model import FloatArray
 
 # Beyond it nobody has room for the monomials of two variables; and see `truncation_bound` on underflow.
 MAX_DEGREE: Final = 30
-_U64: Final = 2.0**-53
 _MOST_COLUMNS: Final = 2**63 - 1
 # What a norm loses at most where squares underflow.
 _UNDERFLOWN: Final = 2.0**-500
@@ -214,7 +213,7 @@ class TaylorFeatures(FeatureMap):
     def _bound(self, x: FloatArray, x_path: int, y: FloatArray, y_path: int, rounded: int) -> FloatArray:
         """Of norms that err relatively by their path times u; `rounded` sides have features in float32."""
         degree, gamma = self.degree_, self.gamma_
-        x, y, unit = x[:, np.newaxis], y[np.newaxis, :], _U64 * (max(x_path, y_path) + 8)
+        x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_path, y_path) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gap = np.fmax(np.abs(x - y) - 2.0 * unit * (x + y) - 2.0 * _UNDERFLOWN, 0.0)
             t = 2.0 * gamma * (x + _UNDERFLOWN) * (y + _UNDERFLOWN) * (1.0 + 4.0 * unit)
@@ -222,7 +221,7 @@ class TaylorFeatures(FeatureMap):
             tail = np.where(np.isnan(tail), 1.0, tail)
             bound = np.exp(-gamma * gap * gap) * (1.0 + 1e-12) * tail
             exponents = np.fmin(gamma * x * x, 750.0) + np.fmin(gamma * y * y, 750.0)
-        rounding = _U64 * (2 * (6 * degree + 4) + (max(x_path, y_path) + 4) * exponents) + rounded * 2.0**-24
+        rounding = UNIT64 * (2 * (6 * degree + 4) + (max(x_path, y_path) + 4) * exponents) + rounded * UNIT32
         narrow = rounded * math.sqrt(self.n_output_features_) * 2.0**-148
         result: FloatArray = bound + 1.01 * rounding + narrow + 2.0**-800
         return result

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.compensated import norms_above
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.schema import MAX_PHASE
@@ -90,7 +91,7 @@ class CosineModel(FeatureModel):
     @property
     def _up(self) -> float:
         """What a sum of as many terms, in any order, is to be multiplied by not to be below the real number."""
-        return 1.0 + (self.n_cosines + 8) * 2.0**-52
+        return 1.0 + (self.n_cosines + 8) * 2.0 * UNIT64
 
     @property
     def work(self) -> tuple[int, int]:

@@ -21,18 +21,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm import compensated
-from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import InputError, ModelFormatError
+from approxsvm.model import compensated
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _TINY = 2.0**-1070
 # Errors are themselves sums of a few rounded products.
 _UP = 1.0 + 2.0**-30
 # Of a logarithm, relatively: 4 units of the library, and two roundings.
-_LOGARITHM = 12.0 * UNIT_ROUNDOFF
+_LOGARITHM = 12.0 * UNIT64
 # Pieces of rows that stay in a core's cache while the stages pass over them.
 _PIECE_NUMBERS = 1 << 15
 
@@ -110,7 +110,7 @@ class Affine:
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
         """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out."""
-        u = UNIT_ROUNDOFF
+        u = UNIT64
         limited = self.low is not None or self.high is not None
         before = (x.copy(), errors.copy()) if limited and errors is not None else None
         if self.subtract is not None:
@@ -241,7 +241,7 @@ class Projection:
         if source_shift is not None and np.isfinite(mean).all() and np.isfinite(numbers).all():
             exact, error = (part[0] for part in compensated.matmul(mean[np.newaxis], numbers))
             bias = exact - np.asarray(source_shift, np.float64)
-            error = (error + np.abs(bias) + UNIT_ROUNDOFF * np.abs(bias)) * _UP
+            error = (error + np.abs(bias) + UNIT64 * np.abs(bias)) * _UP
         return cls(mean, numbers, bias, error)
 
     @property
@@ -269,7 +269,7 @@ class Projection:
         if errors is None:
             return projected, None
         moduli = np.abs(x)
-        path = 1.01 * (self.n_features + 3) * UNIT_ROUNDOFF
+        path = 1.01 * (self.n_features + 3) * UNIT64
         grown = (errors + path * moduli) @ np.abs(self.matrix)
         return projected, (grown + self._bias_errors(projected)) * _UP
 
@@ -291,12 +291,12 @@ class Projection:
         projected, _ = self.run(x, None)
         if errors is None:
             return projected, None
-        path = 1.01 * (self.n_features + 3) * UNIT_ROUNDOFF
+        path = 1.01 * (self.n_features + 3) * UNIT64
         grown = (errors + path * (np.abs(x) + np.abs(self.center))) @ np.abs(self.matrix)
         return projected, (grown + self._bias_errors(projected)) * _UP
 
     def _bias_errors(self, projected: FloatArray) -> FloatArray:
-        rounded: FloatArray = 2 * UNIT_ROUNDOFF * (np.abs(self.bias) + np.abs(projected))
+        rounded: FloatArray = 2 * UNIT64 * (np.abs(self.bias) + np.abs(projected))
         return self.bias_error + rounded + (self.n_features + 2) * _TINY
 
     def preimage(self, y: FloatArray) -> FloatArray:
@@ -375,7 +375,7 @@ class Logarithm:
 
     def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
         """As `run`, with the errors of a source that rounds x + offset."""
-        return self._run(x, errors, UNIT_ROUNDOFF)
+        return self._run(x, errors, UNIT64)
 
     def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
         """Which numbers of `x` have no logarithm, of its shape."""

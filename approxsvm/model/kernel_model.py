@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.compensated import FloatArray as FloatArray
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import MAX_FEATURES as MAX_FEATURES
@@ -18,8 +19,6 @@ from approxsvm.model.schema import Task as Task
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

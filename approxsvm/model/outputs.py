@@ -2,8 +2,8 @@
 
 Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ...,
 (1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are numbers
-here, in the model's own label order. The core evaluates this (predictor.native_outputs); reference/outputs.py says in
-NumPy what it has to say.
+here, in the model's own label order. The core evaluates this (predictor.native_outputs); tests/reference_outputs.py is
+the judge of it, in NumPy.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import MAX_EXCESS, N_DENSITY_MARKS
 
-FloatArray = npt.NDArray[np.float64]
 LabelRule = Literal["votes", "scores", "probability"]
 DecisionShape = Literal["ovo", "ovr"]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import LAST_NORM_DEGREE
 
 MAX_TAYLOR_DEGREE: Final = 6
 
@@ -77,7 +80,32 @@ class TaylorModel(FeatureModel):
         weights = tuple(part * factor for part in self.weights)
         return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 
+    @cached_property
+    def norms(self) -> FloatArray:
+        """Norms N_k of the weights of each degree from 0 to 8, rounded up."""
+        norms = np.zeros(LAST_NORM_DEGREE + 1)
+        with np.errstate(over="ignore", under="ignore"):
+            norms[: self.degree + 1] = [_norm_above(weights) for weights in self.weights]
+        return norms
+
+    @property
+    def total(self) -> float:
+        """W, the norm of all weights, rounded up; may be infinite."""
+        with np.errstate(over="ignore", under="ignore"):
+            return _norm_above(self.norms)
+
+    @property
+    def sum_moduli(self) -> float:
+        """sqrt(e) W, rounded up, which stands for the A1 of a sum of kernels (expansion/taylor_features.py)."""
+        return self.total * 1.6488
+
     def negated(self) -> TaylorModel:
         """The same two-class model with its labels in the other order: every value changes its sign."""
         weights = tuple(-part for part in self.weights)
         return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])
+
+
+def _norm_above(numbers: FloatArray) -> float:
+    """The Euclidean norm, rounded up; of numbers of unit size, whose squares cannot overflow."""
+    unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
+    return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT64) + 2.0**-1000

@@ -35,6 +35,7 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.artifact.packing import reference_row
+from approxsvm.model.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 # Of several classes: another sum of the exact engine, another form about a center.
@@ -47,13 +48,9 @@ _PAIR_COST: Final = 1_000.0
 # Of kernel sums in few coordinates: what a feature of a row takes beside its products with the basis.
 _LOADED: Final = 8.0
 _CACHE_BYTES: Final = 1 << 20
-# Of support vectors stored by columns: a value in common, and a support vector in a frequent feature. Which models
-# have them (by_columns in cpp/include/approxsvm/predict/prepared.hpp), and which features are frequent.
+# Of support vectors stored by columns: a value in common, and a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-_COLUMNS_PER_NONZERO: Final = 32
-_MOST_FREQUENT: Final = 64
-_FREQUENT_SHARE: Final = 1 / 12
 # By how much the exact engine is slower where the support vectors do not fit it.
 _SPILLED: Final = 1.5
 # The same beside it, where rows go by their non-zeros: every multiply-add then waits for a load (read off on a Xeon).
@@ -144,8 +141,8 @@ class Products:
         reference = reference_row(vectors) if isinstance(vectors, np.ndarray) else None
         of_rows, of_vectors = _differing(rows, reference), _differing(vectors, reference)
         is_compressed = 2 * of_vectors.sum() < n_sv * d
-        if is_compressed and of_vectors.sum() < n_sv * (d // _COLUMNS_PER_NONZERO):
-            least = max(_FREQUENT_SHARE * n_sv, np.sort(of_vectors)[:-_MOST_FREQUENT].max(initial=1))
+        if is_compressed and _native.are_few(int(of_vectors.sum()), n_sv, d):
+            least = max(n_sv / FREQUENT_SHARE, np.sort(of_vectors)[:-MAX_FREQUENT].max(initial=1))
             share = of_rows / max(rows.shape[0], 1)
             each = np.where(of_vectors > least, _FREQUENT_COST * n_sv, _ENTRY_COST * of_vectors)
             return cls(float(share.sum()), float(share @ each), 1.0, True, constants)

@@ -1,55 +1,62 @@
-"""Slow, obvious float64 arithmetic: the judge of everything fast. Naive on purpose; nobody speeds it up."""
+"""Decision values, term after term: naive on purpose, nobody speeds it up. definition.py bounds their rounding."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 
+# Support vectors that are taken at a time: sparse ones are dense then.
+BLOCK_VECTORS: Final = 4096
 
-def decision_function(model: KernelModel, X: FloatArray) -> FloatArray:
-    """Exact decision values in LIBSVM's orientation: sum_i a_i K(x_i, z) + intercept.
+
+def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
+    """Decision values in LIBSVM's orientation by the definition: of a kernel machine sum_i a_i K(x_i, z) + intercept.
 
     Parameters
     ----------
-    model : KernelModel
+    model : KernelModel, TaylorModel or CosineModel
     X : ndarray of shape (n_rows, n_features), float64
+    decisions : sequence of int, optional
+        Those of several decision functions that are wanted, all when left out.
 
     Returns
     -------
     ndarray of shape (n_rows, n_decisions), float64
     """
-    support_vectors = model.dense_support_vectors(0, model.n_sv)
-    values = np.empty((len(X), model.n_decisions))
-    for row, z in enumerate(X):
-        if model.is_polynomial:
-            kernel = (model.gamma * (support_vectors @ z) + model.coef0) ** model.degree
-        else:
-            kernel = np.exp(-model.gamma * ((support_vectors - z) ** 2).sum(axis=1))
-        for k in range(model.n_decisions):
-            values[row, k] = model.coefficients(k) @ kernel + model.intercept[k]
-    return values
+    if isinstance(model, TaylorModel):
+        return _of_taylor_features(model, X)[:, np.newaxis]
+    if isinstance(model, CosineModel):
+        return np.array([[model.coef @ np.cos(model.frequencies @ z + model.phases) + model.intercept[0]] for z in X])
+    return _of_kernels(model, X, list(range(model.n_decisions) if decisions is None else decisions))
 
 
-def taylor_decision_function(model: TaylorModel, X: FloatArray) -> FloatArray:
-    """Decision values of a linear model on Taylor features, one monomial after the other.
+def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> FloatArray:
+    coefficients = [model.coefficients(k) for k in decisions]
+    sums = np.zeros((len(X), len(decisions)))
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for first in range(0, model.n_sv, BLOCK_VECTORS):
+            vectors = model.dense_support_vectors(first, min(first + BLOCK_VECTORS, model.n_sv))
+            for row, z in enumerate(X):
+                if model.is_polynomial:
+                    kernel = (model.gamma * (vectors @ z) + model.coef0) ** model.degree
+                else:
+                    kernel = np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1))
+                sums[row] += [coef[first : first + len(vectors)] @ kernel for coef in coefficients]
+    return sums + model.intercept[decisions]
 
-    Parameters
-    ----------
-    model : TaylorModel
-    X : ndarray of shape (n_rows, n_features), float64
 
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+def _of_taylor_features(model: TaylorModel, X: FloatArray) -> FloatArray:
+    """One monomial after the other."""
     with np.errstate(over="ignore", under="ignore"):
         gaussian = np.exp(-model.gamma * (X**2).sum(axis=1))
         columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * model.gamma)
@@ -59,24 +66,6 @@ def taylor_decision_function(model: TaylorModel, X: FloatArray) -> FloatArray:
             factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
             values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
     return values + model.intercept
-
-
-def cosine_decision_function(model: CosineModel, X: FloatArray) -> FloatArray:
-    """Decision values of a sum of cosines, row by row.
-
-    Parameters
-    ----------
-    model : CosineModel
-    X : ndarray of shape (n_rows, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
-    values = np.empty(len(X))
-    for row, z in enumerate(X):
-        values[row] = model.coef @ np.cos(model.frequencies @ z + model.phases) + model.intercept[0]
-    return values
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:

@@ -18,7 +18,8 @@ from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import feature_maps
 from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.readers.sklearn.pipeline import flat_steps
-from approxsvm.reports.arithmetic import NEAR_TIE, Arithmetic, arithmetic_of
+from approxsvm.reference.definition import Definition, definition_of
+from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 from approxsvm.rows import chunks
 
 # Above this share of near ties, the source is said not to settle its rows: see `doubt`.
@@ -45,13 +46,13 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
     -------
     ndarray of shape (n_rows, n_decisions), float64
     """
-    arithmetic = arithmetic_of(model)
+    definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
     for piece in chunks(*rows.shape):
         part = _dense(rows[piece] if mapped is None else mapped[piece])
         if model.input_map is not None and mapped is None:
             part = model.input_map.apply(part)
-        values[piece] = arithmetic.values(part)
+        values[piece] = definition.values(part)
     return values
 
 
@@ -119,11 +120,11 @@ def _judge_dense(against: Any, model: SingleModel, rows: FloatArray, steps: Sequ
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
     seconds = time.perf_counter() - start
-    arithmetic = arithmetic_of(model)
-    noise = _noise(arithmetic, model, steps, rows, mapped)
-    slack = arithmetic.slack(values) + noise
+    definition = definition_of(model)
+    noise = source_rounding(definition, model, steps, rows, mapped)
+    slack = definition.rounding(mapped, values) + noise
     own = own_predictions(against, rows)
-    labels, certain = _told_by_float64(arithmetic, model, values, noise)
+    labels, certain = _told_by_float64(definition, model, values, noise)
     if labels is None:
         misread = np.zeros(len(rows), bool)
         if own is not None:
@@ -134,34 +135,24 @@ def _judge_dense(against: Any, model: SingleModel, rows: FloatArray, steps: Sequ
     return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)
 
 
-def _noise(
-    arithmetic: Arithmetic, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
-) -> FloatArray:
-    """What the source's own float64 may have changed in its values, transformers included."""
-    noise = arithmetic.noise(steps, mapped)
-    if model.input_map is None:
-        return noise
-    return noise + arithmetic.moved(mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
-
-
 def _told_by_float64(
-    arithmetic: Arithmetic, model: SingleModel, values: FloatArray, noise: FloatArray
+    definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
 ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
     """Labels by the values, None of a regression; and in which rows noise leaves no doubt."""
     if model.task == "regression":
-        return None, _is_close(arithmetic, noise)
-    near = NEAR_TIE * arithmetic.scale + noise + np.zeros_like(values)
+        return None, _is_close(definition, noise)
+    near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
     if model.task == "one_class":
         return np.where(values[:, 0] > 0, 1, -1), np.abs(values[:, 0]) > near[:, 0]
     classes, certain = native_outputs(model.outputs, model.task, len(model.labels)).certified_class(values, near)
     return model.labels[classes], certain
 
 
-def _is_close(arithmetic: Arithmetic, noise: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_]:
     """In which rows of a regression noise is little beside the range of values."""
     if not noise.any():
         return np.ones(len(noise), bool)
-    return np.asarray((noise <= _MUCH_OF_RANGE * arithmetic.spread).all(axis=1))
+    return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
 
 
 # --- where the source itself cannot tell
@@ -204,21 +195,21 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 
 def _open_rows(members: Sequence[SingleModel], steps: Sequence[Any] | None, rows: FloatArray) -> int:
     """How many rows the source leaves open; those of a classifier are evaluated where its noise is unusual."""
-    arithmetics = [arithmetic_of(member) for member in members]
+    definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
-    of_each = list(zip(arithmetics, members, all_mapped, strict=True))
-    noises = [_noise(arithmetic, one, steps, rows, mapped) for arithmetic, one, mapped in of_each]
+    of_each = list(zip(definitions, members, all_mapped, strict=True))
+    noises = [source_rounding(definition, one, steps, rows, mapped) for definition, one, mapped in of_each]
     noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # beyond float64
-    pairs = list(zip(arithmetics, noises, strict=True))
+    pairs = list(zip(definitions, noises, strict=True))
     if members[0].task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
-    if all((noise <= NEAR_TIE * arithmetic.scale).all() for arithmetic, noise in pairs):
+    if all((noise <= NEAR_TIE * definition.scale).all() for definition, noise in pairs):
         return 0
-    values = [arithmetic.values(mapped) for arithmetic, _, mapped in of_each]
+    values = [definition.values(mapped) for definition, _, mapped in of_each]
     if len(members) > 1:
         certain = best_of(*mean_probabilities(members, values, noises))[1]
     else:
-        certain = _told_by_float64(arithmetics[0], members[0], values[0], noises[0])[1]
+        certain = _told_by_float64(definitions[0], members[0], values[0], noises[0])[1]
     return int((~certain).sum())
 
 

@@ -24,6 +24,7 @@ PYBIND11_MODULE(_native, module) {
     module.doc() =
         "The native core: predictor, outputs and LIBSVM text. Private; use the public functions of approxsvm.";
     approxsvm::python::register_artifact(module);
+    approxsvm::python::register_constants(module);
     approxsvm::python::register_predictor(module);
     approxsvm::python::register_gram(module);
     approxsvm::python::register_features(module);

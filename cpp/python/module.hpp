@@ -11,6 +11,7 @@
 namespace approxsvm::python {
 
 void register_artifact(pybind11::module_& module);
+void register_constants(pybind11::module_& module);
 void register_predictor(pybind11::module_& module);
 void register_gram(pybind11::module_& module);
 void register_features(pybind11::module_& module);

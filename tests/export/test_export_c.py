@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reference_outputs
 from attacks import COEFFICIENTS, VECTORS, Extended, adversarial_rows
 from awkward import awkward_coefficients, awkward_vectors
 from boards import BOARDS
@@ -32,7 +33,6 @@ from approxsvm.export.c99.device_bounds import map_error
 from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
 from approxsvm.model.input_map import _OPERATIONS, Affine
-from approxsvm.reference import outputs as reference_outputs
 
 pytestmark = pytest.mark.native
 KINDS = ("float32", "int16", "int8")

@@ -10,6 +10,7 @@ import itertools
 
 import numpy as np
 import pytest
+import reference_outputs as reference
 from libsvm.svm import gen_svm_nodearray, libsvm, svm_problem
 from libsvm.svmutil import svm_train
 from sklearn.calibration import CalibratedClassifierCV
@@ -30,7 +31,6 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
     count_classes,
 )
-from approxsvm.reference import outputs as reference
 
 
 class Core:

@@ -25,7 +25,7 @@ import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.readers import read_any
-from approxsvm.reference.decision_values import cosine_decision_function
+from approxsvm.reference.decision_values import decision_function
 
 
 @pytest.fixture(scope="module")
@@ -255,14 +255,14 @@ def test_no_label_about_the_boundary_is_wrong(target):
         )
         fast = approxsvm.compile(model)
         ends = rng.normal(size=(400, d)) / np.sqrt(gamma)
-        values = cosine_decision_function(model, ends)
+        values = decision_function(model, ends)[:, 0]
         above, below = ends[values > 0][:15], ends[values < 0][:15]
         size = min(len(above), len(below))
         above, below = above[:size].copy(), below[:size].copy()
         near = []
         for _ in range(60):
             middle = 0.5 * (above + below)
-            positive = (cosine_decision_function(model, middle) > 0)[:, np.newaxis]
+            positive = decision_function(model, middle) > 0
             above, below = np.where(positive, middle, above), np.where(positive, below, middle)
         for step in (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-4):
             near += [above + step * (above - ends[0]), below + step * (below - ends[1])]

@@ -14,8 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from sklearn.svm import SVR
 
 import approxsvm
-from approxsvm import compensated
 from approxsvm.errors import InputError, ModelFormatError
+from approxsvm.model import compensated
 from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
 from approxsvm.readers.sklearn.pipeline import fold
 

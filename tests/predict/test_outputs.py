@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import reference_outputs as reference
 from artifact_changes import REFUSAL
 from mpmath import exp, mpf, workprec
 from test_class_outputs import Core, some_heads
@@ -25,7 +26,6 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.model.schema import TASKS
-from approxsvm.reference import outputs as reference
 
 NAN, INF = float("nan"), float("inf")
 CORE = Core()

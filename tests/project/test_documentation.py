@@ -25,7 +25,8 @@ from conftest import REPOSITORY
 
 import approxsvm
 from approxsvm.cli import main
-from approxsvm.expansion import certificate, gram, kernel_sums
+from approxsvm.expansion import certificate, gram
+from approxsvm.model.constants import CONTRACTIONS, UNIT64
 
 MODULES = [
     "approxsvm",
@@ -169,20 +170,20 @@ def test_every_public_name_is_in_the_reference() -> None:
 def constants() -> dict[str, list[float]]:
     table = PAGES["docs/derivation.md"].split("## Constants")[1]
     rows = re.findall(r"^\| .* \| ([\d., e-]+) \| `(.+)` \|$", table, re.MULTILINE)
-    return {code.rpartition("expansion.")[2]: [float(x) for x in value.split(", ")] for value, code in rows}
+    return {re.sub(r"approxsvm\.\w+\.", "", code): [float(x) for x in value.split(", ")] for value, code in rows}
 
 
 def test_constants_of_the_derivation() -> None:
-    kappa, u64 = certificate._kappa, certificate.U64
+    kappa, u64 = certificate._kappa, UNIT64
     assert constants() == {
-        "certificate.U64": [u64],
+        "constants.UNIT64": [u64],
         "certificate.MAX_FEATURES_SHARPENED": [certificate.MAX_FEATURES_SHARPENED],
         "gram.LAST_DEGREE": [gram.LAST_DEGREE],
         "gram.DIRECTION_CONTRACTION": [gram.DIRECTION_CONTRACTION],
-        "kernel_sums.CONTRACTIONS": list(kernel_sums.CONTRACTIONS),
-        "_kappa(0, 0, 0, 1.0) / U64": [kappa(0, 0, 0, 1.0) / u64],
-        "_kappa(3, 10, 5, 2.0) / U64": [kappa(3, 10, 5, 2.0) / u64],
-        "_kappa(0, 0, 0, 1e9) / U64": [kappa(0, 0, 0, 1e9) / u64],
+        "constants.CONTRACTIONS": list(CONTRACTIONS),
+        "_kappa(0, 0, 0, 1.0) / UNIT64": [kappa(0, 0, 0, 1.0) / u64],
+        "_kappa(3, 10, 5, 2.0) / UNIT64": [kappa(3, 10, 5, 2.0) / u64],
+        "_kappa(0, 0, 0, 1e9) / UNIT64": [kappa(0, 0, 0, 1e9) / u64],
     }
 
 
@@ -193,7 +194,7 @@ def test_kappa_as_the_derivation_sets_it() -> None:
     text = re.sub(r"(\d) ([kg])", r"\1 * \2", text).replace(")(", ") * (")
     for degree, path, d, radius_sq in [(0, 0, 1, 0.5), (2, 100, 30, 3.0), (8, 7, 2000, 1e6)]:
         g = max(1.0, min(750.0, radius_sq))
-        value = eval(text, {}, {"P": path, "k": degree, "g": g, "d": d, "u64": certificate.U64})
+        value = eval(text, {}, {"P": path, "k": degree, "g": g, "d": d, "u64": UNIT64})
         assert value == pytest.approx(certificate._kappa(degree, path, d, radius_sq), rel=1e-14)
 
 

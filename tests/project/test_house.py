@@ -16,7 +16,7 @@ pytestmark = pytest.mark.lint
 PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
-    ["errors", "compensated", "source_tree", "raw_columns", "_native"],
+    ["errors", "source_tree", "raw_columns", "_native"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns"],
     ["reference", "threads"],
     ["expansion", "features"],
@@ -76,6 +76,13 @@ def test_there_is_no_cycle_inside_a_room() -> None:
 def test_one_importer_of_the_native_predictor() -> None:
     users = {name for name, path in MODULES.items() if re.search(r"_native\.(Predictor|Outputs)\b", path.read_text())}
     assert users == {"evaluator"}
+
+
+def test_numbers_of_bounds_have_one_author() -> None:
+    """The core has the unit roundoffs and the cut-off; model/constants.py asks for them, and for the steepest slope."""
+    written = re.compile(r"2\.0\*\*-(53|24)\b|\b174\.0|gamma / math\.e|FloatArray = npt")
+    authors = {name for name, path in MODULES.items() if written.search(path.read_text())}
+    assert authors == {"model.constants", "model.compensated"}  # of the slope, and of what an array is
 
 
 @pytest.mark.parametrize(

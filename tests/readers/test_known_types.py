@@ -19,6 +19,7 @@ from types import FunctionType
 
 import numpy as np
 import pytest
+import reference_outputs
 from conftest import REPOSITORY
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -44,7 +45,6 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import known_types
 from approxsvm.readers.sklearn.known_types import KNOWN
-from approxsvm.reference import outputs as reference_outputs
 from approxsvm.reports.judgement import exact_decision_values
 
 sys.path.append(str(REPOSITORY))  # docs are no part of the package

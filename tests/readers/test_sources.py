@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import reference_outputs
 from libsvm.svm import gen_svm_nodearray, libsvm, svm_problem
 from libsvm.svmutil import svm_save_model, svm_train
 from scipy.sparse import csr_matrix
@@ -53,7 +54,6 @@ from approxsvm.readers import libsvm as libsvm_reader
 from approxsvm.readers import read_any
 from approxsvm.readers.svm_scale import read_range_file, with_range_file
 from approxsvm.reference import decision_values as reference
-from approxsvm.reference import outputs as reference_outputs
 
 FEATURES = 6
 

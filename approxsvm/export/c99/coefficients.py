@@ -23,14 +23,13 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.expansion.monomials import inverse_factorials, n_monomials, spectrum, sq_norm, storage_order
+from approxsvm.export.functions_of_s import ROUNDED_UP
 from approxsvm.model.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
 # Unfoldings of more numbers than this would take too long; the Frobenius norm has to do.
 _MAX_UNFOLDED: Final = 1 << 23
-# Rounding of norms that are summed up in float64, far more than there is.
-_UP: Final = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +84,16 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
 def _error_norms(error: FloatArray, n_features: int, degree: int) -> tuple[float, float]:
     """Upper bounds of sigma_k and of the Frobenius norm, from what each stored coefficient is off by."""
     if degree == 1:
-        norm = math.sqrt(float(error @ error)) * _UP
+        norm = math.sqrt(float(error @ error)) * ROUNDED_UP
         return norm, norm
     lexicographic = np.empty_like(error)
     lexicographic[storage_order(n_features, degree)] = error
     factorial = math.factorial(degree)
     tensor = lexicographic / (factorial * inverse_factorials(n_features, degree))
     frobenius_sq = factorial * sq_norm(tensor, n_features, degree)
-    frobenius = math.sqrt(frobenius_sq) * _UP
+    frobenius = math.sqrt(frobenius_sq) * ROUNDED_UP
     if n_features * n_monomials(n_features, degree - 1) > _MAX_UNFOLDED:
         return frobenius, frobenius
     gram = factorial * spectrum(tensor, n_features, degree)
-    operator = math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0) + 1e-9 * frobenius_sq) * _UP
+    operator = math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0) + 1e-9 * frobenius_sq) * ROUNDED_UP
     return min(operator, frobenius), frobenius

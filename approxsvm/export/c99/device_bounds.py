@@ -37,11 +37,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.c99.coefficients import Part
-from approxsvm.export.functions_of_s import largest_phi, remainder_factor
+from approxsvm.export.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
+from approxsvm.model.constants import (
+    BARE_FROM_S,
+    CONTRACTIONS,
+    END_OCTAVE,
+    FIRST_OCTAVE,
+    UNIT32,
+    UNIT64,
+    gaussian_slope,
+)
+from approxsvm.model.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.model.input_map import Affine, Projection
 from approxsvm.model.kernel_model import FloatArray
 
@@ -49,14 +60,9 @@ from approxsvm.model.kernel_model import FloatArray
 # of them wide, or eight beside quantized coefficients, where memory counts most: that makes a bound 5 or 10 % larger.
 # They cover the octaves in which bounds matter: where some are below W, the norm of the whole function, but not below
 # this share of it (and of a tolerance), which hardly any row needs.
-FIRST_OCTAVE: Final = -21
-END_OCTAVE: Final = 7
-FINE_PER_OCTAVE: Final = 32
 CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
-_U32: Final = 2.0**-24
-_U64: Final = 2.0**-53
 _TINY: Final = 2.0**-1070
 # Numbers on the way through an input map must stay below this for every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
@@ -115,7 +121,7 @@ def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
     octaves = np.arange(FIRST_OCTAVE, END_OCTAVE)[:, np.newaxis]
     half = np.ldexp(1.0 + np.arange(FINE_PER_OCTAVE) / FINE_PER_OCTAVE, octaves).ravel()
     ends = 2.0 * np.concatenate([[0.0], half, [2.0**END_OCTAVE]])
-    widen = max(2.0 * (n_features + 9.0) * _U32, 2.0**-12)
+    widen = max(2.0 * (n_features + 9.0) * UNIT32, 2.0**-12)
     return ends[:-1] * (1.0 - widen), ends[1:] * (1.0 + widen)
 
 
@@ -131,25 +137,22 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part]) -> FloatArray:
     low, high = _cells(n)
     quantized = parts[0].scales is not None
     norms, rounded = _norms(artifact, parts)
-    form_path = max(degree, 2) * (n + 1.0) + 11.0 + (3.0 if quantized else 0.0)
-    norm_path = 0.5 * (n + 5.0)
-    growth = np.exp(_U32 * (form_path + norm_path * high))
     bounds = np.zeros((len(records), len(low)))
     for k in range(LAST_DEGREE + 1):
         phi = largest_phi(k, low, high)
-        factor = phi if k > degree else np.where(high > 174.0, phi, 0.0)
+        factor = phi if k > degree else np.where(high > BARE_FROM_S, phi, 0.0)
         bounds += np.outer(records["norms"][:, k], factor)
         if k <= degree:
-            times_s = math.sqrt((k + 1.0) * (k + 2.0)) * largest_phi(k + 2, low, high)
-            bounds += np.outer(rounded[k], 1.01 * growth * _U32 * (form_path * phi + norm_path * times_s))
+            rounding = _native.float32_rounding(k, degree, n, 3.0 if quantized else 0.0, low, high) * ROUNDED_UP
+            bounds += np.outer(rounded[k], rounding)
             bounds += np.outer(norms[k], phi)
-    for theta in (1.0, 0.5, 0.25, 0.125):
+    for theta in CONTRACTIONS:
         chosen = np.flatnonzero(records["contraction"] == theta)
         factor = remainder_factor(int(header["first_remainder_degree"]), theta, high)
         with np.errstate(invalid="ignore"):
             remainder = np.outer(records["remainder"][chosen], factor)
         bounds[chosen] += np.where(np.isinf(factor), total[chosen, np.newaxis], remainder)
-    moved = np.minimum(np.sqrt(high) * _U32, 2.0)
+    moved = np.minimum(np.sqrt(high) * UNIT32, 2.0)
     bounds += np.outer(total, 1.01 * moved + 2.0**-100 + 2.0**-48)
     bounds = np.column_stack([bounds, total])  # the open cell, where the value is the intercept
     bounds += (records["coefficient_error"] + 2.0**-48 * (intercept + total))[:, np.newaxis]
@@ -187,7 +190,7 @@ def _source_errors(artifact: Artifact, high: FloatArray) -> FloatArray:
     if artifact.input_map is None or not artifact.input_map.stages:
         return np.broadcast_to(own, (len(own), n_cells)) * 1.0001
     gamma = float(artifact.header["gamma"])
-    slope = 1.01 * math.sqrt(2.0 * gamma / math.e)
+    slope = 1.01 * gaussian_slope(gamma)
     stages = affine_stages(artifact)
     shares = np.ones((artifact.n_centers, n_cells))
     for c, center in enumerate(artifact.centers().astype(np.float64)):
@@ -204,7 +207,7 @@ def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
     """By how much the value of every expansion's function changes over a distance, at most (input_codes.py)."""
     decisions, gamma = artifact.decision_numbers(), float(artifact.header["gamma"])
     by_norm = decisions["total"] * min(math.sqrt(2.0 * gamma) * moved, 1.415)
-    by_slope = decisions["sum_moduli"] * min(math.sqrt(2.0 * gamma / math.e) * moved, 1.0)
+    by_slope = decisions["sum_moduli"] * min(gaussian_slope(gamma) * moved, 1.0)
     return np.tile(np.minimum(by_norm, by_slope) * 1.0001, artifact.n_centers)
 
 
@@ -286,11 +289,11 @@ def _stage_error(stage: Affine, error: FloatArray, most: FloatArray) -> FloatArr
     divide = _modulus(stage.divide, 1.0)
     gain = _modulus(stage.multiply, 1.0) / divide * (1.0 + 2.0**-50) + _TINY
     y = 2.0 * most + _modulus(stage.add, 0.0)
-    grown: Any = error * gain + n_steps * _U64 * y + 2.0 * _TINY / divide + 2.0 * _TINY
+    grown: Any = error * gain + n_steps * UNIT64 * y + 2.0 * _TINY / divide + 2.0 * _TINY
     if stage.relative_error is not None:
         grown = grown + stage.relative_error * (y + grown)
     if stage.add is not None:
-        grown = grown + _U64 * 2.0 * most
+        grown = grown + UNIT64 * 2.0 * most
     return np.asarray(grown * (1.0 + 1e-9))
 
 

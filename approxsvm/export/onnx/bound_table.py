@@ -47,9 +47,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc
 
-from approxsvm.export.functions_of_s import largest_phi, remainder_factor
+from approxsvm.export.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
+from approxsvm.model.constants import BARE_FROM_S, UNIT32, UNIT64
 from approxsvm.model.kernel_model import FloatArray
 
 CELLS_PER_OCTAVE: Final = 32
@@ -59,8 +59,6 @@ END: Final = 2.0**LAST_OCTAVE
 # Half of s beyond which a value is the intercept alone.
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
-_UP: Final = 1.0 + 1e-9
-_NARROWING: Final = 2.0**-24
 _EXP_AND_PRODUCTS: Final = 2.0**-40
 
 
@@ -114,7 +112,7 @@ def bound_table(degree: int, first_remainder_degree: int, thetas: tuple[float, .
         large = np.isinf(factor)
         overflows[large] = 1.0
         columns.append(np.where(large, 0.0, factor))
-    columns += [overflows, _tail(degree + 1, high)]
+    columns += [overflows, remainder_factor(degree + 1, 1.0, high)]
     functions = np.stack(columns, axis=1)
     functions[-1] = 0.0
     functions[-1, -2:] = 1.0
@@ -134,7 +132,7 @@ def fixed_error(
     with np.errstate(under="ignore"):
         underflow = output_scale * 2.0**-149 * 100.0 * (1.0 + math.sqrt(n_varying)) ** 6
     rounded = 2.0**-40 * (np.abs(intercept) + total)
-    result: FloatArray = (1.001 * coefficient_error + value_error + rounded + underflow) * _UP + 2.0**-1000
+    result: FloatArray = (1.001 * coefficient_error + value_error + rounded + underflow) * ROUNDED_UP + 2.0**-1000
     return result
 
 
@@ -164,12 +162,6 @@ def _of_norm(k: int, degree: int, path: float, low: FloatArray, high: FloatArray
     phi = largest_phi(k, low, high)
     if k > degree:
         return phi
-    relative = 2.0**-52 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + _NARROWING + _EXP_AND_PRODUCTS
+    relative = 2.0 * UNIT64 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + UNIT32 + _EXP_AND_PRODUCTS
     error: FloatArray = 1.01 * np.expm1(np.minimum(relative, 1.0)) * phi
-    return error + np.where(high > 174.0, phi, 0.0)
-
-
-def _tail(first: int, s: FloatArray) -> FloatArray:
-    """sqrt(P(first, s)), the norm of the parts of degree `first` and more of a unit vector, rounded up."""
-    tail: FloatArray = np.minimum(np.sqrt(np.asarray(gammainc(first, s))) * _UP + 1e-150, 1.0 + 1e-9)
-    return tail
+    return error + np.where(high > BARE_FROM_S, phi, 0.0)

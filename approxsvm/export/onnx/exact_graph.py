@@ -37,11 +37,12 @@ from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
 from approxsvm.export.onnx.polynomial_graph import evaluate, monomials, rounding_path, unfolding
 from approxsvm.export.onnx.rows_graph import GraphRows
+from approxsvm.model.constants import UNIT64, gaussian_slope
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import class_pairs
 from approxsvm.model.schema import FORM_HEADER, POLYNOMIAL_HEADER
 
-_ROUNDING: Final = 2.0**-52
+_ROUNDING: Final = 2.0 * UNIT64
 _EXP: Final = 2.0**-40
 # Squares below 2^-1074 are lost: of up to 2^20 coordinates a norm of 2^-527 at most.
 _TINY_NORM: Final = 2.0**-500
@@ -93,7 +94,7 @@ def _gaussian(
     sum_moduli = _sums_of_moduli(artifact)
     bounds = g.op("Mul", relative, sum_moduli[np.newaxis])
     if rows.error is not None:
-        moved = g.op("Mul", rows.error, math.sqrt(2.0 * gamma / math.e) * UP)
+        moved = g.op("Mul", rows.error, gaussian_slope(gamma) * UP)
         moved = g.op("Where", g.op("Less", moved, 1.0), moved, 1.0)
         bounds = g.op("Add", bounds, g.op("Mul", moved, sum_moduli[np.newaxis]))
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))

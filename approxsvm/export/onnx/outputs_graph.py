@@ -1,10 +1,10 @@
 """What the source makes of decision values, in a graph: votes, scores, probabilities, and the class that it predicts.
 
-These are the functions of reference/outputs.py, which explains them, operator by operator. Where bounds are known,
-`certain` says of each row whether every decision value within its bound leads to the same class: votes are counted as
-if every open pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends
-of the intervals of values give the ends of theirs. What the functions themselves round is covered by `_SLACK`, and a
-tie is never certain.
+These are the functions of cpp/include/approxsvm/outputs, operator by operator. Where bounds are known, `certain` says
+of each row whether every decision value within its bound leads to the same class: votes are counted as if every open
+pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends of the
+intervals of values give the ends of theirs. What the functions themselves round is covered by `_SLACK`, and a tie is
+never certain.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
+from approxsvm.model.constants import COUPLING_SWEEPS, COUPLING_TOLERANCE, LEAST_PROBABILITY
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import (
     ClassProbability,
@@ -30,10 +31,6 @@ from approxsvm.model.schema import MAX_EXCESS
 
 # What probabilities and scores, numbers of at most n_classes, may be off by, and what more than one ulp of a tie is.
 _SLACK: Final = 1e-9
-# LIBSVM's constants of svm_predict_probability and multiclass_probability.
-_MIN_PROBABILITY: Final = 1e-7
-_COUPLING_TOLERANCE: Final = 0.005
-_COUPLING_SWEEPS: Final = 100
 _INTERPOLATION_LIMIT: Final = 1e300
 
 
@@ -197,7 +194,7 @@ class ClassOutputs:
         g = self.g
         if isinstance(head, PairwiseSigmoid):
             share = self._sigmoid(values, float(head.prob_a[0]), float(head.prob_b[0]))
-            return g.op("Min", g.op("Max", share, _MIN_PROBABILITY), 1.0 - _MIN_PROBABILITY)
+            return g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
         if isinstance(head, TemperatureCalibration):  # softmax of f and -f, in either orientation
             return self._sigmoid(values, -2.0 * head.inverse_temperature, 0.0)
         oriented = values if head.positive == 0 else g.op("Neg", values)
@@ -278,7 +275,7 @@ class ClassOutputs:
         """Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM runs it, each row until it has converged."""
         g, k = self.g, self.n_classes
         share = self._sigmoid(self.known.values, head.prob_a[np.newaxis], head.prob_b[np.newaxis])
-        share = g.op("Min", g.op("Max", share, _MIN_PROBABILITY), 1.0 - _MIN_PROBABILITY)
+        share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
         other = g.op("Sub", 1.0, share)
         shape = np.array([-1, k, k], np.int64)
         pairs = class_pairs(k)
@@ -298,14 +295,14 @@ class ClassOutputs:
             products = g.op("Squeeze", g.op("MatMul", matrix, g.op("Unsqueeze", p, np.array([2]))), np.array([2]))
             norm = g.rows_sum(g.op("Mul", p, products), keepdims=True)
             error = g.op("ReduceMax", g.op("Abs", g.op("Sub", products, norm)), axes=[1], keepdims=1)
-            going = g.op("And", going, g.op("Not", g.op("Less", error, _COUPLING_TOLERANCE / k)))
+            going = g.op("And", going, g.op("Not", g.op("Less", error, COUPLING_TOLERANCE / k)))
             swept = self._sweep(matrix, p, products, norm)
             open_rows = g.op("ReduceSum", g.cast(going, np.int64), keepdims=0)
             goes_on = g.op("Greater", open_rows, np.array(0, np.int64))
             return goes_on, [g.op("Where", going, swept, p), going]
 
         state = [(start, np.float64, (None, k)), (active, np.bool_, (None, 1))]
-        return g.loop(sweep, state, g.constant(np.array(max(_COUPLING_SWEEPS, k), np.int64)))[0]
+        return g.loop(sweep, state, g.constant(np.array(max(COUPLING_SWEEPS, k), np.int64)))[0]
 
     def _sweep(self, matrix: str, p: str, products: str, norm: str) -> str:
         """One class after the other moves to where the error is least."""

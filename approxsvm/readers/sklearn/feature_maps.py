@@ -8,6 +8,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
@@ -72,7 +73,7 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         input_map=logarithms(step),
         outputs=parts.outputs,
         # Quotient, root and product: 2.5 roundings. Cosines are at most 1.
-        value_error=np.array([3.0 * 2.0**-53 * float(np.abs(coef).sum()) + 2.0**-1040]),
+        value_error=np.array([3.0 * UNIT64 * float(np.abs(coef).sum()) + 2.0**-1040]),
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from approxsvm import compensated
-from approxsvm.compensated import UNIT_ROUNDOFF
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model import compensated
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
@@ -30,7 +30,7 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 # exp(-r^2 / 2) changes by at most 1 / sqrt(e) per unit of distance.
 KERNEL_SLOPE = 0.607
 # A factor rounded to float64, and a product with it.
-_ROUNDED = 3 * UNIT_ROUNDOFF
+_ROUNDED = 3 * UNIT64
 _UP = 1.0 + 2.0**-30
 
 Regression = TypeVar("Regression", bound=SingleModel)
@@ -94,7 +94,7 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
             raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
         gamma = float(Fraction(1, 2) / length**2)
         # The rounding of gamma, and t exp(-t) <= 1/e.
-        kernel_errors = np.full(len(rows), 2.01 * UNIT_ROUNDOFF / math.e)
+        kernel_errors = np.full(len(rows), 2.01 * UNIT64 / math.e)
     else:
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)
         rows, moved = input_map.mapped_with_errors(rows)

@@ -19,8 +19,9 @@ constexpr double infinity = HUGE_VAL;
 
 // The bound depends on a row through s alone and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
 // 2^7, one cell below, one open cell above. The cell number is read off the bits of half_s.
-constexpr std::uint32_t first_cell_bits = 0x35000000u >> 18;  // of 2^-21, with five bits of mantissa
-constexpr std::size_t n_cells = 28 * 32 + 2;
+constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
+constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
+constexpr std::size_t n_cells = std::size_t{end_octave - first_octave} * cells_per_octave + 2;
 
 // NaN and infinity land in the last cell.
 APPROXSVM_INLINE std::size_t cell_of(float half_s) {
@@ -48,7 +49,12 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// The largest values of phi_0, phi_1, ... on [low, high]: at s = k if that lies inside, else at the nearer end.
+// The largest value of phi_k on [low, high]: at s = k if that lies inside, else at the nearer end.
+inline double max_phi(int k, double low, double high) {
+    return phi(k, k < low ? low : k > high ? high : k);
+}
+
+// The same of phi_0, phi_1, ..., each from the one before.
 constexpr int n_phis = last_norm_degree + 3;
 struct MaxPhis {
     double values[n_phis];
@@ -108,6 +114,11 @@ constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders +
 constexpr std::size_t n_bound_terms = 16;  // one of them unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
+// From this s on rows may already get the bare intercept (exp_min_argument), so that the kept terms are missing.
+constexpr double bare_from_s = 174.0;
+// Parts of any degrees are together at most W: that takes over before the factor of a remainder overflows.
+constexpr double most_remainder_factor = 0x1p60;
+
 inline float rounded_up(double x) {
     if (x == 0.0) return 0.0f;                                // not a number whose products are denormal, and slow
     return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
@@ -120,14 +131,15 @@ inline double remainder_factor(int first, double theta, double s) {
 }
 
 // What float32 arithmetic adds per unit of N_k, k <= degree: certificate.md, 3 (i). In order: the products of the form
-// and the constant (their paths, the narrowing of the coefficients, exp and the products behind it); the error of s in
-// the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x their sum to first order.
+// and the constant (their paths, `more` roundings of an export, the narrowing of the coefficients, exp and the products
+// behind it); the error of s in the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x
+// their sum to first order.
 struct RoundingFactors {
     double form_path, norm_path, growth;
 
-    RoundingFactors(const ModelView& model, int degree, double high)
-        : form_path(approxsvm::form_path(model.n_features, degree) + 11.0),
-          norm_path(0.5 * (approxsvm::norm_path(model.n_features) + 4.0)),
+    RoundingFactors(std::size_t n_features, int degree, double high, double more = 0.0)
+        : form_path(approxsvm::form_path(n_features, degree) + 11.0 + more),
+          norm_path(0.5 * (approxsvm::norm_path(n_features) + 4.0)),
           growth(std::exp(unit32 * (form_path + norm_path * high))) {}
     double of(int k, const MaxPhis& phis) const {
         return 1.01 * growth * unit32 * (form_path * phis[k] + norm_path * phis.times_s(k));
@@ -153,10 +165,9 @@ struct BasisCell {
     BasisCell(const ModelView& model, bool cut, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
         for (float& factor : remainders) factor = 0.0f;
         if (!cut) return;
-        // Parts of any degrees are together at most W: that takes over before a factor overflows.
         for (int t = 0; t < n_contractions; ++t) {
             const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
-            if (!(factor < 0x1p60)) total = 1.0;
+            if (!(factor < most_remainder_factor)) total = 1.0;
             remainders[t] = rounded_up(factor);
         }
         for (int t = 0; t < n_contractions && total > 0.0; ++t) remainders[t] = 0.0f;
@@ -165,11 +176,10 @@ struct BasisCell {
 
 // A row of the table, the expansion being cut behind `degree`.
 inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
-    const RoundingFactors rounding(model, degree, cell.high);
+    const RoundingFactors rounding(model.n_features, degree, cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
         double factor = cell.phis[k];
-        // From s = 174 on, rows may already get the bare intercept: the kept terms are then missing.
-        if (k <= degree) factor = (cell.high > 174.0 ? factor : 0.0) + rounding.of(k, cell.phis);
+        if (k <= degree) factor = (cell.high > bare_from_s ? factor : 0.0) + rounding.of(k, cell.phis);
         row[term::norms + k] = rounded_up(factor);
     }
     for (int t = 0; t < n_contractions; ++t) row[term::remainders + t] = cell.remainders[t];
@@ -248,7 +258,7 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     const double low = 2.0 * h * (1.0 - widen), high = 2.0 * h * (1.0 + widen);
     double kept = 0.0;
     const MaxPhis phis(low, high);
-    const RoundingFactors rounding(model, model.degree, high);
+    const RoundingFactors rounding(model.n_features, model.degree, high);
     for (int k = 0; k <= model.degree; ++k) {
         kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
     }

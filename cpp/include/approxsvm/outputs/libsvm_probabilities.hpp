@@ -11,6 +11,11 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// LIBSVM's numbers: no probability of a pair is nearer to 0 or 1; coupling ends where classes differ by less than a
+// share of the tolerance, or after so many sweeps, or as many as there are classes.
+constexpr double least_probability = 1e-7, coupling_tolerance = 0.005;
+constexpr std::size_t coupling_sweeps = 100;
+
 // 1 / (1 + exp(x)), in a form that neither overflows nor loses small probabilities.
 inline double sigmoid(double x) {
     return x >= 0.0 ? std::exp(-x) / (1.0 + std::exp(-x)) : 1.0 / (1.0 + std::exp(x));
@@ -23,9 +28,8 @@ inline double sigmoid_probability(double value, double a, double b) {
 
 // Kept away from 0 and 1. NaN becomes the least.
 inline double clipped_probability(double p) {
-    constexpr double least = 1e-7;
-    const double raised = p > least ? p : least;
-    return raised < 1.0 - least ? raised : 1.0 - least;
+    const double raised = p > least_probability ? p : least_probability;
+    return raised < 1.0 - least_probability ? raised : 1.0 - least_probability;
 }
 inline double pair_probability(double value, double a, double b) {
     return clipped_probability(sigmoid_probability(value, a, b));
@@ -63,7 +67,7 @@ inline bool is_coupled(std::size_t k, const double* q, const double* p, double* 
         const double error = std::fabs(qp[t] - pqp);
         if (error > largest) largest = error;
     }
-    return largest < 0.005 / static_cast<double>(k);
+    return largest < coupling_tolerance / static_cast<double>(k);
 }
 
 // Probabilities of k classes from those of all pairs: the second method of Wu, Lin and Weng, "Probability estimates for
@@ -72,7 +76,7 @@ inline bool is_coupled(std::size_t k, const double* q, const double* p, double* 
 inline void couple_probabilities(std::size_t k, double* q, double* qp, double* p) {
     make_coupling_matrix(k, q);
     for (std::size_t t = 0; t < k; ++t) p[t] = 1.0 / static_cast<double>(k);
-    const std::size_t most_iterations = k > 100 ? k : 100;
+    const std::size_t most_iterations = k > coupling_sweeps ? k : coupling_sweeps;
     for (std::size_t iteration = 0; iteration < most_iterations; ++iteration) {
         double pqp;
         if (is_coupled(k, q, p, qp, pqp)) return;

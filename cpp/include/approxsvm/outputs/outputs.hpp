@@ -346,8 +346,8 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
     }
     const bool coupled = outputs.probability == ProbabilityKind::pairwise_sigmoid;
     // The ends are as rounded as the probabilities: a few units in the last place of numbers of at most 1.
-    const double slack =
-        (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 + (coupled && outputs.couple_two_classes ? 0.005 : 0.0);
+    const double slack = (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 +
+                         (coupled && outputs.couple_two_classes ? coupling_tolerance : 0.0);
     for (std::size_t c = 0; c < n_classes; ++c) {
         if (coupled && n_classes > 2) lowest[c] = 0.0, highest[c] = 1.0;
         lowest[c] = lowest[c] > slack ? lowest[c] - slack : 0.0;

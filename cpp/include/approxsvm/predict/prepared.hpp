@@ -78,10 +78,12 @@ inline bool engine_at_reference(const ModelView& model) {
 // Support vectors with few non-zeros among many features are stored by columns in the engine. Down to a share of
 // non-zeros, panels cost less time and not much more memory.
 constexpr std::size_t columns_per_nonzero = 32;
+constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
+    return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
+}
 inline bool by_columns(const ModelView& model) {
     return !is_polynomial(model) && !is_cosine(model) && engine_at_reference(model) &&
-           model.packed.n_values < std::uint64_t{model.n_sv} * (model.n_features / columns_per_nonzero) &&
-           model.packed.n_values < 0xffffffffu;
+           are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
 inline bool has_direction(const ModelView& model) {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from approxsvm.model.constants import UNIT64
 
-UNIT_ROUNDOFF = 2.0**-53
+FloatArray = npt.NDArray[np.float64]
 # Veltkamp's constant: splits 53 bits into two halves whose products are exact.
 _SPLITTER = 2.0**27 + 1.0
 # Halves of a number beyond this overflow.
@@ -57,8 +57,8 @@ def matmul(a: FloatArray, b: FloatArray, a_low: FloatArray | None = None) -> tup
             moduli += np.abs(product)
         result = total + lost
         # |result - exact| <= u |result| + gamma_m^2 sum |a b|, once more for a_low; products may underflow.
-        path = (n_terms + 4) * UNIT_ROUNDOFF
-        error = 1.01 * (UNIT_ROUNDOFF * np.abs(result) + 2.0 * path**2 * moduli) + (n_terms + 1) * 2.0**-1070
+        path = (n_terms + 4) * UNIT64
+        error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * path**2 * moduli) + (n_terms + 1) * 2.0**-1070
     fits = (np.abs(a).max(axis=1, initial=0.0) < _LARGEST)[:, np.newaxis] & (np.abs(b).max(initial=0.0) < _LARGEST)
     return result, np.where(np.isfinite(result) & fits, error, np.inf)
 
@@ -73,7 +73,7 @@ def norms_above(rows: FloatArray) -> FloatArray:
         scaled = np.ldexp(part, -exponents[:, np.newaxis])
         norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
     # A last denormal unit, as roots of denormal squares are coarse.
-    above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT_ROUNDOFF) + (norms > 0) * 2.0**-1074
+    above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT64) + (norms > 0) * 2.0**-1074
     return above
 
 

@@ -1,6 +1,6 @@
 """Votes, scores and probabilities of each source in slow and obvious float64: the judge of the core's outputs.
 
-Nothing that predicts imports this. Values are as model/outputs.py says.
+Values are as model/outputs.py says.
 """
 
 from __future__ import annotations

@@ -1,0 +1,280 @@
+"""The function of each kind of model by its definition in float64, and what rounding may change in it.
+
+`definition_of` chooses among the classes here, one for each kind. What they say of rounding holds for any order of the
+sum over terms, the intercept being added last: for `values`, which goes by blocks, for decision_values.py, and for a
+source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.constants import UNIT64, gaussian_slope
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.schema import MAX_OUTPUT_SCALE
+from approxsvm.model.single_model import SingleModel
+from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.reference.decision_values import BLOCK_VECTORS, decision_function
+from approxsvm.rows import sparse_sq_distances
+
+# Rows whose kernels are taken at a time.
+_BLOCK_ROWS: Final = 512
+# Support vectors that say how far values lie apart.
+_SOME_VECTORS: Final = 64
+# Values that differ by less, relatively, are those of a constant.
+_CONSTANT: Final = 1e-6
+
+ModelT = TypeVar("ModelT", bound=SingleModel)
+
+
+class Definition(Protocol):
+    """Of one model; `mapped` are rows behind its input map, ndarray of shape (n_rows, n_features)."""
+
+    @property
+    def scale(self) -> float:
+        """Greatest A1 of any decision function, or what has its place."""
+
+    @property
+    def spread(self) -> float:
+        """About how far values lie apart: largest less smallest at some support vectors, or what has its place."""
+
+    def values(self, mapped: FloatArray) -> FloatArray:
+        """Decision values, shape (n_rows, n_decisions)."""
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """What float64 may have changed in such values, of a shape that broadcasts to theirs."""
+
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+        """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
+
+
+def definition_of(model: SingleModel) -> Definition:
+    """The one that suits a model."""
+    if isinstance(model, TaylorModel):
+        return TaylorFeatureDefinition(model)
+    if isinstance(model, CosineModel):
+        return CosineDefinition(model)
+    return PolynomialDefinition(model) if model.is_polynomial else GaussianDefinition(model)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfModel(Generic[ModelT]):
+    model: ModelT
+
+    @property
+    def scale(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def spread(self) -> float:
+        return 2.0 * self.scale
+
+
+class _OfFeatures(_OfModel[ModelT]):
+    def values(self, mapped: FloatArray) -> FloatArray:
+        return decision_function(self.model, mapped)
+
+
+class TaylorFeatureDefinition(_OfFeatures[TaylorModel]):
+    """Of a linear model on Taylor features."""
+
+    @property
+    def scale(self) -> float:
+        """What stands for A1 (`TaylorModel.sum_moduli`)."""
+        return self.model.sum_moduli
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """A feature and the sum; in the Gaussian s errs by n_features roundings, and s phi_k(s) is below 8."""
+        path = sum(map(len, self.model.weights)) + 8 * self.model.n_features + 64
+        return np.asarray(path * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
+
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+        """As of Gaussians (expansion/taylor_features.py)."""
+        return _moved_in_gaussians(self.model.gamma, self.scale, errors)
+
+
+class CosineDefinition(_OfFeatures[CosineModel]):
+    """Of a sum of cosines."""
+
+    @property
+    def scale(self) -> float:
+        """A1."""
+        return self.model.sum_moduli
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """Twice what export/exact_graph.py derives: of angles, (n_features + 8) u S ||z||; of the sum, (n + 40) u A1.
+
+        The phase is the last to be added to an angle, so that it is rounded once: 8 u A1 at most, among the 40.
+        """
+        model = self.model
+        of_angles = (model.n_features + 8) * norms_above(mapped)[:, np.newaxis] * model.slope
+        of_sum = (model.n_cosines + 40) * model.sum_moduli + np.abs(values)
+        return np.asarray(2.0 * UNIT64 * (of_angles + of_sum) + 2.0**-1000)
+
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+        """By the slope of every cosine."""
+        return np.minimum(self.model.slope * errors, 2.0 * self.scale)
+
+
+class _OfKernels(_OfModel[KernelModel]):
+    @cached_property
+    def scale(self) -> float:
+        model = self.model
+        with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
+            return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
+
+    @property
+    def spread(self) -> float:
+        vectors: Any = self.model.support_vectors[:: max(1, self.model.n_sv // _SOME_VECTORS)]
+        some = vectors if isinstance(vectors, np.ndarray) else vectors.toarray()
+        values = self.values(some)
+        largest = max(np.abs(values).max(initial=0.0), np.abs(self.model.intercept).max())
+        return float(max(np.ptp(values) if len(some) else 0.0, _CONSTANT * largest))
+
+    def values(self, mapped: FloatArray) -> FloatArray:
+        model = self.model
+        coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
+        return self.sums(mapped, coefficients) + model.intercept
+
+    def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Of kernels times coefficients, (n_sv, n) of them, shape (n_rows, n)."""
+        model = self.model
+        sums = np.zeros((len(mapped), coefficients.shape[1]))
+        for start in range(0, len(mapped), _BLOCK_ROWS):
+            rows = mapped[start : start + _BLOCK_ROWS]
+            for first in range(0, model.n_sv, BLOCK_VECTORS):
+                last = min(first + BLOCK_VECTORS, model.n_sv)
+                with np.errstate(over="ignore", under="ignore"):
+                    kernels = self.kernels(rows, model.dense_support_vectors(first, last))
+                sums[start : start + len(rows)] += kernels @ coefficients[first:last]
+        return sums
+
+    def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Of each row and each vector."""
+        raise NotImplementedError
+
+    @cached_property
+    def vector_norms(self) -> FloatArray:
+        """Not below the norms of the support vectors, shape (n_sv,)."""
+        model = self.model
+        starts = range(0, model.n_sv, BLOCK_VECTORS)
+        blocks = (model.dense_support_vectors(first, min(first + BLOCK_VECTORS, model.n_sv)) for first in starts)
+        return np.concatenate([np.empty(0), *map(norms_above, blocks)])
+
+
+class GaussianDefinition(_OfKernels):
+    """Of a kernel machine with a Gaussian kernel: differences first, so that nothing cancels."""
+
+    def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
+        """By differences, too."""
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(np.exp(-self.model.gamma * cdist(rows, vectors, "sqeuclidean")))
+
+    @property
+    def of_sum(self) -> float:
+        """What rounding changes in the sum, the intercept aside.
+
+        An argument h of exp errs by (n_features + 3) u h and h exp(-h) is at most 1/e; then come exp and its products,
+        and n_sv additions: certificate.md, 3 (iv), as in cpp/include/approxsvm/predict/definition.hpp, and twice that.
+        """
+        return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """The same at every row."""
+        return np.asarray(self.of_sum + 8.0 * UNIT64 * np.abs(values))
+
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+        """By the steepest slope of the kernel, which itself is between 0 and 1."""
+        return _moved_in_gaussians(self.model.gamma, self.scale, errors)
+
+    def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
+        """A decision value, and how far off one may be whose distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
+
+        That cancels: where rows are at most R from the point that norms are taken about, the argument of exp errs by
+        4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/predict/prepared.hpp, EngineBound), and no kernel by more
+        than 1. Here it has many times as much.
+
+        Parameters
+        ----------
+        row : ndarray of shape (n_features,)
+        decision : int
+        longest : sequence of float
+            Distances of the furthest support vector from each of the points that norms may be taken about.
+        """
+        model, coef = self.model, self.model.coefficients(decision)
+        intercept, furthest_sq = float(model.intercept[decision]), 0.0
+        value = intercept
+        for first, sq_distance in _sq_distances(model, row):
+            value += float(coef[first : first + len(sq_distance)] @ np.exp(-model.gamma * sq_distance))
+            furthest_sq = max(furthest_sq, float(sq_distance.max(initial=0.0)))
+        reach = model.gamma * sum(longest, np.sqrt(furthest_sq)) ** 2
+        relative = (model.n_sv + 4 * model.n_features + 64) * (1.0 + min(16.0 * reach, 1e15)) * 2.0 * UNIT64
+        return value, min(relative, 1.0) * float(np.abs(coef).sum()) + 32.0 * UNIT64 * abs(intercept)
+
+
+class PolynomialDefinition(_OfKernels):
+    """Of a kernel machine with a polynomial kernel, which grows with rows."""
+
+    def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
+        """By inner products."""
+        return np.asarray((self.model.gamma * (rows @ vectors.T) + self.model.coef0) ** self.model.degree)
+
+    def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
+        """Four times what cpp/include/approxsvm/exact/polynomial_kernel.hpp derives; infinite near the end of float64.
+
+        With B_i = |gamma| ||x_i|| ||z|| + |coef0|, a kernel errs relatively to B_i^degree by degree (n_features + 8) u,
+        and the sum by n_sv + 16 roundings. `decisions` are those that `values` are of, all when left out.
+        """
+        model = self.model
+        chosen = list(range(model.n_decisions) if decisions is None else decisions)
+        moduli = self._sums_of_powers(mapped, np.abs([model.coefficients(k) for k in chosen]), model.degree)
+        path = model.n_sv + model.degree * (model.n_features + 8) + 16
+        error = 4.0 * path * UNIT64 * (moduli + np.abs(model.intercept[chosen])) + 2.0**-1000
+        return np.where(moduli < MAX_OUTPUT_SCALE, error, np.inf)
+
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+        """By the slope at the row itself: errors are tiny beside rows."""
+        model = self.model
+        steep = np.abs([model.coefficients(k) for k in range(model.n_decisions)]) * self._norms_of_products
+        slopes = model.degree * self._sums_of_powers(mapped, steep, model.degree - 1)
+        return np.asarray(errors * slopes * (1.0 + 1e-6))
+
+    @cached_property
+    def _norms_of_products(self) -> FloatArray:
+        """|gamma| ||x_i||, shape (n_sv,)."""
+        return np.asarray(abs(self.model.gamma) * self.vector_norms)
+
+    def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
+        """sum_i weights_i B_i^power at each row, of weights (n, n_sv); shape (n_rows, n)."""
+        sums = np.zeros((len(mapped), len(weights)))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for row, norm in enumerate(norms_above(mapped)):
+                for first in range(0, self.model.n_sv, BLOCK_VECTORS):
+                    some = slice(first, first + BLOCK_VECTORS)
+                    reach = self._norms_of_products[some] * norm + abs(self.model.coef0)
+                    sums[row] += weights[:, some] @ reach**power
+        return sums
+
+
+def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Squared distances of a row to blocks of support vectors, each block with the number of its first."""
+    vectors: Any = model.support_vectors
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(vectors, np.ndarray):
+            for first in range(0, model.n_sv, BLOCK_VECTORS):
+                yield first, np.square(vectors[first : first + BLOCK_VECTORS] - row).sum(axis=1)
+        elif model.n_sv:  # what cancels here is less than in the engine
+            found = sparse_sq_distances(vectors, row)
+            yield 0, np.where(np.isnan(found), np.inf, found)
+
+
+def _moved_in_gaussians(gamma: float, moduli: float, errors: FloatArray) -> FloatArray:
+    return np.asarray(moduli * np.minimum(gaussian_slope(gamma) * errors, 1.0))

@@ -1,0 +1,78 @@
+"""What a source's own float64 may change in its decision values, on its way to them, which may cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.constants import UNIT64
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.single_model import SingleModel
+from approxsvm.readers.sklearn.known_types import name_of
+from approxsvm.readers.sklearn.linear_models import linear_parts
+from approxsvm.reference.definition import Definition, GaussianDefinition
+
+# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
+NEAR_TIE: Final = 1e-10
+# Exponentials of more are not worth computing.
+_MOST_EXPONENT: Final = 700.0
+
+
+def source_rounding(
+    definition: Definition, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
+) -> FloatArray:
+    """What the source may lose, transformers included, shape (n_rows, 1) or (n_rows, n_decisions).
+
+    Parameters
+    ----------
+    definition : Definition
+        Of the model.
+    model : KernelModel, TaylorModel or CosineModel
+        What the source was read as.
+    steps : sequence of estimators or None
+        Its transformers and its final estimator; None where it is numbers alone.
+    rows, mapped : ndarray of shape (n_rows, n_raw_features) and (n_rows, n_features)
+        The same rows before and behind the input map.
+    """
+    if isinstance(definition, GaussianDefinition):
+        lost = _in_gaussians(definition, steps, mapped)
+    else:  # the same terms in another order
+        lost = definition.rounding(mapped, np.zeros((len(mapped), 1)))
+    if model.input_map is None:
+        return lost
+    return lost + definition.moved(mapped, model.input_map.source_rounding(rows)[:, np.newaxis])
+
+
+def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, mapped: FloatArray) -> FloatArray:
+    """Where the source's way to a kernel cancels.
+
+    scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2, whose sums a Nystroem map takes twice; a Gaussian
+    process divides rows and training rows by its length scales. LIBSVM, alone or inside scikit-learn, squares
+    differences when it predicts.
+    """
+    model, kind = definition.model, "" if steps is None else name_of(steps[-1])
+    nystroem = steps[-2] if steps is not None and len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
+    if nystroem is None and kind not in ("KernelRidge", "GaussianProcessRegressor"):
+        return np.zeros((len(mapped), 1))
+    reach = (norms_above(mapped) + float(definition.vector_norms.max(initial=0.0)))[:, np.newaxis]
+    if kind == "GaussianProcessRegressor":
+        return definition.moved(mapped, 2.0 * UNIT64 * reach)
+    moduli = np.abs(model.dual_coef[0])
+    if nystroem is not None:
+        assert steps is not None
+        normalization = np.asarray(nystroem.normalization_, np.float64).T
+        coef = linear_parts(steps[-1], kind).coef
+        summed = float(np.abs(normalization @ coef).sum())
+        # In the units of the model, which may be those of another target.
+        unit = definition.scale / summed if summed > 0.0 else 1.0
+        moduli = unit * (np.abs(normalization) @ np.abs(coef))
+    total, exponent = float(moduli.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
+    lost = exponent * total
+    if (lost > NEAR_TIE * definition.scale).any():  # what is off by little changes small kernels less
+        is_off = exponent < _MOST_EXPONENT
+        growth = np.expm1(np.where(is_off, exponent, 0.0)) * definition.sums(mapped, moduli[:, np.newaxis])
+        lost = np.where(is_off, np.minimum(growth, total), total)
+    return np.asarray(lost + 4.0 * (model.n_sv + 8) * UNIT64 * total)
