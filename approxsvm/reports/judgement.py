@@ -37,7 +37,7 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
 
     Parameters
     ----------
-    model : KernelModel, TaylorModel or CosineModel
+    model : SingleModel
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
     mapped : ndarray or sparse array of shape (n_rows, n_features), optional
         The same rows as the kernel sees them; made by the model's own input map when left out.
@@ -175,7 +175,7 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
     Parameters
     ----------
     source : fitted estimator, KernelModel, or path
-    model : KernelModel, TaylorModel, CosineModel or Ensemble
+    model : SingleModel or Ensemble
         What it was read as.
     rows : ndarray or sparse array of shape (n_rows, n_raw_features)
     """

@@ -30,7 +30,7 @@ def source_rounding(
     ----------
     definition : Definition
         Of the model.
-    model : KernelModel, TaylorModel or CosineModel
+    model : SingleModel
         What the source was read as.
     steps : sequence of estimators or None
         Its transformers and its final estimator; None where it is numbers alone.

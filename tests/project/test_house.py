@@ -136,3 +136,24 @@ def test_headers_include_downwards(header: Path) -> None:
     for other in included_headers(header):
         other_room = other.with_suffix("").parts[0]
         assert other_room == room or CPP_FLOOR[other_room] < CPP_FLOOR[room], f"{header} includes {other}"
+
+
+# How many files of the package and the core name one kernel, pipeline step, output or section: who adds another opens
+# about as many. A number may only fall; who makes it smaller writes the new one here.
+FILES_THAT_NAME = {
+    "cosine": 25,  # a kernel
+    "logarithm|log1p": 19,  # a step
+    "density_marks|DensityMarks": 12,  # an output
+    "presumption": 12,  # a section
+    "direction_bound|direction_trace|direction_scale": 6,  # the bound of degree 2
+}
+
+
+@pytest.mark.parametrize("words", FILES_THAT_NAME)
+def test_growth(words: str) -> None:
+    folders = [PACKAGE, *(REPOSITORY / "cpp" / name for name in ("include", "dispatch", "text", "python", "runtime"))]
+    files = [
+        path for folder in folders for path in folder.rglob("*.*") if path.suffix in {".py", ".hpp", ".cpp", ".inc"}
+    ]
+    naming = [path for path in files if re.search(words, path.read_text(encoding="utf-8"), re.IGNORECASE)]
+    assert len(naming) <= FILES_THAT_NAME[words], sorted(str(path.relative_to(REPOSITORY)) for path in naming)
