@@ -290,9 +290,11 @@ class ClassCascade {
     void send_to_engine(std::size_t i) { engine32_.send(i, offer32()); }
 
     // Rows with few non-zeros are cheaper by these, in all pairs, than by all features in the winner's, but not than in
-    // few coordinates.
-    bool settled_as_sparse(std::size_t i) { return engine32_.send_sparse(i, view_.n_features / 5, offer32()); }
-    bool begins_sparse(std::size_t i) { return prepared_.subspaces.n_stages == 0 && settled_as_sparse(i); }
+    // few coordinates: with up to a fifth of the features where rows share a block, a third where each is by itself.
+    bool settled_as_sparse(std::size_t i, std::size_t share) {
+        return engine32_.send_sparse(i, view_.n_features / share, offer32());
+    }
+    bool begins_sparse(std::size_t i) { return prepared_.subspaces.n_stages == 0 && settled_as_sparse(i, 5); }
 
     struct PassOn {
         ClassCascade& cascade;
@@ -301,7 +303,7 @@ class ClassCascade {
             if (float32_may_do) return cascade.engine32_.send(i, cascade.offer32());
             cascade.engine64_.send(i, cascade.offer64());
         }
-        bool takes_sparse(std::size_t i) const { return cascade.settled_as_sparse(i); }
+        bool takes_sparse(std::size_t i, std::size_t share) const { return cascade.settled_as_sparse(i, share); }
     };
     PassOn pass_on() { return {*this}; }
 
