@@ -25,7 +25,7 @@ import numpy as np
 import approxsvm
 from approxsvm.model.schema import Mode
 from benchmarks import in_memory, processes
-from benchmarks.answers import Answers, answers_for, check_decision_values
+from benchmarks.answers import Answers, check_decision_values
 from benchmarks.cases import SPECS, Case, Spec, read_case
 from benchmarks.experiment import Experiment, Rows, Run, number
 from benchmarks.timing import timed
@@ -75,7 +75,7 @@ _FULL = Effort(slow_rounds=1, slow_rows=None, engine_rows=None)
 def measure(run: Run, spec: Spec) -> Rows:
     """All tables of one model."""
     case = read_case(spec, run.data, run.scratch)
-    answers, effort, threads = answers_for(case), run.options.effort or Effort(), run.options.threads
+    answers, effort, threads = Answers.of(case), run.options.effort or Effort(), run.options.threads
     seconds = {}
     for mode in _MODES:
         case.compiled[mode], seconds[mode] = timed(

@@ -43,19 +43,17 @@ def measure(run: Run, case: tuple[Source, float]) -> Rows:
             demand_labels(f"{source.name}, {n}", labels, pipeline.predict(X), clear)
             turns = {"theirs": partial(pipeline.predict, X), "ours": partial(fast.predict, X)}
             times = microseconds(turns, X.shape[0], run.options.rounds)
-        yield (
-            "pipelines",
-            {
-                "data": source.name,
-                "n_features": X.shape[1],
-                "n_cosines": n,
-                "sklearn_microseconds": times["theirs"],
-                "microseconds": times["ours"],
-                "times_faster": times["theirs"] / times["ours"],
-                "by_float32": share,
-                "bytes": fast.artifact.n_bytes,
-            },
-        )
+        row = {
+            "data": source.name,
+            "n_features": X.shape[1],
+            "n_cosines": n,
+            "sklearn_microseconds": times["theirs"],
+            "microseconds": times["ours"],
+            "times_faster": times["theirs"] / times["ours"],
+            "by_float32": share,
+            "bytes": fast.artifact.n_bytes,
+        }
+        yield "pipelines", row
 
 
 _OPTIONS = [numbers("--components", (100, 1000)), number("--rows", 16_281), number("--rounds", 5)]

@@ -27,8 +27,6 @@ from typing import Any
 import click
 import numpy as np
 import sklearn
-from sklearn.gaussian_process.kernels import RBF
-from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
 from sklearn.utils import _safe_indexing
 from sklearn.utils.discovery import all_estimators
 
@@ -57,7 +55,6 @@ class Fitted:
 
     test: str
     kind: str
-    is_rbf: bool
     finding: Finding
 
 
@@ -109,7 +106,7 @@ class Gallery:
         np.random.set_state(random_state)  # noqa: NPY002
         if finding.verdict == "refused" and finding.exception not in _REFUSALS:
             finding = replace(finding, verdict="wrong exception")
-        self.fitted.append(Fitted(self.test, kind_of(estimator), is_rbf(estimator), finding))
+        self.fitted.append(Fitted(self.test, kind_of(estimator), finding))
 
 
 def _first_rows(X: Any) -> Any:
@@ -127,18 +124,6 @@ def kind_of(estimator: Any) -> str:
     if isinstance(kernel, str):
         return f"{name} {kernel}"
     return name if inner is None or isinstance(inner, str) else f"{name} of {kind_of(inner)}"
-
-
-def is_rbf(estimator: Any) -> bool:
-    """Whether it, or what is inside of it, has the RBF kernel or random features of one."""
-    return any(_has_rbf_kernel(part) for part in [estimator, *estimator.get_params(deep=True).values()])
-
-
-def _has_rbf_kernel(part: Any) -> bool:
-    if type(part).__name__.startswith("GaussianProcess") and part.kernel is None:
-        return True
-    kernel = getattr(part, "kernel", None)
-    return (isinstance(kernel, str) and kernel == "rbf") or type(part) in (RBF, RBFSampler, SkewedChi2Sampler)
 
 
 @contextmanager
@@ -177,8 +162,7 @@ def _tables(gallery: Gallery) -> Rows:
     """All of it, by kind of estimator, why some are refused, and each fault."""
     fitted = gallery.fitted
     yield "tests", {name: gallery.outcomes[name] for name in ("passed", "failed", "skipped")}
-    for name, some in (("all", fitted), ("RBF", [one for one in fitted if one.is_rbf])):
-        yield "fitted", {"estimators": name, "fitted": len(some), **counts(one.finding for one in some)}
+    yield "fitted", {"fitted": len(fitted), **counts(one.finding for one in fitted)}
     for kind in sorted({one.kind for one in fitted}):
         of_kind = [one.finding for one in fitted if one.kind == kind]
         yield "kinds", {"kind": kind, "fitted": len(of_kind), **counts(of_kind)}

@@ -106,17 +106,15 @@ def _of_centers(name: str, run: Run) -> Rows:
         compiling = partial(approxsvm.compile, model, X, degree=2, n_centers=n_centers, max_bytes=1 << 30)
         fast, seconds = timed(compiling)
         times = microseconds({"ours": partial(fast.predict, rows)}, len(rows), _ROUNDS)
-        yield (
-            "centers",
-            {
-                "model": name,
-                "n_centers": n_centers,
-                "certified": fast.certified(rows).mean(),
-                "microseconds": times["ours"],
-                "artifact_bytes": fast.summary.n_bytes,
-                "compile_seconds": seconds,
-            },
-        )
+        row = {
+            "model": name,
+            "n_centers": n_centers,
+            "certified": fast.certified(rows).mean(),
+            "microseconds": times["ours"],
+            "artifact_bytes": fast.summary.n_bytes,
+            "compile_seconds": seconds,
+        }
+        yield "centers", row
 
 
 def _of_peak(d: int, run: Run) -> Rows:

@@ -76,19 +76,17 @@ def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
         if run.peak is not None and mode == "approximate" and fast.artifact.header["n_decisions"] == 1:
             d = fast.artifact.n_features
             share = d * (d + 1) / 2 / (of_model * 1e-9) / run.peak()
-        yield (
-            "calls",
-            {
-                "model": name,
-                "mode": mode,
-                "certified": fast.certified(rows).mean(),
-                "cpp_nanoseconds": of_model,
-                "c_nanoseconds": of_library,
-                "predict_one_nanoseconds": 1e3 * times["predict_one"],
-                "predict_nanoseconds": 1e3 * times["predict"],
-                "share_of_peak": share,
-            },
-        )
+        row = {
+            "model": name,
+            "mode": mode,
+            "certified": fast.certified(rows).mean(),
+            "cpp_nanoseconds": of_model,
+            "c_nanoseconds": of_library,
+            "predict_one_nanoseconds": 1e3 * times["predict_one"],
+            "predict_nanoseconds": 1e3 * times["predict"],
+            "share_of_peak": share,
+        }
+        yield "calls", row
 
 
 def _one_by_one(predict: Callable[[Any], Any], rows: Any) -> None:

@@ -89,19 +89,17 @@ def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
                 found = _answers(folder, n_values)
                 if any(not np.array_equal(found[field], host[field]) for field in ("label", "values", "bounds")):
                     raise WrongAnswerError(f"{board.name} disagrees with the host")
-                yield (
-                    "headers",
-                    {
-                        **about,
-                        "certified": certain.mean(),
-                        "processor": board.name,
-                        "flags": optimize,
-                        "code_and_constant_bytes": size,
-                        "stack_bytes": stack,
-                        "instructions_per_row": found["spent"].mean(),
-                        "rows_that_agree": len(found),
-                    },
-                )
+                row = {
+                    **about,
+                    "certified": certain.mean(),
+                    "processor": board.name,
+                    "flags": optimize,
+                    "code_and_constant_bytes": size,
+                    "stack_bytes": stack,
+                    "instructions_per_row": found["spent"].mean(),
+                    "rows_that_agree": len(found),
+                }
+                yield "headers", row
 
 
 def _in_folder(folder: Path, *command: str) -> str:

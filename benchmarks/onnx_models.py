@@ -97,24 +97,22 @@ def measure(run: Run, case: tuple[str, Any, bool]) -> Rows:
     }
     times = microseconds(turns, len(X), run.options.rounds)
     times |= microseconds({"peer": partial(peer.run, None, {"X": few})}, len(few), max(3, run.options.rounds // 3))
-    yield (
-        "models",
-        {
-            "model": name,
-            "mode": f"{mode} -> {fast.artifact.mode}" + (", fallback" if fallback else ""),
-            "n_rows": len(X),
-            "differ": int((label != fast.predict(X)).sum()),
-            "certain": certain.mean(),
-            "bytes": len(graph.SerializeToString()),
-            "microseconds": times["graph"],
-            "with_certain": times["certain"],
-            "engine": times["engine"],
-            "svm_classifier": times["peer"],
-            "ratio": times["peer"] / times["graph"],
-            "its_rows": len(few),
-            "its_labels_differ": int((peer.run(None, {"X": few})[0] != exact[numbers]).sum()),
-        },
-    )
+    row = {
+        "model": name,
+        "mode": f"{mode} -> {fast.artifact.mode}" + (", fallback" if fallback else ""),
+        "n_rows": len(X),
+        "differ": int((label != fast.predict(X)).sum()),
+        "certain": certain.mean(),
+        "bytes": len(graph.SerializeToString()),
+        "microseconds": times["graph"],
+        "with_certain": times["certain"],
+        "engine": times["engine"],
+        "svm_classifier": times["peer"],
+        "ratio": times["peer"] / times["graph"],
+        "its_rows": len(few),
+        "its_labels_differ": int((peer.run(None, {"X": few})[0] != exact[numbers]).sum()),
+    }
+    yield "models", row
 
 
 _OPTIONS = [number("--rounds", 11), number("--slow-rows", 512, "For SVMClassifier.")]

@@ -112,27 +112,25 @@ def measured(
         is_fair = model.n_decisions == 1 and not issparse(X)  # rows that those peers are made for
         others = list(_of_peers(peers, trained, engine, X)) if is_fair else []
     about = {"model": problem.name, "scaler": problem.scaler}
-    yield (
-        "models",
-        {
-            "table": table,
-            **about,
-            "C": problem.C,
-            "gamma": model.gamma,
-            "n_classes": len(model.labels),
-            "n_features": X.shape[1],
-            "n_sv": model.n_sv,
-            "n_test_rows": n_rows,
-            "plan": plan_of(fast),
-            "certified": certified,
-            "artifact_bytes": fast.summary.n_bytes,
-            "compile_seconds": seconds,
-            "microseconds": times["ours"],
-            "engine_microseconds": times["engine"],
-            "sklearn_microseconds": times["sklearn"],
-            "libsvm_microseconds": libsvm[0]["microseconds"] if libsvm else None,
-        },
-    )
+    row = {
+        "table": table,
+        **about,
+        "C": problem.C,
+        "gamma": model.gamma,
+        "n_classes": len(model.labels),
+        "n_features": X.shape[1],
+        "n_sv": model.n_sv,
+        "n_test_rows": n_rows,
+        "plan": plan_of(fast),
+        "certified": certified,
+        "artifact_bytes": fast.summary.n_bytes,
+        "compile_seconds": seconds,
+        "microseconds": times["ours"],
+        "engine_microseconds": times["engine"],
+        "sklearn_microseconds": times["sklearn"],
+        "libsvm_microseconds": libsvm[0]["microseconds"] if libsvm else None,
+    }
+    yield "models", row
     for peer in others:
         yield "peers", {**about, **peer}
 

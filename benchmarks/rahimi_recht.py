@@ -157,20 +157,18 @@ def measure(run: Run, table: Table) -> experiment.Rows:
         runs = [timed(partial(method, gamma, penalty, train, n, seed)) for seed in range(n_runs)]
         error = 100 * statistics.mean(rows.error(machine) for (machine, _), _ in runs)
         click.echo(f"{table.name}, {name}: {error:.2f} %", err=True)
-        yield (
-            "errors",
-            {
-                "data": table.name,
-                "method": name,
-                "training_rows": len(train.y),
-                "gamma": gamma,
-                "penalty": penalty,
-                "columns": runs[-1][0][1],
-                "seconds": statistics.median(seconds for _, seconds in runs),
-                "error_percent": error,
-                "paper_percent": paper,
-            },
-        )
+        row = {
+            "data": table.name,
+            "method": name,
+            "training_rows": len(train.y),
+            "gamma": gamma,
+            "penalty": penalty,
+            "columns": runs[-1][0][1],
+            "seconds": statistics.median(seconds for _, seconds in runs),
+            "error_percent": error,
+            "paper_percent": paper,
+        }
+        yield "errors", row
 
 
 _OPTIONS = [

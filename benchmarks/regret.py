@@ -45,22 +45,20 @@ def measure(run: Run, case: Chosen) -> Rows:
     options: dict[str, Any] = {"mode": "exact"}
     if fast.artifact.mode != "exact":
         options = {"degree": fast.artifact.header["degree"], "n_centers": fast.artifact.n_centers}
-    yield (
-        "models",
-        {
-            "model": problem.name,
-            "scaler": problem.scaler,
-            "n_features": X.shape[1],
-            "n_sv": len(svc.support_),
-            "chosen": plan_of(fast),
-            "microseconds": times["chosen"],
-            "best_forced": best,
-            "best_microseconds": times[best],
-            "regret": times["chosen"] / times[best],
-            "compile_seconds": compiled_in,
-            "build_seconds": seconds(partial(approxsvm.compile, svc, problem.X, **options)),
-        },
-    )
+    row = {
+        "model": problem.name,
+        "scaler": problem.scaler,
+        "n_features": X.shape[1],
+        "n_sv": len(svc.support_),
+        "chosen": plan_of(fast),
+        "microseconds": times["chosen"],
+        "best_forced": best,
+        "best_microseconds": times[best],
+        "regret": times["chosen"] / times[best],
+        "compile_seconds": compiled_in,
+        "build_seconds": seconds(partial(approxsvm.compile, svc, problem.X, **options)),
+    }
+    yield "models", row
 
 
 def summarize(record: Record) -> None:

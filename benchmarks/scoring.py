@@ -128,21 +128,18 @@ import approxsvm, numpy as np, pyarrow as pa, pyarrow.parquet as pq
 predictor = approxsvm.Predictor(sys.argv[1], n_jobs=-1)
 # --- measured
 spent = dict(reading=0.0, predicting=0.0, writing=0.0)
-file = pq.ParquetFile(sys.argv[2])
-batches = file.iter_batches(batch_size=65536, columns=[f"f{k}" for k in range(22)])
+def spend(part, call, *arguments):
+    start = time.perf_counter()
+    done = call(*arguments)
+    spent[part] += time.perf_counter() - start
+    return done
+def predict(batch):
+    return predictor.predict(np.stack([column.to_numpy() for column in batch.columns], axis=1))
+batches = pq.ParquetFile(sys.argv[2]).iter_batches(batch_size=65536, columns=[f"f{k}" for k in range(22)])
 with pq.ParquetWriter(sys.argv[3], pa.schema([("label", pa.int64())])) as writer:
-    while True:
-        now = time.perf_counter()
-        batch = next(batches, None)
-        spent["reading"] += time.perf_counter() - now
-        if batch is None:
-            break
-        now = time.perf_counter()
-        labels = predictor.predict(np.stack([column.to_numpy() for column in batch.columns], axis=1))
-        spent["predicting"] += time.perf_counter() - now
-        now = time.perf_counter()
-        writer.write_batch(pa.RecordBatch.from_arrays([pa.array(labels)], ["label"]))
-        spent["writing"] += time.perf_counter() - now
+    while (batch := spend("reading", next, batches, None)) is not None:
+        labels = pa.array(spend("predicting", predict, batch))
+        spend("writing", writer.write_batch, pa.RecordBatch.from_arrays([labels], ["label"]))
 result = spent
 """
 PANDAS = """

@@ -79,28 +79,26 @@ def measure(run: Run, shape: Shape) -> Rows:
     times = microseconds({name: partial(model.predict, rows) for name, (model, rows) in turns.items()}, n_rows, _ROUNDS)
     with threadpool_limits(1):
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, len(slow), 3)
-    yield (
-        "models",
-        {
-            "data": shape.name,
-            "n_features": shape.n_features,
-            "training_rows": n_train,
-            "test_rows": n_test,
-            "gamma": svc._gamma,
-            "support_vectors": len(svc.support_),
-            "support_vectors_in_paper": shape.n_sv_in_paper,
-            "accuracy_percent": 100.0 * np.mean(exact == y_test),
-            "changed_about_origin_percent": 100.0 * np.mean(origin.predict(X_test) != exact),
-            "changed_about_mean_percent": 100.0 * np.mean(mean.predict(X_test) != exact),
-            "plan": plan_of(fast),
-            "certified_percent": 100.0 * (certified or 0.0),
-            "compile_seconds": compile_seconds,
-            "expansion_microseconds": times["expansion"],
-            "microseconds": times["plan"],
-            "engine_microseconds": times["engine"],
-            "sklearn_microseconds": times["sklearn"],
-        },
-    )
+    row = {
+        "data": shape.name,
+        "n_features": shape.n_features,
+        "training_rows": n_train,
+        "test_rows": n_test,
+        "gamma": svc._gamma,
+        "support_vectors": len(svc.support_),
+        "support_vectors_in_paper": shape.n_sv_in_paper,
+        "accuracy_percent": 100.0 * np.mean(exact == y_test),
+        "changed_about_origin_percent": 100.0 * np.mean(origin.predict(X_test) != exact),
+        "changed_about_mean_percent": 100.0 * np.mean(mean.predict(X_test) != exact),
+        "plan": plan_of(fast),
+        "certified_percent": 100.0 * (certified or 0.0),
+        "compile_seconds": compile_seconds,
+        "expansion_microseconds": times["expansion"],
+        "microseconds": times["plan"],
+        "engine_microseconds": times["engine"],
+        "sklearn_microseconds": times["sklearn"],
+    }
+    yield "models", row
 
 
 _OPTIONS = [number("--train-rows", None, "Rows to train with at most.", 100), number("--test-rows", 20_000, least=100)]
