@@ -1,8 +1,5 @@
 """LIBSVM's models against all peers: accuracy, time, size.
 
-\b
-    python -m benchmarks [--quick | --full] [--only NAME] [--threads N] [--results FOLDER]
-
 Every answer is checked before it is timed. The tool of 2014 takes part where APPROXSVM_2014 names the folder of its
 programs. Tables: accuracy is the paper's Table 1, with shares of labels that are right (exact, origin, mean) and of
 those that differ from the exact model's about either center; exact labels, expansion alone (in_memory.py) and files

@@ -1,8 +1,5 @@
 """Reads off the constants of the planner's cost model (approxsvm/planning/cost.py) on the machine and target at hand.
 
-\b
-    [APPROXSVM_TARGET=avx2] python -m benchmarks.costs [--only NAME]
-
 Forced plans of two-class models are timed on calls of 10,000 rows, which the cost model assumes, and their times are
 taken as a sum of what is done once for a row of a stage, on the way to one of many centers, for a support vector in the
 exact engine, and of multiply-adds, among which runs of coefficients count as they do today: non-negative least squares

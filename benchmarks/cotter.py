@@ -1,18 +1,11 @@
 """Taylor against Fourier features: test error against cost, as in Cotter, Keshet and Srebro 2011.
 
-\b
-    python -m benchmarks.cotter [--only NAME] [--train-rows N] [--test-rows N] [--degrees R ...] [--components D ...]
-                                [--sigma2 S] [-c C] [--max-bytes B] [--results FOLDER]
-
 For each of the paper's data sets that can be had (Adult, MNIST 8 against the rest, Covertype 1 against the rest; TIMIT
 is not free) a linear support vector machine is trained on Taylor features of some degrees, and on random Fourier
-features of some numbers, of the kernel exp(-||x - y||^2 / (2 sigma^2)); the kernel's own machine is the goal. Columns:
-
-\b
-* columns and non-zeros: of the features, the latter for each row; training goes by the non-zeros;
-* multiply-adds: what a row costs to map and to predict. A Taylor feature is one of a degree less times a number; a
-  Fourier feature an inner product with the row's non-zeros and a cosine, which counts as one;
-* kernel error: root mean square over pairs of test rows.
+features of some numbers, of the kernel exp(-||x - y||^2 / (2 sigma^2)); the kernel's own machine is the goal. Training
+goes by the non-zeros of a row's features. Multiply-adds are what a row costs to map and to predict: a Taylor feature is
+one of a degree less times a number, a Fourier feature an inner product with the row's non-zeros and a cosine, which
+counts as one. The kernel's error is the root mean square over pairs of test rows.
 
 The paper's ordering: by the number of features Fourier features are better, by the cost of computing them Taylor
 features are. The paper was not at hand when this was written: the widths and C are as remembered from it (Covertype's

@@ -84,7 +84,7 @@ class Experiment:
     name : str
         Of the record.
     help : str
-        What ``--help`` says: the text of the module.
+        What ``--help`` says above the options: the text of the module.
     measure : callable
         Given a `Run` and a case, yields names of tables and rows for them.
     cases : mapping, or callable
@@ -114,10 +114,10 @@ class Experiment:
         only = click.Option(["--only"], default="", help="Cases whose name contains this.")
         own = [option for option in self.options if option.name == "only"]
         parameters: list[click.Parameter] = [*self.options, *([] if own else [only]), results]
-        click.Command(self.name, params=parameters, help=f"\b\n{self.help}", callback=self._run)()
+        click.Command(self.name, params=parameters, help=self.help, callback=self._run)()
 
     def _run(self, results: Path, **options: Any) -> None:
-        record = Record.begin(self.name, options.get("threads", 1))
+        record = Record.begin(self.name, options.get("threads", os.cpu_count() or 1))
         with tempfile.TemporaryDirectory(prefix="approxsvm-benchmarks-", dir=options.get("folder")) as scratch:
             run = Run(record, Path(scratch), options)
             try:

@@ -1,8 +1,5 @@
 """Pipelines of RBFSampler and LinearSVC: scikit-learn against compiled, time per row, on data sets as they are, sparse.
 
-\b
-    python -m benchmarks.fourier_features [--components N ...] [--rows N] [--rounds N] [--results FOLDER]
-
 Models are trained on a few thousand rows. Labels are compared first: none may differ but where scikit-learn's own value
 is within its rounding of zero. Both predict with one thread.
 """

@@ -1,8 +1,5 @@
 """scikit-learn's own tests and docstring examples, with every estimator that they fit compiled beside it.
 
-\b
-    python -m benchmarks.gallery [--only NAME ...] [--tests K] [--mode certified|exact] [--results DIR]
-
 The tests are those inside the installed package; nothing is fetched, and there is no copy of them here. While pytest
 runs them, `fit` of scikit-learn's predictors is wrapped: what was fitted is compiled, and both are asked for labels,
 values and probabilities of the rows that it was fitted on (comparison.py). Whether the tests pass is scikit-learn's
@@ -21,7 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -141,12 +137,13 @@ def hooked(gallery: Gallery) -> Iterator[None]:
             owner.fit = fit
 
 
-def measure(run: Run, options: SimpleNamespace) -> Rows:
+def measure(run: Run, case: None) -> Rows:
     """Run what there is of these tests and examples of the installed scikit-learn, and compile what they fit."""
     if not (PACKAGE / "svm" / "tests").is_dir():
         raise MissingError(f"scikit-learn's tests are not installed at {PACKAGE}")
     import pytest
 
+    options = run.options
     gallery = Gallery(options.mode)
     paths = [PACKAGE / path for name in options.only or SUITES for path in SUITES[name]]
     # Neither settings of this repository, nor files beside the installed tests.
@@ -187,7 +184,7 @@ _OPTIONS = [
     click.Option(["--tests"], default="", help="Those whose name matches, as pytest's -k."),
     click.Option(["--mode"], type=click.Choice(["certified", "exact"]), default="certified", show_default=True),
 ]
-EXPERIMENT = Experiment("gallery", __doc__, measure, lambda options: {"scikit-learn's tests": options}, _OPTIONS)
+EXPERIMENT = Experiment("gallery", __doc__, measure, {"scikit-learn's tests": None}, _OPTIONS)
 
 if __name__ == "__main__":
     EXPERIMENT.main()

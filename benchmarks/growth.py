@@ -1,8 +1,5 @@
 """How the cost of a row grows: with support vectors, with features, with gamma; and what centers certify.
 
-\b
-    python -m benchmarks.growth [--quick] [--only TABLE]
-
 Models are SVCs trained on generated rows: mixtures of six factors with noise, two classes by a curved boundary, a tenth
 of the labels flipped, so that most rows become support vectors. Each is measured as `benchmarks.ordinary` does, with
 KARL, but planned with effort "low": the largest would take many minutes to compile otherwise. Centers are those of

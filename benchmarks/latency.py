@@ -1,8 +1,5 @@
 """What one row takes alone, from C++, C and Python, on one thread.
 
-\b
-    python -m benchmarks.latency [--rows N] [--rounds N] [--only NAME]
-
 Four models: LIBSVM's of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, an SVC of pendigits' ten digits,
 and a pipeline of StandardScaler and SVC on australian; approximate with one center and degree 2, and certified by the
 default plan. C++ is class Model, for the machine at hand, C the library of approxsvm.h, Python `predict_one` and

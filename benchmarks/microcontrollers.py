@@ -1,8 +1,5 @@
 """Exported C headers on emulated microcontrollers: bytes, instructions per row, and whether they agree with the host.
 
-\b
-    python -m benchmarks.microcontrollers [--only NAME] [--rows N]
-
 Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
 picolibc-riscv64-unknown-elf and qemu-system-misc. Two models, each with coefficients, and then rows, too, as float32,
 int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a pipeline of a StandardScaler

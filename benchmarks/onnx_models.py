@@ -1,8 +1,5 @@
 """Compiled models as ONNX graphs: labels against our own engine's, time against onnxruntime's SVMClassifier.
 
-\b
-    python -m benchmarks.onnx_models [--only NAME] [--rounds N] [--slow-rows N]
-
 Three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler, PCA and
 SVC on australian. Each is compiled in mode "approximate" and certified, the latter without and with a fallback on the
 exact model inside the graph. Labels are those of all test rows as float32, which every contender gets; "differ" counts

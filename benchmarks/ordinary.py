@@ -1,8 +1,5 @@
 """Ordinary models: scikit-learn's SVC with default options after scaling, sample rows = training rows.
 
-\b
-    python -m benchmarks.ordinary [--published] [--only NAME] [--scaler standard|minmax|none|both] [--rows N] [-c C]
-
 For each data set: what the planner chose, the share of rows settled before the exact engine, what it took to compile,
 and one thread's time per row against scikit-learn, LIBSVM, our exact engine, and, for two classes in dense rows, the
 other ways to the same labels that there are. Every label of ours is compared with the exact model's, and a wrong one

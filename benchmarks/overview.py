@@ -1,8 +1,5 @@
 """Linear, RBF, Fourier, Nystroem, Taylor, binning and compiled models on generated rows: fit, predict, accuracy.
 
-\b
-    python -m benchmarks.overview [--rows N] [--features N] [--components N] [--results FOLDER]
-
 Rows are scikit-learn's `make_classification` (two classes, four clusters in each, half of the features informative, one
 label of a hundred wrong), standardized; four fifths to train with. All machines have C = 1; the linear ones behind
 feature maps are LinearSVC, and gamma is SVC's "scale", for the Laplacian kernel of binning features too. Prediction is
@@ -16,7 +13,6 @@ training and compiling.
 from __future__ import annotations
 
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -76,8 +72,9 @@ def _seconds_per_row(model: Any, X: npt.NDArray[np.float64]) -> float:
     return seconds(partial(model.predict, X)) / len(X)
 
 
-def measure(run: Run, options: SimpleNamespace) -> Rows:
+def measure(run: Run, case: None) -> Rows:
     """Every model, and what compiling makes of it; all of them take turns."""
+    options = run.options
     n_features = options.features
     X, y = make_classification(
         options.rows,
@@ -116,7 +113,7 @@ _OPTIONS = [
     number("--features", 20, least=10),
     number("--components", 500, "", 10),
 ]
-EXPERIMENT = Experiment("overview", __doc__, measure, lambda options: {"generated rows": options}, _OPTIONS)
+EXPERIMENT = Experiment("overview", __doc__, measure, {"generated rows": None}, _OPTIONS)
 
 if __name__ == "__main__":
     EXPERIMENT.main()

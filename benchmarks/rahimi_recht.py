@@ -1,8 +1,5 @@
 """Least squares on random features beside the exact machine, as in the table of Rahimi and Recht 2007.
 
-\b
-    python -m benchmarks.rahimi_recht [--only NAME] [--train-rows N] [--svm-rows N] [--seeds N] [--results FOLDER]
-
 Fourier features of the Gaussian kernel and binning features of the Laplacian one, as many as in the paper, under ridge
 regression (of labels -1 and 1 for classes), and the support vector machine of the Gaussian kernel. Two of the paper's
 five data sets cannot be had (Census, KDDCUP99); CPU is LIBSVM's cpu_act.

@@ -1,9 +1,5 @@
 """Random sources, and what may be done to them, against what they compile to: an attack on the readers.
 
-\b
-    python -m benchmarks.reader_attack [--seconds 60] [--seed 0] [--workers 1] [--results DIR]
-    python -m benchmarks.reader_attack --seed 0 --model 1234    # one of them again, with all that is known of it
-
 Each model has a seed of its own: random rows (random_data.py), an estimator of any kind fitted on them
 (random_sources.py), and sometimes a change that its type does not show (tampering.py). It is compiled, mostly in mode
 "exact", and has to answer as the source does: labels away from ties, values, probabilities (comparison.py). Every
@@ -27,7 +23,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -261,8 +256,9 @@ class _Worker:
         self.connection.close()
 
 
-def measure(run: Run, options: SimpleNamespace) -> Rows:
+def measure(run: Run, case: None) -> Rows:
     """Try models, one after the other in each of some processes, for so long; or show one again."""
+    options = run.options
     if options.model is not None:
         _show_again(options.seed, options.model)
         return
@@ -304,7 +300,7 @@ _OPTIONS = [
     number("--workers", 1, "Processes."),
     number("--model", None, "Only this one, in full.", least=0),
 ]
-EXPERIMENT = Experiment("reader_attack", __doc__, measure, lambda options: {"random sources": options}, _OPTIONS)
+EXPERIMENT = Experiment("reader_attack", __doc__, measure, {"random sources": None}, _OPTIONS)
 
 if __name__ == "__main__":
     EXPERIMENT.main()

@@ -1,8 +1,5 @@
 """How much faster the best plan of a grid is than the one that the planner chose.
 
-\b
-    python -m benchmarks.regret [--only NAME] [--scaler standard|minmax|none|both] [--rows N] [-c C]
-
 For each of the models of `benchmarks.ordinary`: the plan chosen, the fastest of the plans that can be forced (the exact
 engine alone, and expansions of degree 2 and 3 about 1 to 256 centers), one thread's time per row of both, which take
 turns, and regret, the first over the second. 1.00 is a perfect choice; where the chosen plan is none of the grid's and

@@ -1,8 +1,5 @@
 """Files and tables of any size: what scoring takes, of which how much is prediction, and what it takes of memory.
 
-\b
-    python -m benchmarks.scoring [--rows N] [--text-rows N] [--cluster-rows N] [--folder FOLDER] [--results FOLDER]
-
 Rows are generated, like those of ijcnn1: 22 columns of float32, ten of them one-hot; an SVC that is trained on 4,000 of
 them is compiled, certified. Parquet in and out, labels alone, beside a plain loop over batches (read, predict on all
 threads, write, one after the other) and beside pandas with scikit-learn on a sample; CSV and LIBSVM text; then Dask

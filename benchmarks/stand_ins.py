@@ -1,8 +1,5 @@
 """Stand-ins for two data sets of Claesen et al. 2014 that cannot be had: generated rows of the same shape, no more.
 
-\b
-    python -m benchmarks.stand_ins [--only NAME] [--train-rows N] [--test-rows N] [--results FOLDER]
-
 SensIT Vehicle (combined) has 100 features and epsilon 2,000, in rows of norm 1. The rows here have as many, of two
 classes that overlap so far that many rows become support vectors; what they mean is invented, and so accuracies and
 plans say nothing of the real data. The width of the kernel is at the paper's bound, 1 / (4 max ||x||^2), where its

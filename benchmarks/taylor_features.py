@@ -1,8 +1,5 @@
 """TaylorFeatures against scikit-learn's PolynomialFeatures and weights: time and memory on a9a, as it is, sparse.
 
-\b
-    python -m benchmarks.taylor_features [--degrees R ...] [--rows N] [--rounds N]
-
 Both make the same features of the same rows, which is checked first. Peaks are of what NumPy and SciPy allocate
 (tracemalloc), the features included, which are the same for both.
 """
