@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.planning.cost import Constants, CostModel, Size
@@ -35,7 +34,7 @@ _TERMS = ("multiply-add", "row of a stage", "way to a center", "support vector")
 def measure(run: Run, case: Chosen) -> Rows:
     """Time, terms and today's prediction, in multiply-adds, of every plan of one model."""
     problem = scaled(run.data, case.source, case.scaler, n_test=_CALL_ROWS)
-    svc = SVC(gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
+    svc = problem.svc()
     X = np.tile(problem.X_test, (-(-_CALL_ROWS // problem.X_test.shape[0]), 1))[:_CALL_ROWS]
     model = approxsvm.read_model(svc)
     costs = CostModel.of(model, X)

@@ -54,16 +54,16 @@ class Generated:
 
 
 def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
-    """Models of each table from small to large; then centers, and shares of the peak."""
+    """Models of each table from small to large, then centers, and shares of the peak; the table leads each name."""
     n_rows = 500 if options.quick else _TRAIN_ROWS
     sizes, dimensions = _SIZES[: 2 if options.quick else None], _DIMENSIONS[: 3 if options.quick else None]
     models = [Generated("support vectors", size, C=0.1) for size in sizes]
     models += [Generated("features", n_rows, n_features) for n_features in dimensions]
     models += [Generated("gamma", n_rows, factor=factor) for factor in _GAMMAS[:: 4 if options.quick else 1]]
-    of_models = {f"{m.table}, {m.n_rows} x {m.n_features}, gamma x {m.factor:g}": partial(_of_model, m) for m in models}
+    of_models = {f"{m.table}, {m.n_rows} x {m.n_features}, {m.factor:g}": partial(_of_model, m) for m in models}
     real = ("ijcnn1, gamma 2",) if options.quick else ("ijcnn1, gamma 2", "covtype")
-    of_centers = {f"centers, {name}": partial(_of_centers, name) for name in real}
-    of_peak = {f"peak, {d} features": partial(_of_peak, d) for d in dimensions}
+    of_centers = {f"centers {k}": partial(_of_centers, name) for k, name in enumerate(real, 1)}
+    of_peak = {f"peak, {d} columns": partial(_of_peak, d) for d in dimensions}
     return {**of_models, **of_centers, **of_peak}
 
 
@@ -90,7 +90,7 @@ def _real_model(name: str, run: Run) -> tuple[Any, Any, Any]:
     """Model, rows to plan by and test rows."""
     if name == "covtype":
         problem = scaled(run.data, Source("covtype", "covtype.data", positive=2, n_train=10_000), "minmax")
-        return SVC(cache_size=1000).fit(problem.X, problem.y), problem.X, problem.X_test
+        return problem.svc(), problem.X, problem.X_test
     X, _, X_test, _ = split_rows(run.data, Source("ijcnn1", "ijcnn1", "ijcnn1.t"))
     return libsvm_model(run.data, "ijcnn1_g2", 22), X, X_test
 

@@ -88,7 +88,7 @@ def measured(
     problem: Problem, table: str, scratch: Path, peers: Sequence[Peer] = OTHERS, effort: Effort = "normal"
 ) -> Rows:
     """Train, compile, check, and take times."""
-    svc = SVC(C=problem.C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
+    svc = problem.svc()
     model = approxsvm.read_model(svc)
     fast, seconds = timed(partial(approxsvm.compile, svc, problem.X, effort=effort))
     engine = approxsvm.compile(svc, mode="exact")

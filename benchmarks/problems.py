@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
 
 import approxsvm
 from benchmarks.experiment import MissingError, number, positive
@@ -40,6 +41,10 @@ class Problem:
     X_test: Rows
     gamma: float | str = "scale"
     C: float = 1.0
+
+    def svc(self) -> SVC:
+        """Train it."""
+        return SVC(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ import statistics
 from functools import partial
 from typing import Any
 
-from sklearn.svm import SVC
-
 import approxsvm
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.plans import forced_plans, plan_of
@@ -30,7 +28,7 @@ _HOPELESS = 3.0  # times the time of the chosen plan: not measured again
 def measure(run: Run, case: Chosen) -> Rows:
     """The planner's choice for one model beside the best forced plan."""
     problem = case.problem(run.data, run.options)
-    svc = SVC(C=problem.C, gamma=problem.gamma, cache_size=1000).fit(problem.X, problem.y)
+    svc = problem.svc()
     fast, compiled_in = timed(partial(approxsvm.compile, svc, problem.X))
     X = problem.X_test
     forced = {plan_of(plan): plan for plan in forced_plans(svc, problem.X, _GRID, 1 << 28)}
