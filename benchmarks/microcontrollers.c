@@ -10,7 +10,9 @@
 #endif
 #if defined(DECIDE)
 int decide(const CODES row[]);
-int decide(const CODES row[]) { return m_predict_if_certain(row); }
+int decide(const CODES row[]) {
+    return m_predict_if_certain(row);
+}
 #else
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +28,9 @@ static uint32_t instructions_since_last_call(void) {
     return passed;
 }
 #else
-static uint32_t instructions_since_last_call(void) { return 0; }
+static uint32_t instructions_since_last_call(void) {
+    return 0;
+}
 #endif
 int main(void) {
     FILE *const rows = fopen("rows.bin", "rb"), *const answers = fopen("answers.bin", "wb");
