@@ -1,19 +1,21 @@
-"""What every timed path must answer. Nothing is timed before it has passed here."""
+"""What every timed path must answer about LIBSVM's models. Nothing is timed before it has passed here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.metrics.pairwise import rbf_kernel
 
 import approxsvm
-from approxsvm.expansion import taylor
+from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.reference import decision_values as reference
 from benchmarks.cases import Case
+from benchmarks.experiment import WrongAnswerError
 from benchmarks.timing import spread
 
 FloatArray = npt.NDArray[np.float64]
@@ -24,10 +26,6 @@ _REFERENCE_ROWS = 8  # the reference is slow on purpose
 _NEARLY_EXACT_SHARE = 0.01  # of the labels may differ where the arithmetic is float32
 _EXACT_TIE = 1e-10  # of sum |a_i|: closer to zero, summation order may decide the label
 _FLOAT32_ROUNDOFF = 2.0**-24
-
-
-class WrongAnswerError(Exception):
-    """A path that was about to be timed gave another answer than it must."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +55,18 @@ class Answers:
     expansion_slack: FloatArray
     labels: tuple[Any, Any]
 
+    @classmethod
+    def of(cls, case: Case) -> Answers:
+        """Compute all values with BLAS in float64, and compare some with the reference."""
+        model = case.model
+        exact = _exact_values(model, case.X_test)
+        rounded = _exact_values(model, case.X_test.astype(np.float32).astype(np.float64))
+        slack = _EXACT_TIE * float(np.abs(model.coefficients(0)).sum())
+        sample = spread(case.n_rows, _REFERENCE_ROWS)
+        expected = reference.decision_function(model, case.X_test[sample].toarray())[:, 0]
+        _demand_close("exact values", exact[sample], expected, slack)
+        return cls(exact, rounded, slack, *expansion_values(case, "mean"), tuple(model.labels))
+
     def exact_labels(self) -> Labels:
         """Labels that the model itself gives to the test rows."""
         return np.where(self.exact > 0.0, *self.labels)
@@ -65,77 +75,58 @@ class Answers:
         """What exact paths must answer that get the rows in float32."""
         return replace(self, exact=self.exact_rounded)
 
-    def check_exact(self, name: str, labels: Labels, rows: Any = slice(None)) -> None:
-        """Demand the exact model's labels."""
-        self._check(name, labels, self.exact[rows], self.exact_slack)
-
-    def check_nearly_exact(self, name: str, labels: Labels, rows: Any = slice(None)) -> None:
-        """Demand the exact model's labels but for the few that float32 arithmetic may change."""
-        share = self.differing(labels, rows) / len(labels)
-        if share > _NEARLY_EXACT_SHARE:
-            raise WrongAnswerError(f"{name}: {100 * share:.2f} % of the labels differ from the exact model's")
+    def check(self, answer: str, name: str, labels: Labels, rows: Any = slice(None)) -> None:
+        """Demand the labels of the "expansion", or "exact" ones, or those "nearly", as float32 arithmetic is."""
+        if answer == "expansion":
+            n_wrong = self._n_wrong(labels, self.expansion[rows], self.expansion_slack[rows])
+        else:
+            n_wrong = self.differing(labels, rows)
+        if n_wrong > (_NEARLY_EXACT_SHARE * len(labels) if answer == "nearly exact" else 0):
+            raise WrongAnswerError(f"{name}: {n_wrong} of {len(labels)} labels are wrong")
 
     def differing(self, labels: Labels, rows: Any = slice(None)) -> int:
         """How many labels differ from the exact model's, ties aside that float64 cannot decide."""
-        return int(self._wrong(labels, self.exact[rows], self.exact_slack).sum())
+        return self._n_wrong(labels, self.exact[rows], self.exact_slack)
 
-    def check_expansion(self, name: str, labels: Labels, rows: Any = slice(None)) -> None:
-        """Demand the labels of the expansion about the mean."""
-        self._check(name, labels, self.expansion[rows], self.expansion_slack[rows])
-
-    def _check(self, name: str, labels: Labels, values: FloatArray, slack: float | FloatArray) -> None:
+    def _n_wrong(self, labels: Labels, values: FloatArray, slack: float | FloatArray) -> int:
         if labels.shape != values.shape:
-            raise WrongAnswerError(f"{name}: {labels.shape} labels for {values.shape} rows")
-        wrong = self._wrong(labels, values, slack)
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise WrongAnswerError(
-                f"{name}: {int(wrong.sum())} wrong labels; row {row} got {labels[row]}, "
-                f"but its value is {values[row]:.6g}"
-            )
-
-    def _wrong(self, labels: Labels, values: FloatArray, slack: float | FloatArray) -> npt.NDArray[np.bool_]:
-        return (labels != np.where(values > 0.0, *self.labels)) & (np.abs(values) > slack)
+            raise WrongAnswerError(f"{labels.shape} labels for {values.shape} rows")
+        return int(((labels != np.where(values > 0.0, *self.labels)) & (np.abs(values) > slack)).sum())
 
 
-def answers_for(case: Case) -> Answers:
-    """Compute all values with BLAS in float64, and compare some with the reference."""
-    model = case.model
-    exact = _in_blocks(case.data.X_test, _exact_evaluator(model))
-    rounded = case.data.X_test.astype(np.float32).astype(np.float64)
-    same = bool((rounded.data == case.data.X_test.data).all())
-    exact_rounded = exact if same else _in_blocks(rounded, _exact_evaluator(model))
-    exact_slack = _EXACT_TIE * float(np.abs(model.coefficients(0)).sum())
-    sample, rows = _reference_rows(case)
-    _demand_close("exact values", exact[sample], reference.decision_function(model, rows)[:, 0], exact_slack)
-    expansion, expansion_slack = _expansion_values(case, "mean")
-    labels = (model.labels[0], model.labels[1])
-    return Answers(exact, exact_rounded, exact_slack, expansion, expansion_slack, labels)
-
-
-def check_decision_values(case: Case, fast: approxsvm.CompiledSVC, center: taylor.CenterChoice) -> None:
+def check_decision_values(case: Case, fast: approxsvm.CompiledSVC, center: CenterChoice) -> None:
     """Demand that our decision values are those of the expansion about `center`, up to float32 rounding."""
     first, second = case.model.labels
     sign = 1.0 if first > second else -1.0  # scikit-learn's positive is the larger label
-    got = sign * fast.decision_function(case.data.X_test)
-    _demand_close(f"our decision values about the {center}", got, *_expansion_values(case, center))
+    got = sign * fast.decision_function(case.X_test)
+    _demand_close(f"our decision values about the {center}", got, *expansion_values(case, center))
 
 
-def _expansion_values(case: Case, center: taylor.CenterChoice) -> tuple[FloatArray, FloatArray]:
+def expansion_values(case: Case, center: CenterChoice) -> tuple[FloatArray, FloatArray]:
     """Decision values of the expansion in float64, and what float32 rounding may do to them."""
-    X = case.data.X_test
     expansion = reference.second_order(case.model, center)
-    values = _in_blocks(X, lambda rows: _evaluate(expansion, rows))
-    slack = (case.n_features + 32) * _FLOAT32_ROUNDOFF * _in_blocks(X, lambda rows: _magnitude(expansion, rows))
-    sample, rows = _reference_rows(case)
-    expected = reference.evaluate(expansion, rows)
-    _demand_close(f"expansion about the {center}", values[sample], expected, 1e-6 * slack[sample])
-    return values, slack
+    parts = [reference.evaluate(expansion, block) for block in _blocks(case.X_test)]
+    slacks = [_rounding(expansion, block) for block in _blocks(case.X_test)]
+    return np.concatenate(parts), (case.model.n_features + 32) * _FLOAT32_ROUNDOFF * np.concatenate(slacks)
 
 
-def _reference_rows(case: Case) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    numbers = spread(case.n_rows, _REFERENCE_ROWS)
-    return numbers, case.data.X_test[numbers].toarray()
+def _rounding(expansion: reference.SecondOrder, rows: FloatArray) -> FloatArray:
+    """Evaluate with every term positive: rounding errors are proportional to this, not to the value."""
+    u = np.abs(rows - expansion.center)
+    products = u @ np.abs(expansion.quadratic) + np.abs(expansion.linear)
+    inner = abs(expansion.constant) + np.einsum("ij,ij->i", products, u)
+    exponent = expansion.gamma * np.einsum("ij,ij->i", u, u)
+    return abs(expansion.intercept) + np.exp(-exponent) * (1.0 + exponent) * inner
+
+
+def _exact_values(model: approxsvm.KernelModel, X: csr_array) -> FloatArray:
+    support_vectors = model.dense_support_vectors(0, model.n_sv)
+    sums = [rbf_kernel(rows, support_vectors, model.gamma) @ model.coefficients(0) for rows in _blocks(X)]
+    return np.concatenate(sums) + model.intercept[0]
+
+
+def _blocks(X: csr_array) -> Iterator[FloatArray]:
+    return (X[first : first + _BLOCK_ROWS].toarray() for first in range(0, X.shape[0], _BLOCK_ROWS))
 
 
 def _demand_close(name: str, got: FloatArray, expected: FloatArray, slack: float | FloatArray) -> None:
@@ -143,41 +134,3 @@ def _demand_close(name: str, got: FloatArray, expected: FloatArray, slack: float
     if not (excess <= 0.0).all():
         row = int(np.argmax(excess))
         raise WrongAnswerError(f"{name}: row {row} is {got[row]:.17g}, expected {expected[row]:.17g}")
-
-
-def _in_blocks(X: csr_array, evaluate: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    starts = range(0, X.shape[0], _BLOCK_ROWS)
-    return np.concatenate([evaluate(X[first : first + _BLOCK_ROWS].toarray()) for first in starts])
-
-
-def _exact_evaluator(model: approxsvm.KernelModel) -> Callable[[FloatArray], FloatArray]:
-    """f(z) by one matrix product per block: ||x - z||^2 = ||x||^2 + ||z||^2 - 2 x.z."""
-    support_vectors = model.dense_support_vectors(0, model.n_sv)
-    sv_sq_norm = np.einsum("ij,ij->i", support_vectors, support_vectors)
-
-    def evaluate(rows: FloatArray) -> FloatArray:
-        exponent = rows @ support_vectors.T
-        exponent *= 2.0
-        exponent -= sv_sq_norm
-        exponent -= np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
-        exponent *= model.gamma
-        return np.exp(exponent, out=exponent) @ model.coefficients(0) + model.intercept[0]
-
-    return evaluate
-
-
-def _evaluate(expansion: reference.SecondOrder, rows: FloatArray) -> FloatArray:
-    u = rows - expansion.center
-    inner = expansion.constant + np.einsum("ij,ij->i", u @ expansion.quadratic + expansion.linear, u)
-    return expansion.intercept + np.exp(-expansion.gamma * np.einsum("ij,ij->i", u, u)) * inner
-
-
-def _magnitude(expansion: reference.SecondOrder, rows: FloatArray) -> FloatArray:
-    """Evaluate with every term positive: rounding errors are proportional to this, not to the value."""
-    u = np.abs(rows - expansion.center)
-    inner = abs(expansion.constant) + np.einsum(
-        "ij,ij->i", u @ np.abs(expansion.quadratic) + np.abs(expansion.linear), u
-    )
-    sq_norm = np.einsum("ij,ij->i", u, u)
-    exponent = expansion.gamma * sq_norm
-    return abs(expansion.intercept) + np.exp(-exponent) * (1.0 + exponent) * inner

@@ -1,167 +1,84 @@
-"""The models and data that are measured: those of the paper's Table 1 for which there is public data."""
+"""LIBSVM's models and their data: those of the paper's Table 1 for which there is public data."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.datasets import dump_svmlight_file
 
 import approxsvm
+from benchmarks.peers import Trained
+from benchmarks.problems import mnist_part, unpacked
 
-MNIST_FEATURES = 780  # the last four pixels are always zero, and LIBSVM's own copy of the data stops before them
+_MNIST_FEATURES = 780  # the last four pixels are always zero, and LIBSVM's own copy of the data stops before them
+# A pixel as the training text had it: six digits of pixel / 255.
+_PIXELS = np.array([float(f"{pixel / 255:.6g}") for pixel in range(256)])
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One model to measure, before anything is read."""
+    """One model, before anything is read: the model file, the files of rows, how many columns these have."""
 
-    data: str
-    gamma: str
+    name: str
     model_file: str
-
-    @property
-    def name(self) -> str:
-        """Data set and gamma, as shown in tables."""
-        return f"{self.data} {self.gamma}"
+    train: str
+    test: str
+    n_features: int
 
 
-SPECS = (
-    Spec("a9a", "0.01", "a9a_g0.01.model.xz"),
-    Spec("a9a", "0.02", "a9a_g0.02.model.xz"),
-    Spec("a9a", "0.1", "a9a_g0.1.model.xz"),
-    Spec("ijcnn1", "0.05", "ijcnn1_g0.05.model.xz"),
-    Spec("ijcnn1", "2", "ijcnn1_g2.model.xz"),
-    Spec("mnist", "1e-4", "mnist1_g1e-4.model.xz"),
+_SPECS = (
+    Spec("a9a 0.01", "a9a_g0.01.model", "a9a", "a9a.t", 123),
+    Spec("a9a 0.02", "a9a_g0.02.model", "a9a", "a9a.t", 123),
+    Spec("a9a 0.1", "a9a_g0.1.model", "a9a", "a9a.t", 123),
+    Spec("ijcnn1 0.05", "ijcnn1_g0.05.model", "ijcnn1", "ijcnn1.t", 22),
+    Spec("ijcnn1 2", "ijcnn1_g2.model", "ijcnn1", "ijcnn1.t", 22),
+    Spec("mnist 1e-4", "mnist1_g1e-4.model", "train", "t10k", _MNIST_FEATURES),
 )
+SPECS = {spec.name: spec for spec in _SPECS}
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
-    """Training rows, and test rows with labels both in memory and as a LIBSVM text file."""
+class Case(Trained):
+    """A model with its training rows, and test rows with labels both in memory and as a LIBSVM text file."""
 
+    name: str
     X_train: csr_array
     X_test: csr_array
     y_test: npt.NDArray[np.float64]
     test_path: Path
 
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A model with its data, ready to measure."""
-
-    spec: Spec
-    data: Dataset
-    model_path: Path
-    model: approxsvm.KernelModel
-
-    @property
-    def name(self) -> str:
-        """Data set and gamma, as shown in tables."""
-        return self.spec.name
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of the data."""
-        return self.model.n_features
-
     @property
     def n_rows(self) -> int:
         """Number of test rows."""
-        return int(self.data.X_test.shape[0])
+        return int(self.X_test.shape[0])
 
 
-class Library:
-    """Finds data and models under a root folder and unpacks them into a scratch folder.
-
-    Parameters
-    ----------
-    root : Path
-        The folder with data/ and models/.
-    scratch : Path
-        Where unpacked files go.
-    """
-
-    def __init__(self, root: Path, scratch: Path) -> None:
-        self._root = root
-        self._scratch = scratch
-        self._datasets: dict[str, Dataset] = {}
-
-    def case(self, spec: Spec) -> Case:
-        """Read a model and its data.
-
-        Raises
-        ------
-        FileNotFoundError
-            One of the files is not there.
-        """
-        model_path = self._unpacked(f"models/{spec.model_file}")
-        if spec.data not in self._datasets:
-            self._datasets[spec.data] = _READERS[spec.data](self)
-        data = self._datasets[spec.data]
-        model = approxsvm.read_model(model_path, n_features=data.X_test.shape[1])
-        return Case(spec, data, model_path, model)
-
-    def text_dataset(self, train: str, test: str, n_features: int) -> Dataset:
-        """Read training and test rows that are stored as LIBSVM text."""
-        test_path = self._unpacked(test)
-        X_train, _ = approxsvm.read_libsvm_data(self._unpacked(train), n_features=n_features)
-        X_test, y_test = approxsvm.read_libsvm_data(test_path, n_features=n_features)
-        return Dataset(X_train, X_test, y_test, test_path)
-
-    def mnist_dataset(self) -> Dataset:
-        """Build digit 1 against the rest, as models/README.md describes it."""
-        X_train = _pixels_as_rows(self._idx("train-images-idx3-ubyte.gz", header_bytes=16))
-        pixels = self._idx("t10k-images-idx3-ubyte.gz", header_bytes=16)
-        digits = self._idx("t10k-labels-idx1-ubyte.gz", header_bytes=8)
-        labels = np.where(digits == 1, 1, -1)
-        test_path = self._scratch / "mnist.t"
-        _write_pixels(test_path, pixels, labels)
-        return Dataset(X_train, _pixels_as_rows(pixels), labels.astype(np.float64), test_path)
-
-    def _idx(self, name: str, *, header_bytes: int) -> npt.NDArray[np.uint8]:
-        with gzip.open(self._root / "data" / name) as file:
-            return np.frombuffer(file.read(), np.uint8, offset=header_bytes)
-
-    def _unpacked(self, name: str) -> Path:
-        packed = self._root / name
-        target = self._scratch / packed.stem
-        if not target.exists():
-            opener = bz2.open if packed.suffix == ".bz2" else lzma.open
-            with opener(packed) as source, target.open("wb") as out:
-                shutil.copyfileobj(source, out)
-        return target
+def read_case(spec: Spec, folder: Path, scratch: Path) -> Case:
+    """Read a model and its data, with what LIBSVM and whole processes read as files in a scratch folder."""
+    model_path, train_path, test_path = (scratch / name for name in (spec.model_file, spec.train, spec.test))
+    model_path.write_bytes(unpacked(folder.parent / "models" / spec.model_file))
+    if spec.n_features == _MNIST_FEATURES:
+        X_train, _ = _digit_1(folder, spec.train)
+        X_test, y_test = _digit_1(folder, spec.test)
+        dump_svmlight_file(X_test, y_test, str(test_path), zero_based=False)
+    else:
+        for path in (train_path, test_path):
+            path.write_bytes(unpacked(folder / path.name))
+        X_train, _ = approxsvm.read_libsvm_data(train_path, n_features=spec.n_features)
+        X_test, y_test = approxsvm.read_libsvm_data(test_path, n_features=spec.n_features)
+    model = approxsvm.read_libsvm_model(model_path, n_features=spec.n_features)
+    return Case(model, model_path, spec.name, X_train, X_test, y_test, test_path)
 
 
-_READERS: dict[str, Callable[[Library], Dataset]] = {
-    "a9a": lambda library: library.text_dataset("data/a9a.bz2", "data/a9a.t.bz2", 123),
-    "ijcnn1": lambda library: library.text_dataset("data/ijcnn1.xz", "data/ijcnn1.t.xz", 22),
-    "mnist": lambda library: library.mnist_dataset(),
-}
-
-# A pixel as the training text had it: six digits of pixel / 255.
-_PIXEL_TEXT = [f"{pixel / 255:.6g}" for pixel in range(256)]
-
-
-def _pixels_as_rows(pixels: npt.NDArray[np.uint8]) -> csr_array:
-    image = pixels.reshape(-1, 784)
-    if image[:, MNIST_FEATURES:].any():
-        raise ValueError(f"a pixel after the first {MNIST_FEATURES} is not zero")
-    rows = csr_array(image[:, :MNIST_FEATURES])
-    values = np.array([float(text) for text in _PIXEL_TEXT])
-    return csr_array((values[rows.data], rows.indices, rows.indptr), shape=rows.shape)
-
-
-def _write_pixels(path: Path, pixels: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> None:
-    with path.open("w", encoding="ascii") as file:
-        for label, image in zip(labels, pixels.reshape(-1, 784), strict=True):
-            used = np.flatnonzero(image)
-            cells = (f"{j + 1}:{_PIXEL_TEXT[pixel]}" for j, pixel in zip(used, image[used], strict=True))
-            file.write(f"{label} {' '.join(cells)}\n")
+def _digit_1(folder: Path, part: str) -> tuple[csr_array, npt.NDArray[np.float64]]:
+    """Digit 1 against the rest, as models/README.md describes it."""
+    pixels, digits = mnist_part(folder, part)
+    rows = csr_array(pixels[:, :_MNIST_FEATURES])
+    if rows.nnz != np.count_nonzero(pixels):
+        raise ValueError(f"a pixel after the first {_MNIST_FEATURES} is not zero")
+    X = csr_array((_PIXELS[rows.data], rows.indices, rows.indptr), shape=rows.shape)
+    return X, np.where(digits == 1, 1.0, -1.0)

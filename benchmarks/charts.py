@@ -76,9 +76,8 @@ class Bars:
             at = [i + (k - (len(self.series) - 1) / 2) * height for i, _ in shown]
             bars = axes.barh(at, [v - 1 for _, v in shown], height * 0.9, left=1, color=COLORS[k], label=name)
             axes.bar_label(bars, [_digits(v) for _, v in shown], padding=4, fontsize=9.5 if height < 0.5 else 10.5)
-        most = max(v for values in self.series.values() for v in values if v is not None)
-        least = min(v for values in self.series.values() for v in values if v is not None)
-        axes.set(xscale="log", xlim=(min(1.0, 0.5 * least), 2.2 * most), xlabel=self.label)
+        found = [v for values in self.series.values() for v in values if v is not None] or [1.0]
+        axes.set(xscale="log", xlim=(min(1.0, 0.5 * min(found)), 2.2 * max(found)), xlabel=self.label)
         axes.set_yticks(range(len(self.names)), self.names)
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,8 @@ from approxsvm.reference.definition import definition_of
 from approxsvm.reports.judgement import exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 
-Verdict = Literal["equal", "differs", "refused", "wrong exception", "source has no answer"]
+_VERDICTS = ("equal", "differs", "refused", "wrong exception", "source has no answer")
+FAULTS = ("differs", "wrong exception")
 Answers = Mapping[str, Any]
 METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 # What no rounding of well-conditioned sums exceeds, as a share of the greatest value; and of probabilities.
@@ -42,6 +44,7 @@ _CLOSE_PROBABILITY = 1e-8
 _SLACKS = 64.0
 # Moves of decision values that say where probabilities of coupled classes can lie.
 _MOVES = 16
+_MAX_WORDS = 160
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Finding:
     Attributes
     ----------
     verdict : str
-        "refused" is an error of ours or NotFittedError, "wrong exception" any other.
+        "equal", "differs" or "source has no answer"; "refused" is an error of ours or NotFittedError, "wrong exception"
+        any other. Who asks may have words of its own.
     reason : str
         What differs, or the words of the refusal.
     exception : str
@@ -62,11 +66,24 @@ class Finding:
         Of these, labels that differ where the source's own rounding decides.
     """
 
-    verdict: Verdict
+    verdict: str
     reason: str = ""
     exception: str = ""
     n_rows: int = 0
     n_ties: int = 0
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many of each verdict, with all rows and ties."""
+    findings = list(findings)
+    found = Counter(finding.verdict for finding in findings)
+    n_rows, n_ties = (sum(getattr(finding, name) for finding in findings) for name in ("n_rows", "n_ties"))
+    return {**dict.fromkeys(_VERDICTS, 0), **found, "rows": n_rows, "ties": n_ties}
+
+
+def short(words: str) -> str:
+    """The words, or their beginning."""
+    return words if len(words) <= _MAX_WORDS else f"{words[: _MAX_WORDS - 3]}..."
 
 
 def compare(source: Any, X: Any, rows: Any = None, theirs: Answers | None = None, **options: Any) -> Finding:

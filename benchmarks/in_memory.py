@@ -1,114 +1,90 @@
-"""The paper's Table 2 without files: seconds per row of every contender, and of single rows."""
+"""The paper's Table 2 without files: what a row costs every contender, on one thread and on all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
-import numpy as np
+import click
 from threadpoolctl import threadpool_limits
 
-import approxsvm
+from approxsvm.evaluator import EXPANSION_STAGES
 from benchmarks.answers import Answers
 from benchmarks.cases import Case
-from benchmarks.compiled import Models
-from benchmarks.contenders import Contender, contenders_for, libsvm_baselines
-from benchmarks.peers import IN_MEMORY, svc_from
-from benchmarks.timing import Effort, latency, medians, seconds, warm_seconds
+from benchmarks.experiment import Rows
+from benchmarks.peers import EXACT, EXPANSIONS, LIBSVM, Peer, Predict, Sample
+from benchmarks.plans import shares_of_stages
+from benchmarks.record import Row
+from benchmarks.timing import cores_used, medians, seconds, spread, warm_seconds
 
 
-@dataclass(frozen=True)
-class RowTime:
-    """One contender on one model; None where it is not installed or the figure makes no sense for it.
+def measure(case: Case, answers: Answers, effort: Any, all_threads: int) -> Rows:
+    """Check all contenders, then let exact ones take turns, and expansions; a wrong label of ours is an error.
 
-    Attributes
-    ----------
-    speedup : float
-        LIBSVM's time per row, on as many threads or on one if that is faster, over this one's.
-    peak_share : float
-        Of the float32 multiply-adds that the core can do, counting d (d + 1) / 2 per row and nothing else,
-        although the time holds everything.
+    Columns: `cores` is processor time over wall-clock time of one call, `libsvm_ratio` LIBSVM's time per row, on as
+    many threads or on one if that is faster, over this one's, `first_stage` the share of rows that expansions certified
+    in mode "certified", and `differ` counts labels other than the exact model's. None: not installed, or no sense.
     """
-
-    model: str
-    n_features: int
-    peer: str
-    n_threads: int
-    n_rows: int
-    seconds_per_row: float | None
-    speedup: float | None
-    peak_share: float | None
-
-
-@dataclass(frozen=True)
-class Latency:
-    """Median time of a call with one row, and how many times longer LIBSVM takes for a row."""
-
-    model: str
-    call: str
-    seconds: float
-    speedup: float | None
-
-
-def measure_batches(
-    case: Case,
-    answers: Answers,
-    models: Models,
-    peak: Callable[[], float] | None,
-    effort: Effort,
-    all_threads: int,
-) -> list[RowTime]:
-    """Check all contenders, then time them: the exact ones, then the fast ones in turns with the yardstick."""
-    contenders = contenders_for(IN_MEMORY, case, models, effort, all_threads)
-    present = [x for x in contenders if x.peer is not None]
-    with threadpool_limits(1):  # entered only now: it reaches the libraries that are loaded
-        for x in present:
-            x.check(answers)
-        slow = {x: partial(seconds, x.predict) for x in present if x.kind.answer == "exact"}
-        quick = {x: partial(warm_seconds, x.predict) for x in present if x.kind.answer == "expansion"}
-        yardstick = {} if peak is None else {"peak": peak}
-        times = medians(slow, effort.slow_rounds) | medians(yardstick | quick, effort.rounds)
-    per_row = {x: times[x] / len(x.sample) for x in present}
-    baselines = libsvm_baselines(per_row)
-    return [_row_time(case, x, per_row.get(x), baselines.get(x.n_threads), times.get("peak")) for x in contenders]
-
-
-def _row_time(case: Case, x: Contender, own: float | None, libsvm: float | None, peak: float | None) -> RowTime:
-    multiply_adds = case.n_features * (case.n_features + 1) / 2
-    share = None
-    if own is not None and peak is not None and x.kind.counts_multiply_adds and x.n_threads == 1:
-        share = multiply_adds / own / peak
-    return RowTime(
-        model=case.name,
-        n_features=case.n_features,
-        peer=x.kind.name,
-        n_threads=x.n_threads,
-        n_rows=len(x.sample),
-        seconds_per_row=own,
-        speedup=None if own is None or libsvm is None else libsvm / own,
-        peak_share=share,
-    )
-
-
-def measure_single_rows(
-    case: Case, answers: Answers, fast: approxsvm.CompiledSVC, libsvm_seconds: float | None, effort: Effort
-) -> list[Latency]:
-    """Time calls that predict one row, the first of the test rows."""
-    rows = case.data.X_test[:1].toarray()
-    rows32 = rows.astype(np.float32)
-    svc = svc_from(case.model)
-    answers.check_exact("SVC.predict, 1 row", svc.predict(rows), slice(1))
-    answers.check_expansion("predict, 1 row", fast.predict(rows32), slice(1))
-    answers.check_expansion("predict_one", np.array([fast.predict_one(rows32[0])]), slice(1))
-    calls = {
-        "SVC.predict(X), 1 x d float64": partial(svc.predict, rows),
-        "predict(X), 1 x d float32": partial(fast.predict, rows32),
-        "predict_one(x), float32": partial(fast.predict_one, rows32[0]),
+    samples = {
+        "few": Sample(case.X_test, spread(case.n_rows, effort.slow_rows)),
+        "many": Sample(case.X_test, spread(case.n_rows, effort.engine_rows)),
+        "all": Sample(case.X_test, spread(case.n_rows, None)),
     }
+    kinds = (*EXACT, *EXPANSIONS)
+    parallel = [(kind, all_threads) for kind in kinds if kind.is_parallel and all_threads > 1]
+    calls: dict[tuple[Peer, int], Predict | None] = {}
+    for kind, n_threads in [*((kind, 1) for kind in kinds), *parallel]:
+        try:
+            calls[kind, n_threads] = kind.prepare(case, samples[kind.rows], n_threads)
+        except ImportError as error:
+            click.echo(f"{kind.name} left out: {error}", err=True)
+            calls[kind, n_threads] = None
+    present = {key: call for key, call in calls.items() if call is not None}
+    # One thread for libraries, but peers that can raise it; entered now: it reaches those that are loaded.
     with threadpool_limits(1):
-        times = {name: latency(call, effort.rounds) for name, call in calls.items()}
-    return [
-        Latency(case.name, name, time, None if libsvm_seconds is None else libsvm_seconds / time)
-        for name, time in times.items()
-    ]
+        checked = {key: _checked(key[0], call, case, answers, samples) for key, call in present.items()}
+        # Who takes a microsecond for a row is slower where the rows have left the cache; LIBSVM never notices.
+        clocks = {k: partial(seconds if k[0].rows == "few" else warm_seconds, call) for k, call in present.items()}
+        times = medians({k: clock for k, clock in clocks.items() if k[0] in EXACT}, effort.slow_rounds)
+        times |= medians({k: clock for k, clock in clocks.items() if k[0] in EXPANSIONS}, effort.rounds)
+    per_row = {key: time / len(samples[key[0].rows]) for key, time in times.items()}
+    yield from _rows(case, calls, samples, per_row, checked)
+
+
+def _checked(
+    kind: Peer, predict: Predict, case: Case, answers: Answers, samples: dict[str, Sample]
+) -> dict[str, float | None]:
+    """What is known of a contender before it is timed."""
+    sample = samples[kind.rows]
+    own = answers.for_rounded_rows() if kind.is_rounded else answers
+    labels = predict()
+    own.check(kind.answer, f"{case.name}: {kind.name}", labels, sample.numbers)
+    stages = None
+    if kind.mode == "certified":
+        shares = shares_of_stages(case.compiled["certified"], sample.float32 if kind.is_rounded else sample.csr)
+        stages = sum(shares[name] for name in EXPANSION_STAGES)
+    return {"first_stage": stages, "differ": own.differing(labels, sample.numbers), "cores": cores_used(predict)}
+
+
+def _rows(
+    case: Case,
+    calls: dict[tuple[Peer, int], Predict | None],
+    samples: dict[str, Sample],
+    per_row: dict[tuple[Peer, int], float],
+    checked: dict[tuple[Peer, int], dict[str, float | None]],
+) -> Iterator[tuple[str, Row]]:
+    for kind, n_threads in calls:
+        own = per_row.get((kind, n_threads))
+        libsvm = min(per_row[LIBSVM, 1], per_row.get((LIBSVM, n_threads), per_row[LIBSVM, 1]))
+        row = {
+            "model": case.name,
+            "peer": kind.name,
+            "n_threads": n_threads,
+            "n_rows": len(samples[kind.rows]),
+            "seconds_per_row": own,
+            "libsvm_ratio": libsvm / own if own else None,
+        }
+        missing = dict.fromkeys(("first_stage", "differ", "cores"))
+        known = checked.get((kind, n_threads), missing)
+        yield "exact labels" if kind in EXACT else "expansion alone", row | known

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from approxsvm import _native
-from benchmarks.processes import LIBSVM_TOOL, OUR_TOOL, TOOLS_OF_2014, find_tool
 
+LIBSVM_TOOL = "svm-predict"
+OUR_TOOL = "approxsvm-predict"
+# The tools of Claesen et al., where APPROXSVM_2014 names the folder of their programs.
+TOOLS_OF_2014 = ("approx-svm", "approx-predict")
+# As one text, in which packages are easier to read than one a line.
 _PACKAGES = (
-    "approxsvm",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "scikit-learn-intelex",
-    "libsvm-official",
-    "onnxruntime",
-    "skl2onnx",
-    "thundersvm",
-    "threadpoolctl",
+    "approxsvm, numpy, scipy, scikit-learn, scikit-learn-intelex, libsvm-official, onnxruntime, skl2onnx, thundersvm, "
+    "threadpoolctl"
 )
 # What a run of the suite itself writes: a change there leaves what is measured as it was.
 _WRITTEN = ("benchmarks/results", "docs", "README.md")
@@ -65,9 +63,16 @@ def describe(all_threads: int) -> Machine:
         commit=_commit(),
         load_average=os.getloadavg()[0],
         python=platform.python_version(),
-        packages={name: _version(name) for name in _PACKAGES},
+        packages={name: _version(name) for name in _PACKAGES.split(", ")},
         tools={tool: find_tool(tool) for tool in (LIBSVM_TOOL, OUR_TOOL, *TOOLS_OF_2014)},
     )
+
+
+def find_tool(name: str) -> str | None:
+    """Look beside the running interpreter, which need not be on the path, then on the path."""
+    if name in TOOLS_OF_2014:
+        return shutil.which(name, path=os.environ.get("APPROXSVM_2014", os.devnull))
+    return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def _cpu_model() -> str:
@@ -76,10 +81,7 @@ def _cpu_model() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or "unknown"
-    fields: dict[str, str] = {}
-    for line in lines:
-        key, _, value = line.partition(":")
-        fields.setdefault(key.strip(), value.strip())
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     numbers = [f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields]
     return ", ".join([fields.get("model name", "unknown"), *numbers])
 
@@ -94,14 +96,12 @@ def _version(package: str) -> str:
 def _commit() -> str:
     """Short name of the commit; ``-dirty`` where files differ from it that could change a figure."""
     git = ["git", "-C", str(Path(__file__).parent.parent)]
-    others = [f":(exclude){name}" for name in _WRITTEN]
+    changes = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *(f":(exclude){x}" for x in _WRITTEN)]
     try:
-        name = _printed([*git, "rev-parse", "--short", "HEAD"])
-        changed = _printed([*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *others])
+        name, changed = (
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+            for command in ([*git, "rev-parse", "--short", "HEAD"], changes)
+        )
     except (FileNotFoundError, subprocess.CalledProcessError):
         return "unknown"
     return f"{name}-dirty" if changed else name
-
-
-def _printed(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,12 +1,10 @@
 """Compiled models as ONNX graphs: labels against our own engine's, time against onnxruntime's SVMClassifier.
 
-    python -m benchmarks.onnx_models [--rounds N] [--slow-rows N]
-
 Three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler, PCA and
 SVC on australian. Each is compiled in mode "approximate" and certified, the latter without and with a fallback on the
 exact model inside the graph. Labels are those of all test rows as float32, which every contender gets; "differ" counts
 labels that are not our engine's on the same artifact, "certain" is the share of rows whose label the graph says is
-proven, and "wrong" how many of these labels are not the exact model's. Times are microseconds per row of one thread in
+proven: one of these that is not the exact model's ends the run. Times are microseconds per row of one thread in
 one run, contenders taking turns but for the slow one, which gets fewer rows: the graph in onnxruntime for labels alone
 and with what is certain, our engine, and onnxruntime's own SVMClassifier, as skl2onnx writes it.
 """
@@ -15,44 +13,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import click
 import numpy as np
-import numpy.typing as npt
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.exact_peers import onnx_session, svm_classifier
-from benchmarks.problems import SOURCES, Source, data_folder, libsvm_model, split_rows
-from benchmarks.record import Record, results_option
+from benchmarks.experiment import Experiment, Rows, Run, demand_labels, number
+from benchmarks.peers import onnx_session, svm_classifier
+from benchmarks.problems import ADULT, SOURCES, libsvm_model, split_rows
 from benchmarks.timing import microseconds, spread
 
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A model, rows to choose a plan by, test rows, and the source as onnxruntime's own node."""
-
-    name: str
-    model: Any
-    X: Array
-    X_test: Array
-    peer: Any
-
-
-def _rows(name: str) -> tuple[Array, Array, Array]:
-    (source,) = (source for source in SOURCES if source.name == name)
-    folder = data_folder()
-    assert folder is not None
-    X, y, X_test, _ = split_rows(folder, source)
-    return X, y, X_test
+# The source, rows to plan by, test rows, and the source as onnxruntime's own node.
+Model: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 def _of_sklearn(model: Any) -> Any:
@@ -63,79 +41,79 @@ def _of_sklearn(model: Any) -> Any:
         return to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
 
 
-def _cases(folder: Path) -> list[Case]:
-    X, _, X_test, _ = split_rows(folder, Source("a9a", "a9a", "a9a.t"))
-    a9a = libsvm_model(folder, "a9a_g0.01", 123)
-    found = [Case("a9a, gamma 0.01", a9a, X, X_test, svm_classifier(a9a))]
-    X, y, X_test = _rows("pendigits, 10 classes")
+def _a9a(folder: Path) -> Model:
+    X, _, X_test, _ = split_rows(folder, ADULT)
+    model = libsvm_model(folder, "a9a_g0.01", 123)
+    return model, X, X_test, svm_classifier(model)
+
+
+def _pendigits(folder: Path) -> Model:
+    X, y, X_test, _ = split_rows(folder, SOURCES["pendigits, 10 classes"])
     scaler = StandardScaler().fit(X)
     digits = SVC().fit(scaler.transform(X), y.astype(int))
-    found.append(
-        Case("pendigits, 10 classes", digits, scaler.transform(X), scaler.transform(X_test), _of_sklearn(digits))
-    )
-    X, y, X_test = _rows("australian")
+    return digits, scaler.transform(X), scaler.transform(X_test), _of_sklearn(digits)
+
+
+def _australian(folder: Path) -> Model:
+    X, y, X_test, _ = split_rows(folder, SOURCES["australian"])
     pipeline = make_pipeline(StandardScaler(), PCA(8), SVC(gamma=0.02)).fit(X, y.astype(int))
-    found.append(Case("australian, scaler, PCA, SVC", pipeline, X, X_test, _of_sklearn(pipeline)))
-    return found
+    return pipeline, X, X_test, _of_sklearn(pipeline)
 
 
-def measure(case: Case, mode: Any, fallback: bool, rounds: int, slow_rows: int) -> dict[str, Any]:
-    """One row of the table."""
-    fast = approxsvm.compile(case.model, case.X, mode=mode)
+_MODELS: dict[str, Callable[[Path], Model]] = {
+    "a9a, gamma 0.01": _a9a,
+    "pendigits, 10 classes": _pendigits,
+    "australian, scaler, PCA, SVC": _australian,
+}
+_CASES = {
+    f"{name}, {mode}{', fallback' if fallback else ''}": (name, mode, fallback)
+    for name in _MODELS
+    for mode, fallback in (("approximate", False), ("certified", False), ("certified", True))
+}
+
+
+def measure(run: Run, case: tuple[str, Any, bool]) -> Rows:
+    """One graph."""
+    name, mode, fallback = case
+    source, X_train, X_test, node = _MODELS[name](run.data)
+    fast = approxsvm.compile(source, X_train, mode=mode)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", approxsvm.OpenAnswersWarning)  # that is what is measured
         graph = fast.to_onnx(certain=True, fallback=fallback)
-    ours, peer = onnx_session(graph), onnx_session(case.peer)
-    X = np.ascontiguousarray(case.X_test, np.float32)
+    ours, peer = onnx_session(graph), onnx_session(node)
+    X = np.ascontiguousarray(X_test, np.float32)
     label, certain = ours.run(["label", "certain"], {"X": X})
-    exact = approxsvm.compile(case.model, mode="exact").predict(X)
-    wrong = int((label != exact)[certain].sum())
-    few = np.ascontiguousarray(X[spread(len(X), slow_rows)])
-    peers_differ = int((peer.run(None, {"X": few})[0] != exact[spread(len(X), slow_rows)]).sum())
-    runs: list[Callable[[], Any]] = [
-        lambda: ours.run(["label"], {"X": X}),
-        lambda: ours.run(["label", "certain"], {"X": X}),
-        lambda: fast.predict(X),
-    ]
-    of_graph, with_certain, of_engine = microseconds(runs, len(X), rounds)
-    (of_peer,) = microseconds([lambda: peer.run(None, {"X": few})], len(few), max(3, rounds // 3))
-    if wrong:
-        raise click.ClickException(f"{case.name}, {mode}: {wrong} labels that are said to be certain are wrong")
-    return {
-        "model": case.name,
+    exact = approxsvm.compile(source, mode="exact").predict(X)
+    demand_labels(f"{name}, {mode}: certain", label, exact, certain)
+    numbers = spread(len(X), run.options.slow_rows)
+    few = np.ascontiguousarray(X[numbers])
+    turns = {
+        "graph": partial(ours.run, ["label"], {"X": X}),
+        "certain": partial(ours.run, ["label", "certain"], {"X": X}),
+        "engine": partial(fast.predict, X),
+    }
+    times = microseconds(turns, len(X), run.options.rounds)
+    times |= microseconds({"peer": partial(peer.run, None, {"X": few})}, len(few), max(3, run.options.rounds // 3))
+    row = {
+        "model": name,
         "mode": f"{mode} -> {fast.artifact.mode}" + (", fallback" if fallback else ""),
         "n_rows": len(X),
         "differ": int((label != fast.predict(X)).sum()),
         "certain": certain.mean(),
-        "wrong": wrong,
         "bytes": len(graph.SerializeToString()),
-        "microseconds": of_graph,
-        "with_certain": with_certain,
-        "engine": of_engine,
-        "svm_classifier": of_peer,
-        "ratio": of_peer / of_graph,
+        "microseconds": times["graph"],
+        "with_certain": times["certain"],
+        "engine": times["engine"],
+        "svm_classifier": times["peer"],
+        "ratio": times["peer"] / times["graph"],
         "its_rows": len(few),
-        "its_labels_differ": peers_differ,
+        "its_labels_differ": int((peer.run(None, {"X": few})[0] != exact[numbers]).sum()),
     }
+    yield "models", row
 
 
-@click.command()
-@click.option("--rounds", type=click.IntRange(min=1), default=11, show_default=True)
-@click.option("--slow-rows", type=click.IntRange(min=1), default=512, show_default=True, help="For SVMClassifier.")
-@results_option
-def main(rounds: int, slow_rows: int, results: Path) -> None:
-    """Measure compiled models in onnxruntime."""
-    folder = data_folder()
-    if folder is None:
-        return
-    record = Record.begin("onnx_models")
-    for case in _cases(folder):
-        for mode, fallback in (("approximate", False), ("certified", False), ("certified", True)):
-            click.echo(f"{case.name}, {mode} ...", err=True)
-            record.add("models", measure(case, mode, fallback, rounds, slow_rows))
-    record.show()
-    record.save(results)
-
+_OPTIONS = [number("--rounds", 11), number("--slow-rows", 512, "For SVMClassifier.")]
+EXPERIMENT = Experiment("onnx_models", __doc__, measure, _CASES, _OPTIONS)
 
 if __name__ == "__main__":
-    main()
+    EXPERIMENT.main()

@@ -1,18 +1,24 @@
-"""The tables that README and docs/benchmarks.md show, as Markdown, from the records and nothing else."""
+"""The tables that README, docs/benchmarks.md and docs/experiments.md show, as Markdown, from the records alone.
+
+A table is a heading and a cell for each column; a cell makes text of a row of a record:
+
+    as_table(record.tables["calls"], {"model": of("model"), "C++": of("cpp_nanoseconds", three)})
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from textwrap import fill
 from typing import Any, Final, TypeAlias
 
-from benchmarks.record import Record
+from benchmarks.record import Record, Row
 
 Records: TypeAlias = Mapping[str, Record]
-Figure: TypeAlias = Mapping[str, Any]
+Cell: TypeAlias = Callable[[Row], str]
 _SCALERS: Final = {"standard": ", StandardScaler", "minmax": ", MinMaxScaler", "none": ""}
 _UNKNOWN: Final = "-"
 _MOST_DIGITS: Final = 4
+_LINE: Final = 125
 # Peers as they are in the records, and as headings.
 PEERS: Final = {
     "scikit-learn-intelex, dense float32": "scikit-learn-intelex",
@@ -24,219 +30,320 @@ PEERS: Final = {
     "approxsvm certified, dense float32": "certified",
 }
 
+# --- numbers as text
 
-def models_of(record: Record, table: str) -> list[Figure]:
+
+def three(value: float) -> str:
+    """Three digits, no exponent."""
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share; what is not quite all does not look like all."""
+    while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
+        digits += 1
+    return f"{100 * share:.{digits}f} %"
+
+
+def seconds(value: float) -> str:
+    return f"{three(value)} s" if value >= 1 else f"{three(1e3 * value)} ms"
+
+
+def size(n_bytes: float) -> str:
+    if n_bytes >= 1e6:
+        return f"{n_bytes / 1e6:.1f} MB"
+    return f"{n_bytes / 1e3:.0f} KB" if n_bytes >= 1e4 else f"{n_bytes / 1e3:.1f} KB"
+
+
+def count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def of(key: str, shown: Callable[[Any], str] = str) -> Cell:
+    """A cell that shows one figure of its row."""
+    return lambda row: _UNKNOWN if row[key] is None else shown(row[key])
+
+
+def ratio(slow: str, fast: str, shown: Callable[[float], str] = three) -> Cell:
+    """A cell that shows how many times one figure is another."""
+    return lambda row: _UNKNOWN if row[slow] is None else shown(row[slow] / row[fast])
+
+
+def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
+    """A Markdown table."""
+    lines = [columns.keys(), *([cell(row) for cell in columns.values()] for row in rows)]
+    first, *rest = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([first, "|" + "---|" * len(columns), *rest])
+
+
+# --- rows of records
+
+
+def models_of(record: Record, table: str) -> list[Row]:
     """Figures of the models of one table."""
-    return [figure for figure in record.tables["models"] if figure["table"] == table]
+    return [row for row in record.tables["models"] if row["table"] == table]
 
 
-def name_of(figure: Figure) -> str:
+def name_of(row: Row) -> str:
     """Model and scaler."""
-    return f"{figure['model']}{_SCALERS[figure['scaler']]}"
+    return f"{row['model']}{_SCALERS[row['scaler']]}"
 
 
-def peers_of(record: Record, figure: Figure) -> dict[str, Figure]:
-    """What peers took for the model of a figure, by their headings."""
-    of_model = (peer for peer in record.tables["peers"] if name_of(peer) == name_of(figure))
-    return {PEERS[peer["peer"]]: peer for peer in of_model}
+def peers_of(record: Record, row: Row) -> dict[str, Row]:
+    """What peers took for the model of a row, by their headings."""
+    return {PEERS[peer["peer"]]: peer for peer in record.tables["peers"] if name_of(peer) == name_of(row)}
 
 
-def exact_labels(records: Records) -> dict[str, dict[str, Figure]]:
+def exact_labels(records: Records) -> dict[str, dict[str, Row]]:
     """Of LIBSVM's models, by model and heading: what exact labels took on one thread, where it was measured."""
-    found: dict[str, dict[str, Figure]] = {}
-    for figure in records["libsvm"].tables["exact labels"]:
-        if figure["n_threads"] == 1 and figure["seconds_per_row"] is not None:
-            found.setdefault(figure["model"], {})[PEERS.get(figure["peer"], figure["peer"])] = figure
+    found: dict[str, dict[str, Row]] = {}
+    for row in records["libsvm"].tables["exact labels"]:
+        if row["n_threads"] == 1 and row["seconds_per_row"] is not None:
+            found.setdefault(row["model"], {})[PEERS.get(row["peer"], row["peer"])] = row
     return found
 
 
-def files(records: Records) -> dict[str, dict[str, Figure]]:
+def files(records: Records) -> dict[str, dict[str, Row]]:
     """Of LIBSVM's models, by model and what the tool was given: whole processes on one thread."""
-    found: dict[str, dict[str, Figure]] = {}
-    for figure in records["libsvm"].tables["files"]:
-        if figure["n_threads"] == 1 and figure["seconds"] is not None:
-            found.setdefault(figure["model"], {})[figure["given"]] = figure
+    found: dict[str, dict[str, Row]] = {}
+    for row in records["libsvm"].tables["files"]:
+        if row["n_threads"] == 1 and row["seconds"] is not None:
+            found.setdefault(row["model"], {})[row["given"]] = row
     return found
+
+
+def _shown_of(part: str, table: str, columns: Mapping[str, Cell]) -> Callable[[Records], str]:
+    """All rows of one table of a record."""
+    return lambda records: as_table(records[part].tables[table], columns)
+
+
+# --- tables of ordinary models
+
+_FASTER: Final = {
+    "times faster than our exact engine": ratio("engine_microseconds", "microseconds", lambda x: f"{x:.1f}"),
+    "than scikit-learn": ratio("sklearn_microseconds", "microseconds"),
+    "than LIBSVM": ratio("libsvm_microseconds", "microseconds"),
+}
 
 
 def _readme(records: Records) -> str:
     record = records["ordinary"]
-    models = models_of(record, "two classes")
-    rows = [
-        (
-            f"{name_of(x)} ({x['n_sv']:,} support vectors)",
-            x["plan"],
-            _percent(x["certified"]),
-            _bytes(x["artifact_bytes"]),
-            f"{x['engine_microseconds'] / x['microseconds']:.1f}",
-            *_speed_ups(x),
-        )
-        for x in models
-    ]
-    headings = ("model", "plan", "test rows certified", "artifact", "times faster than our exact engine")
-    seconds = [x["compile_seconds"] for x in models]
+    models, machine = models_of(record, "two classes"), record.machine
+    columns: dict[str, Cell] = {
+        "model": lambda x: f"{name_of(x)} ({x['n_sv']:,} support vectors)",
+        "plan": of("plan"),
+        "test rows certified": of("certified", percent),
+        "artifact": of("artifact_bytes", size),
+        **_FASTER,
+    }
+    compiling = [x["compile_seconds"] for x in models]
     n_rows = sum(x["n_test_rows"] for x in models)
     words = (
         "scikit-learn's `SVC` with default options where no gamma is named, planned from the training rows. covtype is "
         "class 2 against the rest; the test rows of ijcnn1 are unlike its training rows. No label differs on any test "
-        f"row ({n_rows:,} for all models). One thread each, through Python, on {_machine(record)}, so trust the "
-        f"ratios. Compiling took from {three(min(seconds))} to {three(max(seconds))} seconds."
+        f"row ({n_rows:,} for all models). One thread each, through Python, on {machine.cpu.split(',')[0]} "
+        f"({machine.n_cpus} virtual cores, {machine.target}; load {machine.load_average:.1f} when it began), so trust "
+        f"the ratios. Compiling took from {three(min(compiling))} to {three(max(compiling))} seconds."
     )
-    return as_table((*headings, "than scikit-learn", "than LIBSVM"), rows) + f"\n\n{fill(words, 125)}"
+    return as_table(models, columns) + f"\n\n{fill(words, _LINE)}"
+
+
+def _several(table: str) -> Callable[[Records], str]:
+    columns: dict[str, Cell] = {
+        "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
+        "plan": of("plan"),
+        "settled before the exact engine": of("certified", percent),
+        "per row": of("microseconds", lambda x: f"{three(x)} µs"),
+        **_FASTER,
+        "compiling": of("compile_seconds", seconds),
+        "artifact": of("artifact_bytes", size),
+    }
+    return lambda records: as_table(models_of(records["ordinary"], table), columns)
 
 
 def _peers(records: Records) -> str:
     record = records["ordinary"]
     models = models_of(record, "two classes")
-    headings = [h for h in PEERS.values() if any(h in peers_of(record, x) for x in models)]
-    rows = []
-    for x in models:
-        peers = peers_of(record, x)
-        times = [peers[h]["microseconds"] if h in peers else None for h in headings]
-        rows.append(
-            (
-                name_of(x),
-                *map(_optional, (x["sklearn_microseconds"], x["libsvm_microseconds"], *times)),
-                three(x["engine_microseconds"]),
-                f"**{three(x['microseconds'])}**",
-            )
-        )
-    return as_table(("µs per row", "scikit-learn", "LIBSVM", *headings, "our exact engine", "planned"), rows)
+
+    def of_peer(heading: str) -> Cell:
+        return lambda x: three(peers_of(record, x)[heading]["microseconds"]) if heading in peers_of(record, x) else "-"
+
+    columns: dict[str, Cell] = {
+        "µs per row": name_of,
+        "scikit-learn": of("sklearn_microseconds", three),
+        "LIBSVM": of("libsvm_microseconds", three),
+        **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
+        "our exact engine": of("engine_microseconds", three),
+        "planned": of("microseconds", lambda x: f"**{three(x)}**"),
+    }
+    return as_table(models, columns)
+
+
+# --- tables of LIBSVM's models
+
+
+def _per_row(row: Row) -> str:
+    return three(1e6 * row["seconds_per_row"])
 
 
 def _libsvm(records: Records) -> str:
-    tables = records["libsvm"].tables
-    alone = {
-        x["model"]: x
-        for x in tables["expansion alone"]
-        if x["peer"] == "approxsvm, dense float32" and x["n_threads"] == 1
+    tables, times = records["libsvm"].tables, exact_labels(records)
+    fast = [x for x in tables["expansion alone"] if x["peer"] == "approxsvm, dense float32" and x["n_threads"] == 1]
+    alone, accuracy, sizes = ({x["model"]: x for x in rows} for rows in (fast, tables["accuracy"], tables["sizes"]))
+
+    rows = [{"model": name, **accuracy[name], **sizes[name], "times": times[name]} for name in times]
+    columns: dict[str, Cell] = {
+        "model": lambda x: f"{x['model']}, {x['n_sv']:,} support vectors",
+        "LIBSVM, µs per row": lambda x: _per_row(x["times"]["LIBSVM"]),
+        "certified, times faster": lambda x: _faster(x["times"]["certified"], "**"),
+        "rows certified by expansions": lambda x: percent(x["times"]["certified"]["first_stage"]),
+        "exact engine, times": lambda x: _faster(x["times"]["our exact engine"]),
+        "expansion of degree 2 alone, times": lambda x: _faster(alone[x["model"]]),
+        "its labels that differ": of("differ_mean", lambda share: percent(share, 3)),
+        "model file": of("model_bytes", size),
+        "certified artifact": of("certified_bytes", size),
+        "expansion alone": of("artifact_bytes", size),
     }
-    accuracy = {x["model"]: x for x in tables["accuracy"]}
-    sizes = {x["model"]: x for x in tables["sizes"]}
-    rows = []
-    for model, times in exact_labels(records).items():
-        certified, engine = times["certified"], times["our exact engine"]
-        size = sizes[model]
-        rows.append(
-            (
-                f"{model}, {accuracy[model]['n_sv']:,} support vectors",
-                _microseconds(times["LIBSVM"]),
-                f"{_microseconds(certified)}, **{three(certified['libsvm_ratio'])}**",
-                _percent(certified["first_stage"]),
-                f"{_microseconds(engine)}, {three(engine['libsvm_ratio'])}",
-                f"{_microseconds(alone[model])}, {three(alone[model]['speedup'])}",
-                _percent(accuracy[model]["differ_mean"], 3),
-                *(_bytes(size[key]) for key in ("model_bytes", "certified_bytes", "artifact_bytes")),
-            )
-        )
-    headings = ("model", "LIBSVM, µs per row", "certified, times faster", "rows certified by expansions")
-    of_others = ("exact engine, times", "expansion of degree 2 alone, times", "its labels that differ")
-    return as_table((*headings, *of_others, "model file", "certified artifact", "expansion alone"), rows)
+    return as_table(rows, columns)
+
+
+def _faster(row: Row, stars: str = "") -> str:
+    return f"{_per_row(row)}, {stars}{three(row['libsvm_ratio'])}{stars}"
 
 
 def _libsvm_peers(records: Records) -> str:
     found = exact_labels(records)
-    headings = [
-        h for h in ("scikit-learn SVC", "LIBSVM", *PEERS.values()) if any(h in times for times in found.values())
-    ]
-    rows = [
-        (model, *(_microseconds(times[h]) if h in times else _UNKNOWN for h in headings))
-        for model, times in found.items()
-    ]
-    return as_table(("µs per row", *headings), rows)
+
+    def of_peer(heading: str) -> Cell:
+        return lambda x: _per_row(x[heading]) if heading in x else _UNKNOWN
+
+    headings = ("scikit-learn SVC", "LIBSVM", *PEERS.values())
+    columns = {h: of_peer(h) for h in headings if any(h in times for times in found.values())}
+    rows = [{"model": model, **times} for model, times in found.items()]
+    return as_table(rows, {"µs per row": of("model"), **columns})
 
 
 def _files(records: Records) -> str:
-    rows = []
-    for model, found in files(records).items():
-        cells = []
-        for given in ("LIBSVM model", "certified", "approximate", "2014 tool"):
-            figure = found.get(given)
-            differ = figure and figure["differ"]
-            cells.append(
-                _UNKNOWN
-                if figure is None
-                else _seconds(figure["seconds"]) + (f", {_percent(differ, 2)}" if differ else "")
-            )
-        libsvm = next(iter(found.values()))
-        rows.append((model, f"{libsvm['n_rows']:,}", _optional(libsvm["libsvm_seconds"], _seconds), *cells))
-    headings = ("model", "rows", "`svm-predict`", "`approxsvm-predict`, LIBSVM's model file", "certified artifact")
-    return as_table((*headings, "expansion alone, labels that differ", "the tool of 2014, labels that differ"), rows)
+    def of_tool(given: str) -> Cell:
+        def cell(x: Row) -> str:
+            if given not in x:
+                return _UNKNOWN
+            differ = x[given]["differ"]
+            return seconds(x[given]["seconds"]) + (f", {percent(differ, 2)}" if differ else "")
+
+        return cell
+
+    rows = [{**next(iter(found.values())), **found} for found in files(records).values()]
+    columns: dict[str, Cell] = {
+        "model": of("model"),
+        "rows": of("n_rows", count),
+        "`svm-predict`": of("libsvm_seconds", seconds),
+        "`approxsvm-predict`, LIBSVM's model file": of_tool("LIBSVM model"),
+        "certified artifact": of_tool("certified"),
+        "expansion alone, labels that differ": of_tool("approximate"),
+        "the tool of 2014, labels that differ": of_tool("2014 tool"),
+    }
+    return as_table(rows, columns)
 
 
-def _of_process(figure: Figure | None) -> str:
-    if figure is None:
-        return _UNKNOWN
-    differ = f", {_percent(figure['differ'], 2)}" if figure["differ"] else ""
-    return _seconds(figure["seconds"]) + differ
+# --- tables of the papers' experiments
 
 
-def _compiling(records: Records) -> str:
-    rows = [
-        (
-            x["model"],
-            _seconds(x["certified_compile_seconds"]),
-            _optional(x["peak_bytes"], _bytes),
-            _optional(x["import_bytes"], _bytes),
-        )
-        for x in records["libsvm"].tables["sizes"]
-    ]
-    return as_table(("model", "compiling", "memory at its peak", "of which imports"), rows)
+def _overview(records: Records) -> str:
+    found: dict[str, dict[str, Any]] = {}
+    for x in records["overview"].tables["models"]:
+        found.setdefault(x["model"], {})["compiled" if x["compiled"] else "source"] = x
+
+    def of_compiled(shown: Callable[[Row, Row], str]) -> Cell:
+        return lambda x: shown(x["source"], x["compiled"]) if "compiled" in x else _UNKNOWN
+
+    columns: dict[str, Cell] = {
+        "model": lambda x: x["source"]["model"],
+        "accuracy": lambda x: f"{x['source']['accuracy_percent']:.1f} %",
+        "training": lambda x: f"{three(x['source']['fit_seconds'])} s",
+        "per row": lambda x: f"{three(x['source']['microseconds_per_row'])} µs",
+        "compiled, per row": of_compiled(lambda source, fast: f"{three(fast['microseconds_per_row'])} µs"),
+        "times": of_compiled(lambda source, fast: three(source["microseconds_per_row"] / fast["microseconds_per_row"])),
+        "compiling": of_compiled(lambda source, fast: f"{three(fast['fit_seconds'] - source['fit_seconds'])} s"),
+    }
+    return as_table(found.values(), columns)
 
 
-def _of_several(table: str) -> Callable[[Records], str]:
-    def shown(records: Records) -> str:
-        rows = [
-            (
-                f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
-                x["plan"],
-                _optional(x["certified"], _percent),
-                f"{three(x['microseconds'])} µs",
-                f"{x['engine_microseconds'] / x['microseconds']:.1f}",
-                *_speed_ups(x),
-                _seconds(x["compile_seconds"]),
-                _bytes(x["artifact_bytes"]),
-            )
-            for x in models_of(records["ordinary"], table)
-        ]
-        headings = ("model", "plan", "settled before the exact engine", "per row", "times faster than our exact engine")
-        return as_table((*headings, "than scikit-learn", "than LIBSVM", "compiling", "artifact"), rows)
-
-    return shown
+def _cotter(records: Records) -> str:
+    record = records["cotter"]
+    exact = {x["data"]: x for x in record.tables["exact"]}
+    columns: dict[str, Cell] = {
+        "data": lambda x: f"{x['data']}, {x['training_rows']:,} rows, sigma² = {x['sigma2']:g}, C = {x['C']:g}",
+        "features": of("name"),
+        "columns": of("columns", count),
+        "non-zeros": of("non_zeros", count),
+        "multiply-adds per row": of("multiply_adds", count),
+        "test error": lambda x: f"{100 * x['test_error']:.2f} %",
+        "SVC's": lambda x: f"{100 * exact[x['data']]['test_error']:.2f} %",
+    }
+    return as_table(record.tables["features"], columns)
 
 
-def _latency(records: Records) -> str:
-    keys = ("cpp_nanoseconds", "c_nanoseconds", "predict_one_nanoseconds", "predict_nanoseconds")
-    rows = [
-        (x["model"], x["mode"], _percent(x["certified"]), *(three(x[key]) for key in keys))
-        for x in records["latency"].tables["calls"]
-    ]
-    return as_table(("ns per row", "mode", "certified", "C++", "C", "Python, `predict_one`", "Python, `predict`"), rows)
+_STAND_INS: Final[dict[str, Cell]] = {
+    "generated rows": lambda x: f"{x['data']}, {x['n_features']:,} features",
+    "support vectors (the paper's)": lambda x: f"{x['support_vectors']:,} ({x['support_vectors_in_paper']:,})",
+    "accuracy": of("accuracy_percent", lambda x: f"{x:.1f} %"),
+    "labels changed about the origin": of("changed_about_origin_percent", lambda x: f"{x:.3f} %"),
+    "about the mean": lambda x: f"{x['changed_about_mean_percent']:.3f} %, {three(x['expansion_microseconds'])} µs",
+    "planned, all labels exact": (
+        lambda x: f"{x['plan']}; {x['certified_percent']:.1f} % proven, {three(x['microseconds'])} µs"
+    ),
+    "our exact engine": of("engine_microseconds", lambda x: f"{three(x)} µs"),
+    "scikit-learn": of("sklearn_microseconds", lambda x: f"{three(x)} µs"),
+}
+_RAHIMI_RECHT: Final = {
+    "data": of("data"),
+    "method": of("method"),
+    "training rows": of("training_rows", count),
+    "columns, or support vectors": of("columns", count),
+    "training": of("seconds", lambda x: f"{three(x)} s"),
+    "error": of("error_percent", lambda x: f"{x:.1f} %"),
+    "paper's error": of("paper_percent", lambda x: f"{x:g} %"),
+}
 
+# --- other tables
 
-def _scoring(records: Records) -> str:
-    rows = [
-        (
-            x["what"],
-            f"{x['rows']:,}",
-            f"{x['rows_per_second']:,.0f}",
-            _percent(x["prediction"], 0),
-            f"{x['mebibytes']:,.0f} MiB",
-        )
-        for x in records["scoring"].tables["runs"]
-    ]
-    return as_table(("what", "rows", "rows a second", "of the work: prediction", "memory"), rows)
+_COMPILING: Final = {
+    "model": of("model"),
+    "compiling": of("certified_compile_seconds", seconds),
+    "memory at its peak": of("peak_bytes", size),
+    "of which imports": of("import_bytes", size),
+}
+_LATENCY: Final = {
+    "ns per row": of("model"),
+    "mode": of("mode"),
+    "certified": of("certified", percent),
+    "C++": of("cpp_nanoseconds", three),
+    "C": of("c_nanoseconds", three),
+    "Python, `predict_one`": of("predict_one_nanoseconds", three),
+    "Python, `predict`": of("predict_nanoseconds", three),
+}
+_SCORING: Final = {
+    "what": of("what"),
+    "rows": of("rows", count),
+    "rows a second": of("rows_per_second", count),
+    "of the work: prediction": of("prediction", lambda share: percent(share, 0)),
+    "memory": of("mebibytes", lambda x: f"{x:,.0f} MiB"),
+}
 
 
 def _measured(records: Records) -> str:
-    rows = [
-        (f"`{x.command}`", x.date[:10], x.machine.commit, f"{x.machine.load_average:.1f}", f"{x.seconds / 60:.1f} min")
-        for x in records.values()
-    ]
+    columns: dict[str, Cell] = {
+        "command": lambda x: f"`{x['command']}`",
+        "date": of("date", lambda date: date[:10]),
+        "commit": lambda x: x["machine"].commit,
+        "load when it began": lambda x: f"{x['machine'].load_average:.1f}",
+        "took": lambda x: f"{x['seconds'] / 60:.1f} min",
+    }
     machine = next(iter(records.values())).machine
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items() if number != "not installed")
     words = f"{machine.cpu}, {machine.n_cpus} cores, {machine.target}. Python {machine.python}, {packages}."
-    return as_table(("command", "date", "commit", "load when it began", "took"), rows) + f"\n\n{fill(words, 125)}"
+    return as_table(map(vars, records.values()), columns) + f"\n\n{fill(words, _LINE)}"
 
 
 TABLES: Final[dict[str, Callable[[Records], str]]] = {
@@ -245,59 +352,15 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "libsvm": _libsvm,
     "libsvm peers": _libsvm_peers,
     "files": _files,
-    "compiling": _compiling,
-    "several classes": _of_several("several classes"),
-    "wide, dense": _of_several("wide, dense"),
-    "wide, sparse": _of_several("wide, sparse"),
-    "latency": _latency,
-    "scoring": _scoring,
+    "compiling": _shown_of("libsvm", "sizes", _COMPILING),
+    "several classes": _several("several classes"),
+    "wide, dense": _several("wide, dense"),
+    "wide, sparse": _several("wide, sparse"),
+    "latency": _shown_of("latency", "calls", _LATENCY),
+    "scoring": _shown_of("scoring", "runs", _SCORING),
+    "stand-ins": _shown_of("stand_ins", "models", _STAND_INS),
+    "cotter": _cotter,
+    "rahimi-recht": _shown_of("rahimi_recht", "errors", _RAHIMI_RECHT),
+    "overview": _overview,
     "measured": _measured,
 }
-
-
-def _machine(record: Record) -> str:
-    machine = record.machine
-    load = f"load {machine.load_average:.1f} when it began"
-    return f"{machine.cpu.split(',')[0]} ({machine.n_cpus} virtual cores, {machine.target}; {load})"
-
-
-def as_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = (f"| {' | '.join(cells)} |" for cells in (headings, *rows))
-    first, *rest = lines
-    return "\n".join([first, "|" + "---|" * len(headings), *rest])
-
-
-def _speed_ups(figure: Figure) -> tuple[str, str]:
-    ours = figure["microseconds"]
-    libsvm = figure["libsvm_microseconds"]
-    return three(figure["sklearn_microseconds"] / ours), _UNKNOWN if libsvm is None else three(libsvm / ours)
-
-
-def three(value: float) -> str:
-    """Three digits, no exponent."""
-    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
-
-
-def _optional(value: float | None, shown: Callable[[float], str] = three) -> str:
-    return _UNKNOWN if value is None else shown(value)
-
-
-def _percent(share: float | None, digits: int = 1) -> str:
-    """A share; what is not quite all does not look like all."""
-    if share is None:
-        return _UNKNOWN
-    while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
-        digits += 1
-    return f"{100 * share:.{digits}f} %"
-
-
-def _microseconds(figure: Figure) -> str:
-    return three(1e6 * figure["seconds_per_row"])
-
-
-def _seconds(seconds: float) -> str:
-    return f"{three(seconds)} s" if seconds >= 1 else f"{three(1e3 * seconds)} ms"
-
-
-def _bytes(size: float) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} KB" if size >= 1e4 else f"{size / 1e3:.1f} KB"

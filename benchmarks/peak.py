@@ -32,11 +32,3 @@ class FmaPeak:
     def __call__(self) -> float:
         """Multiply-adds per second."""
         return float(subprocess.run([self._program], capture_output=True, text=True, check=True).stdout)
-
-
-def find_peak(scratch: Path) -> tuple[FmaPeak | None, str]:
-    """Build the yardstick; without a C++ compiler, return None and the reason."""
-    try:
-        return FmaPeak(scratch), ""
-    except (FileNotFoundError, RuntimeError) as error:
-        return None, str(error)

@@ -1,14 +1,16 @@
-"""Everything that predicts in memory: one small class per contender, ours among them.
+"""Everything that predicts in memory: one function per contender, ours among them, and what is known of it.
 
-To add one, write a class with the attributes of `Peer` and put it into `IN_MEMORY`, or `EXACT` of exact_peers.py.
+To add one, write a function that prepares a call, and a `Peer` in `OTHERS` or `OURS`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +21,12 @@ from threadpoolctl import ThreadpoolController
 import approxsvm
 from approxsvm.model.schema import Mode
 from approxsvm.reference import decision_values as reference
-from benchmarks.answers import Labels
-from benchmarks.compiled import Models
+from benchmarks.karl import best_tree
 
-Answer = Literal["exact", "nearly exact", "expansion"]
-Rows = Literal["few", "many", "all"]
+Predict: TypeAlias = Callable[[], npt.NDArray[Any]]
+
+_BLAS_ROWS = 256  # of 16 up to 1024 as fast as any
+_EXPANSION_ROWS = 512  # with einsum the fastest of what was tried, twice as fast as whole arrays at d = 123
 
 
 class Sample:
@@ -54,25 +57,25 @@ class Sample:
         return self.csr.toarray()
 
 
-class Trained(Protocol):
-    """A model, and LIBSVM's file of it."""
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model as it was read, LIBSVM's file of it, and what it compiles to, by mode."""
 
-    @property
-    def model(self) -> approxsvm.KernelModel:
-        """As it was read."""
-
-    @property
-    def model_path(self) -> Path:
-        """Where LIBSVM finds it."""
+    model: approxsvm.KernelModel
+    model_path: Path
+    compiled: dict[Mode, approxsvm.CompiledSVC] = field(default_factory=dict, kw_only=True)
 
 
-class Peer(Protocol):
-    """A contender, built for a model and a sample of its test rows; only ``predict`` is timed.
+@dataclass(frozen=True)
+class Peer:
+    """A contender.
 
     Attributes
     ----------
     name : str
         As shown in tables.
+    prepare : callable
+        Of a `Trained`, a `Sample` and a number of threads, makes the call that predicts the sample; only that is timed.
     answer : {"exact", "nearly exact", "expansion"}
         Which labels it must give.
     rows : {"few", "many", "all"}
@@ -81,111 +84,66 @@ class Peer(Protocol):
         Whether it gets rows in float32, so that exact labels are those of the rounded rows.
     is_parallel : bool
         Whether it can use more than one thread.
-    counts_multiply_adds : bool
-        Whether it does d (d + 1) / 2 float32 multiply-adds per row, so that a share of peak makes sense on one thread.
+    mode : {"approximate", "exact", "certified"}, optional
+        Of ours.
     """
 
     name: str
-    answer: Answer
-    rows: Rows
-    is_rounded: bool
-    is_parallel: bool
-    counts_multiply_adds: bool
-
-    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None: ...
-
-    def predict(self) -> Labels:
-        """Labels of the sample."""
+    prepare: Callable[[Trained, Sample, int], Predict]
+    answer: Literal["exact", "nearly exact", "expansion"] = "nearly exact"
+    rows: Literal["few", "many", "all"] = "many"
+    is_rounded: bool = True
+    is_parallel: bool = False
+    mode: Mode | None = None
 
 
-class Libsvm:
+def _libsvm(trained: Trained, sample: Sample, n_threads: int) -> Predict:
     """LIBSVM itself in this process, on nodes built beforehand; each call through ctypes adds about 1 us."""
+    from libsvm import svm, svmutil
 
-    name = "LIBSVM"
-    answer: Answer = "exact"
-    rows: Rows = "few"
-    is_rounded = False
-    is_parallel = True
-    counts_multiply_adds = False
+    model = svmutil.svm_load_model(os.fspath(trained.model_path))
+    problem = svm.svm_problem(np.zeros(len(sample)), csr_matrix(sample.csr))
+    nodes, svm_predict = [problem.x[i] for i in range(len(sample))], svm.libsvm.svm_predict
+    limit = partial(ThreadpoolController().limit, limits=n_threads)  # the build on PyPI uses OpenMP
 
-    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
-        from libsvm import svm, svmutil
+    def predict() -> npt.NDArray[Any]:
+        """Row by row: it has no other form."""
+        with limit():
+            return np.array([svm_predict(model, row) for row in nodes])
 
-        self._model = svmutil.svm_load_model(os.fspath(trained.model_path))
-        self._problem = svm.svm_problem(np.zeros(len(sample)), csr_matrix(sample.csr))
-        self._nodes = [self._problem.x[i] for i in range(len(sample))]
-        self._svm_predict = svm.libsvm.svm_predict
-        self._limit = partial(ThreadpoolController().limit, limits=n_threads)  # the build on PyPI uses OpenMP
-
-    def predict(self) -> Labels:
-        """Call svm_predict row by row; it has no other form."""
-        model, svm_predict = self._model, self._svm_predict
-        with self._limit():
-            return np.array([svm_predict(model, nodes) for nodes in self._nodes])
+    return predict
 
 
-class SklearnSVC:
-    """scikit-learn's SVC holding the same support vectors, on dense float64 rows."""
-
-    name = "scikit-learn SVC"
-    answer: Answer = "exact"
-    rows: Rows = "few"
-    is_rounded = False
-    is_parallel = False
-    counts_multiply_adds = False
-
-    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
-        self._svc = svc_from(trained.model)
-        self._rows = sample.float64
-
-    def predict(self) -> Labels:
-        """Predict the whole sample at once."""
-        return self._svc.predict(self._rows)
-
-
-class SklearnIntelex:
-    """scikit-learn-intelex's SVC (oneDAL) holding the same support vectors, on dense float32 rows.
-
-    Nothing is trained again: from the public attributes of a fitted SVC it makes oneDAL's model at the first
-    prediction. Its arithmetic is float32 where its rows are, so a few labels differ.
-    """
-
-    name = "scikit-learn-intelex, dense float32"
-    answer: Answer = "nearly exact"
-    rows: Rows = "many"
-    is_rounded = True
-    is_parallel = True
-    counts_multiply_adds = False
-
-    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
-        from sklearnex import svm
-
-        model = trained.model
-        svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=n_threads)  # n_jobs limits oneDAL's threads
-        support_vectors = model.dense_support_vectors(0, model.n_sv)
-        svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
-        svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive is the second label
-        svc.intercept_ = -model.intercept.astype(np.float32)
-        _set_shape(svc, model)
-        self._svc, self._rows = svc, sample.float32
-
-    def predict(self) -> Labels:
-        """Predict the whole sample at once."""
-        return self._svc.predict(self._rows)
-
-
-def svc_from(model: approxsvm.KernelModel) -> SVC:
-    """Make a fitted SVC without training: its prediction reads these attributes and nothing else.
+def _sklearn(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """scikit-learn's SVC without training: its prediction reads these attributes and nothing else.
 
     Training again would take minutes and give another model. The classes stay in the model's order, not
     sorted: ``predict`` only looks them up.
     """
+    model = trained.model
     svc = SVC(kernel="rbf", gamma=model.gamma)
     svc._dual_coef_ = np.ascontiguousarray(model.dual_coef)
     svc._intercept_ = np.ascontiguousarray(model.intercept)
     svc.support_vectors_ = np.ascontiguousarray(model.dense_support_vectors(0, model.n_sv))
     _set_shape(svc, model)
-    return svc
+    return partial(svc.predict, sample.float64)
+
+
+def _sklearn_intelex(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """The SVC of oneDAL: from the public attributes of a fitted SVC it makes its model at the first prediction.
+
+    Its arithmetic is float32 where its rows are, so a few labels differ.
+    """
+    from sklearnex import svm
+
+    model = trained.model
+    svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=n_threads)  # n_jobs limits oneDAL's threads
+    support_vectors = model.dense_support_vectors(0, model.n_sv)
+    svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
+    svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive is the second label
+    svc.intercept_ = -model.intercept.astype(np.float32)
+    _set_shape(svc, model)
+    return partial(svc.predict, sample.float32)
 
 
 def _set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
@@ -200,131 +158,146 @@ def _set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
     svc.fit_status_ = 0
 
 
-class NumpyBlas:
-    """The same expansion as a careful NumPy user writes it: float32 BLAS on blocks of rows that fit the cache.
+def _onnxruntime(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    session, rows = onnx_session(svm_classifier(trained.model)), sample.float32
+    return lambda: np.asarray(session.run(["label"], {"X": rows})[0])
 
-    Blocks of 512 rows and einsum were the fastest of what was tried (blocks of 128 rows up to all, and
-    ``(A * Z).sum(1)``): about twice as fast as whole arrays at d = 123.
+
+def _thundersvm(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """Where its library loads: the wheel of 0.3.12 wants CUDA 9."""
+    try:
+        import thundersvm
+    except OSError as error:  # of the library in the wheel
+        raise ImportError(str(error)) from error
+    svc = thundersvm.SVC(n_jobs=n_threads)
+    svc.load_from_file(os.fspath(trained.model_path))
+    return lambda: np.asarray(svc.predict(sample.csr))
+
+
+def _blas(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """All kernels by float32 BLAS, as a careful NumPy user writes it: blocks of rows against all support vectors."""
+    model, gamma = trained.model, np.float32(trained.model.gamma)
+    support_vectors = model.dense_support_vectors(0, model.n_sv)
+    twice = np.ascontiguousarray(2.0 * gamma * support_vectors.T, dtype=np.float32)
+    sq_norms = (-gamma * np.einsum("ij,ij->i", support_vectors, support_vectors)).astype(np.float32)
+    coefficients, intercept = model.coefficients(0).astype(np.float32), np.float32(model.intercept[0])
+
+    def values(rows: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+        kernels = rows @ twice
+        kernels += sq_norms
+        kernels -= gamma * np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
+        np.exp(kernels, out=kernels)
+        return kernels @ coefficients + intercept
+
+    return _block_by_block(values, trained, sample, _BLAS_ROWS)
+
+
+def _blas_expansion(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """The expansion as a careful NumPy user writes it: float32 BLAS on blocks of rows that fit the cache."""
+    expansion = reference.second_order(trained.model)
+    center, linear = expansion.center.astype(np.float32), expansion.linear.astype(np.float32)
+    quadratic = np.ascontiguousarray(expansion.quadratic, dtype=np.float32)
+    constant, intercept, gamma = map(np.float32, (expansion.constant, expansion.intercept, expansion.gamma))
+
+    def values(rows: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+        u = rows - center
+        products = u @ quadratic
+        products += linear
+        inner = np.einsum("ij,ij->i", products, u) + constant
+        return inner * np.exp(-gamma * np.einsum("ij,ij->i", u, u)) + intercept
+
+    return _block_by_block(values, trained, sample, _EXPANSION_ROWS)
+
+
+def _block_by_block(values: Callable[[Any], Any], trained: Trained, sample: Sample, block_rows: int) -> Predict:
+    rows, labels = sample.float32, trained.model.labels
+    starts = range(0, len(rows), block_rows)
+    return lambda: np.where(np.concatenate([values(rows[i : i + block_rows]) for i in starts]) > 0.0, *labels)
+
+
+def _karl(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """Bound-based exact aggregation, the only other way to exact labels that skips support vectors (ICDE 2019).
+
+    Sums in leaves are float32, and their rounding is not bounded.
     """
-
-    name = "NumPy float32 BLAS, expansion"
-    answer: Answer = "expansion"
-    rows: Rows = "all"
-    is_rounded = True
-    is_parallel = False
-    counts_multiply_adds = True
-
-    _BLOCK_ROWS = 512
-
-    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
-        expansion = reference.second_order(trained.model)
-        self._center = expansion.center.astype(np.float32)
-        self._quadratic = np.ascontiguousarray(expansion.quadratic, dtype=np.float32)
-        self._linear = expansion.linear.astype(np.float32)
-        self._constant, self._intercept = np.float32(expansion.constant), np.float32(expansion.intercept)
-        self._gamma = np.float32(expansion.gamma)
-        self._labels = trained.model.labels
-        self._rows = sample.float32
-
-    def predict(self) -> Labels:
-        """Predict block by block."""
-        values = np.empty(len(self._rows), np.float32)
-        for first in range(0, len(values), self._BLOCK_ROWS):
-            block = slice(first, first + self._BLOCK_ROWS)
-            Z = self._rows[block] - self._center
-            A = Z @ self._quadratic
-            A += self._linear
-            inner = np.einsum("ij,ij->i", A, Z) + self._constant
-            values[block] = inner * np.exp(-self._gamma * np.einsum("ij,ij->i", Z, Z)) + self._intercept
-        return np.where(values > 0.0, self._labels[0], self._labels[1])
+    rows, labels = sample.float32, trained.model.labels
+    _, tree = best_tree(trained.model, rows)
+    return lambda: np.where(tree.positive(rows)[0], *labels)
 
 
-class CompiledPeer:
-    """Our predictor; subclasses say in which mode, and which form of rows it gets."""
-
-    mode: Mode = "approximate"
-    answer: Answer = "expansion"
-    rows: Rows = "all"
-    is_rounded = True
-    is_parallel = True
-    counts_multiply_adds = False
-
-    def __init__(self, trained: Trained, models: Models, sample: Sample, n_threads: int) -> None:
-        self._fast = approxsvm.CompiledSVC(models[self.mode].artifact, n_jobs=n_threads)
-        self._rows = self._rows_of(sample)
-
-    def predict(self) -> Labels:
-        """Predict the whole sample at once."""
-        return self._fast.predict(self._rows)
-
-    @property
-    def rows_per_stage(self) -> dict[str, int]:
-        """How many rows each stage has answered so far."""
-        return self._fast.rows_per_stage
-
-    @staticmethod
-    def _rows_of(sample: Sample) -> Any:
-        return sample.float32
+LIBSVM = Peer("LIBSVM", _libsvm, "exact", "few", is_rounded=False, is_parallel=True)
+SKLEARN = Peer("scikit-learn SVC", _sklearn, "exact", "few", is_rounded=False)
+KARL = Peer("KARL, dense float32", _karl)
+# Those that need two classes and dense rows.
+OTHERS = (
+    Peer("scikit-learn-intelex, dense float32", _sklearn_intelex, is_parallel=True),
+    Peer("onnxruntime, dense float32", _onnxruntime, rows="few"),
+    Peer("ThunderSVM", _thundersvm, is_rounded=False, is_parallel=True),
+    Peer("NumPy float32 BLAS", _blas),
+    KARL,
+)
 
 
-class DenseFloat32(CompiledPeer):
-    """The kernel's own precision and layout."""
+def _ours(name: str, mode: Mode, form: str, is_parallel: bool = True) -> Peer:
+    """Our predictor in some mode, on some form of rows."""
 
-    name = "approxsvm, dense float32"
-    counts_multiply_adds = True
+    def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+        fast = approxsvm.CompiledSVC(trained.compiled[mode].artifact, n_jobs=n_threads)
+        return partial(fast.predict, getattr(sample, form))
 
-
-class DenseFloat64(CompiledPeer):
-    """What most users hold: rows are narrowed while they are loaded."""
-
-    name = "approxsvm, dense float64"
-    is_rounded = False
-    is_parallel = False  # it can, but two forms of rows on all threads say enough
-
-    @staticmethod
-    def _rows_of(sample: Sample) -> Any:
-        return sample.float64
+    answer: Literal["exact", "expansion"] = "expansion" if mode == "approximate" else "exact"
+    return Peer(name, prepare, answer, "all", form == "float32", is_parallel, mode)
 
 
-class Csr(CompiledPeer):
-    """Sparse rows as the reader of LIBSVM text returns them."""
-
-    name = "approxsvm, CSR float64"
-    is_rounded = False
-
-    @staticmethod
-    def _rows_of(sample: Sample) -> Any:
-        return sample.csr
-
-
-class ExactDense(CompiledPeer):
-    """The exact engine alone, on dense rows."""
-
-    name = "approxsvm exact, dense float32"
-    mode: Mode = "exact"
-    answer: Answer = "exact"
-
-
-class ExactCsr(Csr):
-    """The exact engine alone, on sparse rows."""
-
-    name = "approxsvm exact, CSR float64"
-    mode: Mode = "exact"
-    answer: Answer = "exact"
+EXACT = (
+    LIBSVM,
+    SKLEARN,
+    *OTHERS,
+    _ours("approxsvm exact, dense float32", "exact", "float32"),
+    _ours("approxsvm exact, CSR float64", "exact", "csr"),
+    _ours("approxsvm certified, dense float32", "certified", "float32"),
+    _ours("approxsvm certified, CSR float64", "certified", "csr"),
+)
+EXPANSIONS = (
+    Peer("NumPy float32 BLAS, expansion", _blas_expansion, "expansion", "all"),
+    _ours("approxsvm, dense float32", "approximate", "float32"),
+    # Float64 rows could have more threads, too, but two forms of rows on all threads say enough.
+    _ours("approxsvm, dense float64", "approximate", "float64", is_parallel=False),
+    _ours("approxsvm, CSR float64", "approximate", "csr"),
+)
 
 
-class CertifiedDense(ExactDense):
-    """The expansion, with the exact engine behind it, on dense rows."""
+def svm_classifier(model: approxsvm.KernelModel) -> Any:
+    """The graph that skl2onnx writes for an SVC of two classes, from a model that scikit-learn has not trained."""
+    from onnx import TensorProto, helper
 
-    name = "approxsvm certified, dense float32"
-    mode: Mode = "certified"
+    node = helper.make_node(
+        "SVMClassifier",
+        ["X"],
+        ["label", "probabilities"],
+        domain="ai.onnx.ml",
+        kernel_type="RBF",
+        kernel_params=[model.gamma, 0.0, 3.0],
+        classlabels_ints=[int(label) for label in model.labels],
+        coefficients=model.coefficients(0).tolist(),
+        support_vectors=model.dense_support_vectors(0, model.n_sv).ravel().tolist(),
+        rho=[float(model.intercept[0])],
+        vectors_per_class=np.asarray(model.n_support).tolist(),
+        post_transform="NONE",
+    )
+    rows = helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, model.n_features])
+    outputs = [
+        helper.make_tensor_value_info("label", TensorProto.INT64, [None]),
+        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2]),
+    ]
+    graph = helper.make_graph([node], "svm", [rows], outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
 
 
-class CertifiedCsr(ExactCsr):
-    """The expansion, with the exact engine behind it, on sparse rows."""
+def onnx_session(graph: Any) -> Any:
+    """On one thread."""
+    import onnxruntime
 
-    name = "approxsvm certified, CSR float64"
-    mode: Mode = "certified"
-
-
-IN_MEMORY: tuple[type[Peer], ...] = (Libsvm, SklearnSVC, NumpyBlas, DenseFloat32, DenseFloat64, Csr)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from benchmarks.charts import Bars, Chart, Lines, Points
-from benchmarks.pages import PEERS, Figure, Records, exact_labels, files, models_of, name_of, peers_of
+from benchmarks.pages import PEERS, Records, exact_labels, files, models_of, name_of, peers_of
+from benchmarks.record import Row
 
 
 def _speed_up(records: Records) -> Chart:
@@ -34,7 +35,7 @@ def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
         record = records["growth"]
         models = models_of(record, table)
 
-        def line(of: Callable[[Figure], float | None]) -> Sequence[tuple[float, float | None]]:
+        def line(of: Callable[[Row], float | None]) -> Sequence[tuple[float, float | None]]:
             return [(x[key], of(x)) for x in models]
 
         series = {
@@ -102,6 +103,38 @@ def _compiling(records: Records) -> Chart:
     return Points("Compile time against the number of support vectors", "support vectors", "seconds to compile", series)
 
 
+def _cotter(data: str) -> Callable[[Records], Chart]:
+    """Test error against multiply-adds, as in the paper's figures; the exact machine is a level."""
+
+    def chart(records: Records) -> Chart:
+        tables = records["cotter"].tables
+        found = [x for x in tables["features"] if x["data"] == data]
+        series = {
+            kind: [(x["multiply_adds"], 100 * x["test_error"]) for x in found if x["name"].startswith(kind)]
+            for kind in ("Taylor", "Fourier")
+        }
+        costs = [cost for points in series.values() for cost, _ in points]
+        exact = next(100 * x["test_error"] for x in tables["exact"] if x["data"] == data)
+        series["SVC"] = [(min(costs), exact), (max(costs), exact)]
+        title = f"{data}: test error against cost"
+        return Lines(title, "multiply-adds per row", "test error, %", series, y_scale="linear")
+
+    return chart
+
+
+def _overview(records: Records) -> Chart:
+    """Accuracy against what a row costs, the higher and the further left the better: from compiled to as trained."""
+    series: dict[str, list[tuple[float, float | None]]] = {}
+    for x in sorted(records["overview"].tables["models"], key=lambda x: not x["compiled"]):
+        series.setdefault(x["model"], []).append((x["microseconds_per_row"], x["accuracy_percent"]))
+    names = dict.fromkeys(x["model"] for x in records["overview"].tables["models"])
+    title = (
+        "Accuracy against the time of a row, generated classification: compiled (left end) and as trained (right end)"
+    )
+    in_order = {name: series[name] for name in names}
+    return Lines(title, "µs per row, one thread", "accuracy, %", in_order, y_scale="linear")
+
+
 PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
     "speed_up": _speed_up,
     "peers": _peers,
@@ -113,4 +146,8 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
     "latency": _latency,
     "files": _files,
     "compiling": _compiling,
+    "cotter_adult": _cotter("Adult"),
+    "cotter_mnist": _cotter("MNIST, 8"),
+    "cotter_covertype": _cotter("Covertype, 1"),
+    "overview": _overview,
 }

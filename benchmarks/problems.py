@@ -5,12 +5,12 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import click
@@ -19,16 +19,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
 
 import approxsvm
+from benchmarks.experiment import MissingError, number, positive
 from benchmarks.timing import spread
 
 Rows: TypeAlias = Any  # ndarray or CSR matrix
-_SCALERS: dict[str, Callable[[], Any]] = {
-    "standard": StandardScaler,
-    "minmax": MinMaxScaler,
-}
-_BOTH = ("standard", "minmax")
+Labels: TypeAlias = npt.NDArray[Any]
+_SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": MinMaxScaler}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +37,14 @@ class Problem:
     name: str
     scaler: str
     X: Rows
-    y: npt.NDArray[Any]
+    y: Labels
     X_test: Rows
     gamma: float | str = "scale"
     C: float = 1.0
+
+    def svc(self) -> SVC:
+        """Train it."""
+        return SVC(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Source:
     gamma: float | str = "scale"  # or a number, and then no scaler
 
 
-SOURCES = (
+_SOURCES = (
     Source("covtype", "covtype.data", positive=2, n_train=20_000),
     Source("pendigits, 0", "pendigits", "pendigits.t", positive=0),
     Source("usps, 1", "usps", "usps.t", positive=1),
@@ -80,61 +83,73 @@ SOURCES = (
     Source("MNIST, 10 classes", "mnist", n_train=10_000),
     Source("text of 20,000 words, generated", "text"),
 )
+SOURCES = {source.name: source for source in _SOURCES}
+ADULT = Source("Adult", "a9a", "a9a.t")
 
 
-def _read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[Rows, npt.NDArray[Any]]:
-    for suffix, opened in ((".bz2", bz2.open), (".xz", lzma.open)):
-        path = folder / (name + suffix)
+def unpacked(packed: Path) -> bytes:
+    """The content of a file beside which .bz2, .xz or .gz stands.
+
+    Raises
+    ------
+    MissingError
+        There is none.
+    """
+    for suffix, opener in ((".bz2", bz2.open), (".xz", lzma.open), (".gz", gzip.open)):
+        path = packed.with_name(packed.name + suffix)
         if path.exists():
-            with tempfile.NamedTemporaryFile() as file:
-                file.write(opened(path).read())
-                file.flush()
-                X, y = approxsvm.read_libsvm_data(file.name, n_features=n_features)
-            return X.toarray(), y
-    raise FileNotFoundError(folder / name)
+            with opener(path) as file:
+                return file.read()
+    raise MissingError(f"{packed} is not there")
+
+
+def mnist_part(folder: Path, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Pixels and digits of MNIST: "train" or "t10k"."""
+    images, digits = (unpacked(folder / f"{part}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
+    return np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784), np.frombuffer(digits, np.uint8, offset=8)
 
 
 def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelModel:
     """One of the models beside the data, by LIBSVM."""
     with tempfile.NamedTemporaryFile(suffix=".model") as file:
-        file.write(lzma.decompress((folder.parent / "models" / f"{name}.model.xz").read_bytes()))
+        file.write(unpacked(folder.parent / "models" / f"{name}.model"))
         file.flush()
         return approxsvm.read_libsvm_model(file.name, n_features=n_features)
 
 
-def _read_mnist(folder: Path, part: str) -> tuple[Rows, npt.NDArray[Any]]:
-    images = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
-    labels = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())
-    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784) / 255.0
-    return X, np.frombuffer(labels, np.uint8, offset=8).astype(float)
+def read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[Rows, Labels]:
+    """Dense rows and labels of a file of LIBSVM's."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(unpacked(folder / name))
+        file.flush()
+        X, y = approxsvm.read_libsvm_data(file.name, n_features=n_features)
+    return X.toarray(), y
+
+
+def _read_covtype(folder: Path) -> tuple[Rows, Labels]:
+    table = np.loadtxt(unpacked(folder / "covtype.data").decode().splitlines(), delimiter=",", dtype=np.int16)
+    return table[:, :54].astype(float), table[:, 54]
 
 
 @lru_cache(maxsize=1)  # the same source comes with one scaler after the other
-def split_rows(folder: Path, source: Source) -> tuple[Rows, npt.NDArray[Any], Rows, npt.NDArray[Any]]:
+def split_rows(folder: Path, source: Source) -> tuple[Rows, Labels, Rows, Labels]:
     """Rows and labels to train with, and to test with, as they are in the files."""
-    rng = np.random.default_rng(0)
     if source.train == "text":
         X, y = _generated_text(6_000, 20_000, 1)
         return X[:4_000], y[:4_000], X[4_000:], y[4_000:]
     if source.train == "mnist":
-        X, y = _read_mnist(folder, "train")
-        X_test, y_test = _read_mnist(folder, "t10k")
-        n = source.n_train or len(X)
-        return X[:n], y[:n], X_test, y_test
-    if source.train == "covtype.data":
-        with lzma.open(folder / "covtype.data.xz", "rt") as file:
-            table = np.loadtxt(file, delimiter=",", dtype=np.int16)
-        X, y = table[:, :54].astype(float), table[:, 54]
-    else:
-        X, y = _read_text(folder, source.train)
+        (X, y), (X_test, y_test) = (mnist_part(folder, part) for part in ("train", "t10k"))
+        X, y = X[: source.n_train], y[: source.n_train]
+        return X / 255.0, y.astype(float), X_test / 255.0, y_test.astype(float)
+    X, y = _read_covtype(folder) if source.train == "covtype.data" else read_text(folder, source.train)
     if source.test:
-        return X, y, *_read_text(folder, source.test, X.shape[1])
-    order = rng.permutation(len(X))
+        return X, y, *read_text(folder, source.test, X.shape[1])
+    order = np.random.default_rng(0).permutation(len(X))
     n = source.n_train or len(X) // 2
     return X[order[:n]], y[order[:n]], X[order[n:]], y[order[n:]]
 
 
-def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Any, npt.NDArray[Any]]:
+def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Rows, Labels]:
     """Sparse rows of two kinds: some 75 words each, by Zipf's law but for a quarter of them, weighted by tf-idf."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
@@ -145,35 +160,10 @@ def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Any, npt.NDAr
         np.concatenate([rng.choice(n_words, n // 4, p=own[k] / own[k].sum()), rng.choice(n_words, n - n // 4, p=share)])
         for n, k, share in ((n, k, usual / usual.sum()) for n, k in zip(lengths, y, strict=True))
     ]
-    counts = csr_matrix(
-        (np.ones(lengths.sum()), np.concatenate(words), np.concatenate([[0], np.cumsum(lengths)])),
-        shape=(n_rows, n_words),
-    )
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    counts = csr_matrix((np.ones(lengths.sum()), np.concatenate(words), ends), shape=(n_rows, n_words))
     counts.sum_duplicates()
     return TfidfTransformer().fit_transform(counts), y
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which problems, with which scalers and C, and how many rows at most."""
-
-    only: str = ""
-    scalers: tuple[str, ...] = _BOTH
-    C: float = 1.0
-    n_test: int = 100_000
-    n_train: int | None = None
-
-    def of(self, folder: Path) -> Iterator[Problem]:
-        """Every problem whose name contains `only`, with every scaler."""
-        for source in SOURCES:
-            if self.only in source.name:
-                has_scaler = source.gamma == "scale" and source.train != "text"
-                for scaler in self.scalers if has_scaler else ("none",):
-                    yield self.problem(folder, source, scaler)
-
-    def problem(self, folder: Path, source: Source, scaler: str, C: float | None = None) -> Problem:
-        """One of them."""
-        return scaled(folder, source, scaler, self.C if C is None else C, self.n_train, self.n_test)
 
 
 def scaled(
@@ -199,31 +189,39 @@ def scaled(
     return Problem(source.name, scaler, X, y, X_test, source.gamma, C)
 
 
-def data_folder() -> Path | None:
-    """Where the data sets are; None, and a word, where there are none."""
-    root = Path(os.environ.get("APPROXSVM_DATA", Path(__file__).resolve().parent.parent.parent / "shared"))
-    if not (root / "data").is_dir():
-        click.echo(f"nothing measured: {root} has no data/; APPROXSVM_DATA names the folder that has")
-        return None
-    return root / "data"
+# --- as cases of experiments
 
 
-def problem_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that make a `Selection`, which the command gets first."""
+@dataclass(frozen=True)
+class Chosen:
+    """A problem to read: what it is scaled by, and the table that it belongs to."""
 
-    def selected(only: str, scaler: str, C: float, rows: int, train_rows: int | None, **others: Any) -> None:
-        scalers = _BOTH if scaler == "both" else (scaler,)
-        command(Selection(only, scalers, C, rows, train_rows), **others)
+    source: Source
+    scaler: str
+    C: float
+    table: str = "chosen"
 
-    selected.__doc__ = command.__doc__
-    for option in (
-        click.option("--train-rows", type=click.IntRange(min=100), help="Rows to train with at most."),
-        click.option(
-            "--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="Test rows at most."
-        ),
-        click.option("-c", "C", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True),
-        click.option("--scaler", type=click.Choice([*_SCALERS, "none", "both"]), default="both", show_default=True),
-        click.option("--only", default="", help="Problems whose name contains this."),
-    ):
-        selected = option(selected)
-    return selected
+    def problem(self, folder: Path, options: SimpleNamespace) -> Problem:
+        """Read it, with as many rows as the options want."""
+        return scaled(folder, self.source, self.scaler, self.C, options.train_rows, options.rows)
+
+
+PROBLEM_OPTIONS = (
+    click.Option(
+        ["--scaler"], type=click.Choice([*_SCALERS, "none", "both"]), default="both", show_default=True, help="Of rows."
+    ),
+    positive("-c C", 1.0, "Of SVC."),
+    number("--rows", 100_000, "Test rows at most."),
+    number("--train-rows", None, "Rows to train with at most.", least=100),
+)
+
+
+def chosen(options: SimpleNamespace) -> dict[str, Chosen]:
+    """Every problem with every scaler that options want."""
+    scalers = tuple(_SCALERS) if options.scaler == "both" else (options.scaler,)
+    found = {}
+    for source in _SOURCES:
+        has_scaler = source.gamma == "scale" and source.train != "text"
+        for scaler in scalers if has_scaler else ("none",):
+            found[f"{source.name}, {scaler}"] = Chosen(source, scaler, options.C)
+    return found

@@ -18,39 +18,29 @@ from typing import Final
 
 import click
 
-from benchmarks import experiment_pages, pages, pictures
 from benchmarks.charts import svg
-from benchmarks.pages import Records
+from benchmarks.pages import TABLES, Records
+from benchmarks.pictures import PICTURES
 from benchmarks.record import RESULTS, Record
 
 REPOSITORY: Final = Path(__file__).parent.parent
 PAGES: Final = ("README.md", "docs/benchmarks.md", "docs/experiments.md")
 _QUICK: Final = Path("build") / "benchmarks"
-# Name of the part and of its record: module, arguments, and those of a try.
-PARTS: Final[dict[str, tuple[str, str, str]]] = {
-    "ordinary": ("benchmarks.ordinary", "--published --rows 1000000", "--published --rows 300 --train-rows 400"),
-    "libsvm": ("benchmarks", "", "--quick --only 0.05"),
-    "growth": ("benchmarks.growth", "", "--quick"),
-    "latency": ("benchmarks.latency", "", "--rows 20 --rounds 3"),
-    "scoring": ("benchmarks.scoring", "", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
+# By the name of the record: arguments, and those of a try.
+PARTS: Final = {
+    "ordinary": ("--published --rows 1000000", "--published --rows 300 --train-rows 400"),
+    "libsvm": ("", "--quick --only 0.05"),
+    "growth": ("", "--quick"),
+    "latency": ("", "--rows 20 --rounds 3"),
+    "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }
 # Those of the papers, which take long and hardly change: only measured when asked for.
-EXPERIMENTS: Final[dict[str, tuple[str, str, str]]] = {
-    "cotter": (
-        "benchmarks.cotter",
-        "--train-rows 32561 --max-bytes 5.2e9",
-        "--train-rows 300 --test-rows 300 --degrees 1 --components 25",
-    ),
-    "rahimi_recht": (
-        "benchmarks.rahimi_recht",
-        "--train-rows 100000 --svm-rows 33000 --seeds 2",
-        "--train-rows 500 --svm-rows 500 --seeds 1",
-    ),
-    "stand_ins": ("benchmarks.stand_ins", "", "--train-rows 300 --test-rows 300"),
-    "overview": ("benchmarks.overview", "", "--rows 1000 --components 50"),
+EXPERIMENTS: Final = {
+    "cotter": ("--train-rows 32561 --max-bytes 5.2e9", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
+    "rahimi_recht": ("--train-rows 100000 --svm-rows 33000 --seeds 2", "--train-rows 500 --svm-rows 500 --seeds 1"),
+    "stand_ins": ("", "--train-rows 300 --test-rows 300"),
+    "overview": ("", "--rows 1000 --components 50"),
 }
-TABLES: Final = pages.TABLES | experiment_pages.TABLES
-PICTURES: Final = pictures.PICTURES | experiment_pages.PICTURES
 _MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->)\n.*?\n(<!-- end of figures -->)", re.DOTALL)
 
 
@@ -64,9 +54,10 @@ def filled(page: str, records: Records) -> str:
     return _MARKED.sub(lambda match: f"{match[1]}\n\n{TABLES[match[2]](records)}\n\n{match[3]}", page)
 
 
-def _measure(part: tuple[str, str, str], results: Path, *, quick: bool) -> None:
-    module, arguments, quick_arguments = part
-    command = ["-m", module, *(quick_arguments if quick else arguments).split(), "--results", str(results)]
+def _measure(part: str, results: Path, *, quick: bool) -> None:
+    arguments = (PARTS | EXPERIMENTS)[part][quick].split()
+    module = "benchmarks" if part == "libsvm" else f"benchmarks.{part}"
+    command = ["-m", module, *arguments, "--results", str(results)]
     click.echo(" ".join(["python", *command]), err=True)
     subprocess.run([sys.executable, *command], check=True, cwd=REPOSITORY)
 
@@ -79,7 +70,7 @@ def main(measure: bool, experiments: bool, quick: bool) -> None:
     """Write pages and pictures."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
-    asked = [*(PARTS.values() if measure or quick else ()), *(EXPERIMENTS.values() if experiments or quick else ())]
+    asked = [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
     for part in asked:
         _measure(part, results, quick=quick)
     records = records_in(REPOSITORY / results)

@@ -7,32 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import linear_model as linear
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor, kernels
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    BayesianRidge,
-    ElasticNet,
-    GammaRegressor,
-    HuberRegressor,
-    Lasso,
-    LassoLars,
-    LinearRegression,
-    LogisticRegression,
-    LogisticRegressionCV,
-    MultiTaskLasso,
-    Perceptron,
-    PoissonRegressor,
-    QuantileRegressor,
-    Ridge,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    RidgeCV,
-    SGDClassifier,
-    SGDOneClassSVM,
-    SGDRegressor,
-    TweedieRegressor,
-)
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
@@ -155,7 +133,7 @@ class Machines:
         )
         takes_several = isinstance(machine, (KernelRidge, GaussianProcessRegressor))
         if self.problem.has_several_targets and not takes_several:
-            return draw.one(KernelRidge(alpha=0.1, **kernel), self._gaussian_process(width), Ridge())
+            return draw.one(KernelRidge(alpha=0.1, **kernel), self._gaussian_process(width), linear.Ridge())
         return machine
 
     def _gaussian_process(self, width: int) -> Any:
@@ -194,7 +172,7 @@ class Machines:
     def _one_class(self) -> Any:
         draw = self.draw
         if draw.maybe(0.1):
-            return SGDOneClassSVM(random_state=0)
+            return linear.SGDOneClassSVM(random_state=0)
         return OneClassSVM(nu=draw.one(0.1, 0.5, 0.9), **self._svm())
 
     def _linear(self) -> Any:
@@ -204,29 +182,31 @@ class Machines:
             return draw.one(
                 LinearSVC(C=draw.power(-2, 1), fit_intercept=intercept, random_state=0),
                 LinearSVC(loss="hinge", random_state=0),
-                LogisticRegression(fit_intercept=intercept),
-                LogisticRegressionCV(cv=2, Cs=2),
-                SGDClassifier(loss=draw.one("hinge", "log_loss", "modified_huber", "squared_error"), random_state=0),
-                SGDClassifier(average=True, random_state=0),
-                Perceptron(random_state=0),
-                RidgeClassifier(fit_intercept=intercept),
-                RidgeClassifierCV(),
+                linear.LogisticRegression(fit_intercept=intercept),
+                linear.LogisticRegressionCV(cv=2, Cs=2),
+                linear.SGDClassifier(
+                    loss=draw.one("hinge", "log_loss", "modified_huber", "squared_error"), random_state=0
+                ),
+                linear.SGDClassifier(average=True, random_state=0),
+                linear.Perceptron(random_state=0),
+                linear.RidgeClassifier(fit_intercept=intercept),
+                linear.RidgeClassifierCV(),
             )
         if self.problem.has_several_targets:
-            return draw.one(Ridge(), LinearRegression(), MultiTaskLasso(0.01))
+            return draw.one(linear.Ridge(), linear.LinearRegression(), linear.MultiTaskLasso(0.01))
         return draw.one(
-            Ridge(fit_intercept=intercept),
-            RidgeCV(),
-            LinearRegression(),
-            ElasticNet(0.01),
-            Lasso(0.01),
-            LassoLars(0.01),
+            linear.Ridge(fit_intercept=intercept),
+            linear.RidgeCV(),
+            linear.LinearRegression(),
+            linear.ElasticNet(0.01),
+            linear.Lasso(0.01),
+            linear.LassoLars(0.01),
             LinearSVR(random_state=0),
-            BayesianRidge(),
-            HuberRegressor(),
-            QuantileRegressor(alpha=0.1),
-            SGDRegressor(random_state=0),
-            PoissonRegressor(),
-            GammaRegressor(),
-            TweedieRegressor(power=0, link="identity"),
+            linear.BayesianRidge(),
+            linear.HuberRegressor(),
+            linear.QuantileRegressor(alpha=0.1),
+            linear.SGDRegressor(random_state=0),
+            linear.PoissonRegressor(),
+            linear.GammaRegressor(),
+            linear.TweedieRegressor(power=0, link="identity"),
         )

@@ -1,13 +1,11 @@
 """Random sources, and what may be done to them, against what they compile to: an attack on the readers.
 
-    python -m benchmarks.reader_attack [--seconds 60] [--seed 0] [--workers 1] [--results DIR]
-    python -m benchmarks.reader_attack --seed 0 --model 1234    # one of them again, with all that is known of it
-
 Each model has a seed of its own: random rows (random_data.py), an estimator of any kind fitted on them
 (random_sources.py), and sometimes a change that its type does not show (tampering.py). It is compiled, mostly in mode
 "exact", and has to answer as the source does: labels away from ties, values, probabilities (comparison.py). Every
 exception has to be an ApproxSVMError or NotFittedError. Of some models more is asked: `verify` agrees, compiling leaves
-the source as it was, and rows in other containers are answered alike, or refused.
+the source as it was, and rows in other containers are answered alike, or refused. The exit code is 1 where there is a
+fault.
 
 Models are tried in processes of their own: where one dies, it says whether scikit-learn or we were at work.
 """
@@ -23,9 +21,8 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
 
 import click
@@ -35,17 +32,16 @@ from sklearn.exceptions import NotFittedError
 import approxsvm
 from approxsvm.errors import ApproxSVMError
 from approxsvm.features import TaylorFeatures
-from benchmarks.comparison import answers, compare
+from benchmarks.comparison import FAULTS, Finding, answers, compare, counts, short
+from benchmarks.experiment import Experiment, Rows, Run, number, positive
 from benchmarks.other_rows import asked_otherwise
 from benchmarks.random_data import Data, Draw, random_data
 from benchmarks.random_sources import random_fitted
-from benchmarks.record import Record, results_option
 from benchmarks.tampering import parts_of, tampered
 
 # Without a word from a worker for so long, it is ended.
 _HANGING_SECONDS = 120.0
 _TICK_SECONDS = 1.0
-_MAX_WORDS = 160
 
 
 @dataclass(frozen=True)
@@ -60,25 +56,18 @@ class Attempt:
         The estimator, and what its rows came in.
     changes : tuple of str
         What was done to it after it was fitted.
-    verdict : str
-        That of `comparison.compare`, or "not fitted": scikit-learn itself refuses.
-    reason, exception : str
-        Of a refusal, in its words.
+    finding : Finding
+        Of the comparison; or "not fitted": scikit-learn itself refuses.
     faults : tuple of str
         What should not be.
-    n_rows, n_ties : int
     """
 
     index: int
     source: str
     form: str
     changes: tuple[str, ...]
-    verdict: str
-    reason: str = ""
-    exception: str = ""
+    finding: Finding
     faults: tuple[str, ...] = ()
-    n_rows: int = 0
-    n_ties: int = 0
 
 
 def _no_word(phase: str) -> None:
@@ -103,42 +92,39 @@ def attempt(seed: int, index: int, say: Callable[[str], None] = _no_word) -> Att
         try:
             source = random_fitted(draw, data)
         except Exception as error:
-            return Attempt(index, "", data.form, (), "not fitted", str(error), type(error).__name__)
+            return Attempt(index, "", data.form, (), Finding("not fitted", str(error), type(error).__name__))
         text = " ".join(repr(source).split())
-        changes: list[str] = []
-        for _ in range(draw.one(0, 0, 1, 1, 1, 2)):
-            source, what = tampered(draw, source)
-            changes.append(what)
-        return _tried(draw, data, source, say, Attempt(index, text, data.form, tuple(changes), ""))
+        source, changes = _changed(draw, source)
+        theirs = answers(source, data.rows)
+        before = _state(source)
+        say("compile")
+        options, X = _options(draw, source, data)
+        found = compare(source, X, data.rows, theirs, **options)
+        faults = [f"{found.verdict}: {found.exception} {found.reason}"] * (found.verdict in FAULTS)
+        if found.verdict == "equal":
+            after = _state(source)
+            changed = [path for path in before | after if before.get(path) != after.get(path)]
+            faults += [f"compile changes {path} of its source" for path in changed]
+            faults += _verified(draw, source, data) + asked_otherwise(draw, source, data)
+        return Attempt(index, text, data.form, changes, found, tuple(faults))
 
 
-def _tried(draw: Draw, data: Data, source: Any, say: Callable[[str], None], so_far: Attempt) -> Attempt:
-    theirs = answers(source, data.rows)
-    before = _state(source)
-    say("compile")
-    options = _options(draw, source)
-    found = compare(source, _sample(draw, data), data.rows, theirs, **options)
-    faults = [f"{found.verdict}: {found.exception} {found.reason}"] * (found.verdict in ("differs", "wrong exception"))
-    if found.verdict == "equal":
-        after = _state(source)
-        faults += [
-            f"compile changes {path} of its source" for path in before | after if before.get(path) != after.get(path)
-        ]
-        faults += _verified(draw, source, data) + asked_otherwise(draw, source, data)
-    described = vars(so_far) | {"verdict": found.verdict, "reason": found.reason, "exception": found.exception}
-    return Attempt(**described | {"faults": tuple(faults), "n_rows": found.n_rows, "n_ties": found.n_ties})
+def _changed(draw: Draw, source: Any) -> tuple[Any, tuple[str, ...]]:
+    changes = []
+    for _ in range(draw.one(0, 0, 1, 1, 1, 2)):
+        source, what = tampered(draw, source)
+        changes.append(what)
+    return source, tuple(changes)
 
 
-def _options(draw: Draw, source: Any) -> dict[str, Any]:
-    if any(isinstance(part, TaylorFeatures) for _, part in parts_of(source)):
-        return {"mode": "approximate"}
-    if draw.maybe(0.8):
-        return {"mode": "exact"}
-    return {"mode": "certified", "effort": "low", "tolerance": draw.one(None, None, 0.1)}
-
-
-def _sample(draw: Draw, data: Data) -> Any:
-    return data.X if draw.maybe(0.8) else None
+def _options(draw: Draw, source: Any, data: Data) -> tuple[dict[str, Any], Any]:
+    """Of compile, with sample rows."""
+    options: dict[str, Any] = {"mode": "approximate"}
+    if not any(isinstance(part, TaylorFeatures) for _, part in parts_of(source)):
+        options = {"mode": "exact"}
+        if not draw.maybe(0.8):
+            options = {"mode": "certified", "effort": "low", "tolerance": draw.one(None, None, 0.1)}
+    return options, data.X if draw.maybe(0.8) else None
 
 
 def _state(source: Any) -> dict[str, str]:
@@ -168,53 +154,25 @@ def _verified(draw: Draw, source: Any, data: Data) -> list[str]:
     return [] if kept else ["verify: not kept, although all answers are equal"]
 
 
-# --- many of them
+# --- what came of many of them
 
 
-@dataclass
-class Tally:
-    """What came of all models so far."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    refusals: Counter[str] = field(default_factory=Counter)
-    deaths: Counter[str] = field(default_factory=Counter)
-    faults: dict[str, list[tuple[Attempt, str]]] = field(default_factory=dict)
-    n_rows: int = 0
-    n_ties: int = 0
-
-    def add(self, tried: Attempt) -> None:
-        """Count one."""
-        self.verdicts[tried.verdict] += 1
-        self.n_rows += tried.n_rows
-        self.n_ties += tried.n_ties
-        if tried.verdict == "refused":
-            self.refusals[f"{tried.exception}: {_alike(tried.reason)}"] += 1
-        for fault in tried.faults:
-            self.faults.setdefault(_key(tried, fault), []).append((tried, fault))
-
-    def fill(self, record: Record) -> None:
-        """Tables of a record."""
-        record.add(
-            "models",
-            {"tried": sum(self.verdicts.values()), **self.verdicts, "rows": self.n_rows, "ties": self.n_ties},
-        )
-        for words, n in self.refusals.most_common():
-            record.add("refusals", {"n": n, "reason": words})
-        for words, n in self.deaths.items():
-            record.add("deaths", {"n": n, "at work": words})
-        for alike in sorted(self.faults.values(), key=len, reverse=True):
-            first, fault = min(alike, key=lambda found: len(found[0].source))
-            record.add(
-                "faults",
-                {
-                    "n": len(alike),
-                    "model": first.index,
-                    "fault": _short(fault),
-                    "source": first.source,
-                    "rows": first.form,
-                    "changes": "; ".join(first.changes),
-                },
-            )
+def _tables(tried: list[Attempt], deaths: Counter[str]) -> Rows:
+    findings = [one.finding for one in tried]
+    yield "models", {"tried": len(tried), **counts(findings)}
+    refused = (f"{found.exception}: {_alike(found.reason)}" for found in findings if found.verdict == "refused")
+    for words, n in Counter(refused).most_common():
+        yield "refusals", {"n": n, "reason": words}
+    for words, n in deaths.items():
+        yield "deaths", {"n": n, "at work": words}
+    faults: dict[str, list[tuple[Attempt, str]]] = {}
+    for one in tried:
+        for fault in one.faults:
+            faults.setdefault(_key(one, fault), []).append((one, fault))
+    for alike in sorted(faults.values(), key=len, reverse=True):
+        first, fault = min(alike, key=lambda found: len(found[0].source))
+        about = {"n": len(alike), "model": first.index, "fault": short(fault), "source": first.source}
+        yield "faults", about | {"rows": first.form, "changes": "; ".join(first.changes)}
 
 
 def _key(tried: Attempt, fault: str) -> str:
@@ -231,11 +189,10 @@ def _alike(words: str) -> str:
     clause = re.split(r"; |\n", words, maxsplit=1)[0]
     clause = re.sub(r"(step '[^']*'( of the pipeline:)? )+", "step ... ", clause)
     clause = re.sub(r"[([].*[)\]]", "(...)", clause)
-    return _short(re.sub(r"-?\d[\d.,e+-]*", "#", clause))
+    return short(re.sub(r"-?\d[\d.,e+-]*", "#", clause))
 
 
-def _short(words: str) -> str:
-    return words if len(words) <= _MAX_WORDS else f"{words[: _MAX_WORDS - 3]}..."
+# --- processes
 
 
 def _work(connection: Connection, seed: int, indices: Iterator[int]) -> None:
@@ -245,52 +202,52 @@ def _work(connection: Connection, seed: int, indices: Iterator[int]) -> None:
         try:
             tried = attempt(seed, index, lambda phase, index=index: connection.send((index, phase)))  # type: ignore[misc]
         except Exception as error:
-            tried = Attempt(index, "?", "?", (), "the attack failed", faults=(f"the attack itself: {error!r}",))
+            found = Finding("the attack failed")
+            tried = Attempt(index, "?", "?", (), found, (f"the attack itself: {error!r}",))
         connection.send((index, tried))
 
 
 @dataclass
 class _Worker:
-    """A process that tries every `step`-th model."""
+    """A process that tries every `step`-th model, and what it has told."""
 
     seed: int
     index: int
     step: int
-    phase: str = "source"
-    heard: float = 0.0
+    tried: list[Attempt]
+    deaths: Counter[str]
 
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(
-            target=_work, args=(theirs, self.seed, itertools.count(self.index, self.step)), daemon=True
-        )
+        indices = itertools.count(self.index, self.step)
+        self.process = context.Process(target=_work, args=(theirs, self.seed, indices), daemon=True)
         self.process.start()
         theirs.close()
-        self.heard = time.monotonic()
+        self.phase, self.heard = "source", time.monotonic()
 
-    def hear(self, tally: Tally) -> None:
+    def hear(self) -> None:
         """Take what it says; where it died or hangs, go on behind that model with a new process."""
         try:
             while self.connection.poll():
                 self.index, word = self.connection.recv()
                 self.heard = time.monotonic()
                 if isinstance(word, Attempt):
-                    tally.add(word)
+                    self.tried.append(word)
                 else:
                     self.phase = word
         except (EOFError, ConnectionResetError):
-            self._buried(tally, "died")
+            self._bury("died")
         if time.monotonic() - self.heard > _HANGING_SECONDS:
-            self._buried(tally, "hung")
+            self._bury("hung")
 
-    def _buried(self, tally: Tally, how: str) -> None:
-        tally.deaths[f"{self.phase}: {how}"] += 1
+    def _bury(self, how: str) -> None:
+        self.deaths[f"{self.phase}: {how}"] += 1
         if self.phase == "compile":
-            tally.add(Attempt(self.index, "?", "?", (), how, faults=(f"the process {how} while we were at work",)))
+            fault = f"the process {how} while we were at work"
+            self.tried.append(Attempt(self.index, "?", "?", (), Finding(how), (fault,)))
         self.stop()
         self.index += self.step
-        self.phase = "source"
         self.start()
 
     def stop(self) -> None:
@@ -299,60 +256,51 @@ class _Worker:
         self.connection.close()
 
 
-def attack(seconds: float, seed: int, n_workers: int) -> Tally:
-    """Try models, one after the other in each of some processes, for so long."""
-    tally = Tally()
-    workers = [_Worker(seed, k, n_workers) for k in range(n_workers)]
+def measure(run: Run, case: None) -> Rows:
+    """Try models, one after the other in each of some processes, for so long; or show one again."""
+    options = run.options
+    if options.model is not None:
+        _show_again(options.seed, options.model)
+        return
+    tried: list[Attempt] = []
+    deaths: Counter[str] = Counter()
+    workers = [_Worker(options.seed, k, options.workers, tried, deaths) for k in range(options.workers)]
     for worker in workers:
         worker.start()
     wait([worker.connection for worker in workers], timeout=_HANGING_SECONDS)  # until the first has imported everything
-    end = time.monotonic() + seconds
+    end = time.monotonic() + options.seconds
     while time.monotonic() < end:
         wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)
         for worker in workers:
-            worker.hear(tally)
+            worker.hear()
     for worker in workers:
         worker.stop()
-    return tally
+    yield from _tables(tried, deaths)
 
 
-def show_again(seed: int, index: int) -> None:
+def _show_again(seed: int, index: int) -> None:
     """One model, with the traceback of what compile raises."""
     tried = attempt(seed, index)
     for name, value in vars(tried).items():
         click.echo(f"{name}: {value}")
-    draw = Draw(seed, index)
-    data = random_data(draw)
-    if tried.verdict == "wrong exception":
-        source = random_fitted(draw, data)
-        for _ in range(draw.one(0, 0, 1, 1, 1, 2)):
-            source, _ = tampered(draw, source)
+    if tried.finding.verdict == "wrong exception":
+        draw = Draw(seed, index)
+        data = random_data(draw)
+        source, _ = _changed(draw, random_fitted(draw, data))
+        options, X = _options(draw, source, data)
         try:
-            options = _options(draw, source)
-            approxsvm.compile(source, _sample(draw, data), **options)
+            approxsvm.compile(source, X, **options)
         except Exception:
             click.echo(traceback.format_exc())
 
 
-@click.command()
-@click.option("--seconds", type=click.FloatRange(min=0), default=60.0, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
-@click.option("--model", type=click.IntRange(min=0), help="Only this one, in full.")
-@results_option
-def main(seconds: float, seed: int, workers: int, model: int | None, results: Path) -> None:
-    """Attack the readers with random sources."""
-    if model is not None:
-        show_again(seed, model)
-        return
-    record = Record.begin("reader_attack")
-    tally = attack(seconds, seed, workers)
-    tally.fill(record)
-    record.show()
-    record.save(results)
-    if tally.faults:
-        raise SystemExit(1)
-
+_OPTIONS = [
+    positive("--seconds", 60.0),
+    number("--seed", 0, least=0),
+    number("--workers", 1, "Processes."),
+    number("--model", None, "Only this one, in full.", least=0),
+]
+EXPERIMENT = Experiment("reader_attack", __doc__, measure, {"random sources": None}, _OPTIONS)
 
 if __name__ == "__main__":
-    main()
+    EXPERIMENT.main()

@@ -1,7 +1,7 @@
-"""What a part of the suite has measured, as one JSON file: machine, versions, commit, load, date, command and figures.
+"""What an experiment has measured, as one JSON file: machine, versions, commit, load, date, command and figures.
 
     record = Record.begin("latency")                     # before the first measurement: notes load and time
-    record.add("calls", {"model": "a9a", "nanoseconds": 310.0})   # or a dataclass; tables are lists of flat figures
+    record.add("calls", {"model": "a9a", "nanoseconds": 310.0})   # tables are lists of flat rows
     record.save(results)                                 # RESULTS / "latency.json", from the option --results
     Record.load(RESULTS / "latency.json").tables["calls"]
 
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import numpy as np
@@ -27,26 +27,19 @@ from rich.table import Table
 from benchmarks.machine import Machine, describe
 
 RESULTS = Path(__file__).with_name("results")
-_TRIES = Path("build") / "benchmarks"
 _WIDTH = 260  # columns where the output is not a terminal
 
-results_option = click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=_TRIES,
-    show_default=True,
-    help="The folder that the JSON file goes to.",
-)
+Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass
 class Record:
-    """One run of one part.
+    """One run of one experiment.
 
     Attributes
     ----------
     part : str
-        Name of the part, and of its file.
+        Name of the experiment, and of its file.
     command : str
         How to measure it again.
     date : str
@@ -68,7 +61,7 @@ class Record:
 
     @classmethod
     def begin(cls, part: str, all_threads: int = 1) -> Record:
-        """Note what the run begins with; `all_threads` is what the part calls all threads."""
+        """Note what the run begins with; `all_threads` is what the experiment calls all threads."""
         return cls(part, _command(), _now().isoformat(timespec="seconds"), describe(all_threads))
 
     @classmethod
@@ -77,10 +70,10 @@ class Record:
         content = json.loads(path.read_text(encoding="utf-8"))
         return cls(**content | {"machine": Machine(**content["machine"])})
 
-    def add(self, table: str, figure: Any) -> None:
-        """Append a figure, a mapping or a dataclass, to a table."""
-        fields = figure if isinstance(figure, Mapping) else asdict(figure)
-        self.tables.setdefault(table, []).append({name: _plain(value) for name, value in fields.items()})
+    def add(self, table: str, row: Row) -> None:
+        """Append a row to a table, NumPy's numbers as Python's."""
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
+        self.tables.setdefault(table, []).append(plain)
 
     def save(self, folder: Path) -> Path:
         """Write ``<folder>/<part>.json``; a figure that is not a number is an error, one that is missing is None."""
@@ -94,10 +87,10 @@ class Record:
     def show(self) -> None:
         """Print every table."""
         console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
-        for name, figures in self.tables.items():
-            table = Table(*figures[0], title=f"{self.part}: {name}")
-            for figure in figures:
-                table.add_row(*map(_shown, figure.values()))
+        for name, rows in self.tables.items():
+            table = Table(*rows[0], title=f"{self.part}: {name}")
+            for row in rows:
+                table.add_row(*map(_shown, row.values()))
             console.print(table)
 
 
@@ -110,11 +103,6 @@ def _command() -> str:
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     name = sys.argv[0] if spec is None else f"-m {spec.name.removesuffix('.__main__')}"
     return " ".join(["python", name, *sys.argv[1:]])
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _shown(value: Any) -> str:

@@ -1,7 +1,5 @@
 """Files and tables of any size: what scoring takes, of which how much is prediction, and what it takes of memory.
 
-    python -m benchmarks.scoring [--rows N] [--text-rows N] [--cluster-rows N] [--folder FOLDER] [--results FOLDER]
-
 Rows are generated, like those of ijcnn1: 22 columns of float32, ten of them one-hot; an SVC that is trained on 4,000 of
 them is compiled, certified. Parquet in and out, labels alone, beside a plain loop over batches (read, predict on all
 threads, write, one after the other) and beside pandas with scikit-learn on a sample; CSV and LIBSVM text; then Dask
@@ -13,16 +11,17 @@ memory is the kernel's record of it (VmHWM), less what it held before it began. 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
+import joblib
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -31,7 +30,8 @@ import pyarrow.parquet as pq
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.record import Record, results_option
+from benchmarks.experiment import Experiment, MissingError, Rows, Run, WrongAnswerError, number
+from benchmarks.record import Row
 
 N_FEATURES = 22
 NAMES = [f"f{k}" for k in range(N_FEATURES)]
@@ -74,26 +74,22 @@ def pieces(n_rows: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([pa.array(np.arange(first, first + len(rows))), *columns], ["id", *NAMES])
 
 
-def write_parquet(path: Path, n_rows: int) -> None:
+def write_parquet(path: Path, n_rows: int, batches_per_group: int = 4) -> None:
     """Row groups of a million rows."""
-    batches = pieces(n_rows)
-    first = next(batches)
-    with pq.ParquetWriter(path, first.schema) as writer:
-        group = [first]
-        for batch in batches:
-            if len(group) == 4:
+    with pq.ParquetWriter(path, next(pieces(1)).schema) as writer:
+        group = []
+        for batch in pieces(n_rows):
+            group.append(batch)
+            if len(group) == batches_per_group:
                 writer.write_table(pa.Table.from_batches(group))
                 group = []
-            group.append(batch)
-        writer.write_table(pa.Table.from_batches(group))
+        if group:
+            writer.write_table(pa.Table.from_batches(group))
 
 
 def write_csv(path: Path, n_rows: int) -> None:
-    batches = pieces(n_rows)
-    first = next(batches)
-    with pyarrow.csv.CSVWriter(path, first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
+    with pyarrow.csv.CSVWriter(path, next(pieces(1)).schema) as writer:
+        for batch in pieces(n_rows):
             writer.write_batch(batch)
 
 
@@ -129,21 +125,18 @@ import approxsvm, numpy as np, pyarrow as pa, pyarrow.parquet as pq
 predictor = approxsvm.Predictor(sys.argv[1], n_jobs=-1)
 # --- measured
 spent = dict(reading=0.0, predicting=0.0, writing=0.0)
-file = pq.ParquetFile(sys.argv[2])
-batches = file.iter_batches(batch_size=65536, columns=[f"f{k}" for k in range(22)])
+def spend(part, call, *arguments):
+    start = time.perf_counter()
+    done = call(*arguments)
+    spent[part] += time.perf_counter() - start
+    return done
+def predict(batch):
+    return predictor.predict(np.stack([column.to_numpy() for column in batch.columns], axis=1))
+batches = pq.ParquetFile(sys.argv[2]).iter_batches(batch_size=65536, columns=[f"f{k}" for k in range(22)])
 with pq.ParquetWriter(sys.argv[3], pa.schema([("label", pa.int64())])) as writer:
-    while True:
-        now = time.perf_counter()
-        batch = next(batches, None)
-        spent["reading"] += time.perf_counter() - now
-        if batch is None:
-            break
-        now = time.perf_counter()
-        labels = predictor.predict(np.stack([column.to_numpy() for column in batch.columns], axis=1))
-        spent["predicting"] += time.perf_counter() - now
-        now = time.perf_counter()
-        writer.write_batch(pa.RecordBatch.from_arrays([pa.array(labels)], ["label"]))
-        spent["writing"] += time.perf_counter() - now
+    while (batch := spend("reading", next, batches, None)) is not None:
+        labels = pa.array(spend("predicting", predict, batch))
+        spend("writing", writer.write_batch, pa.RecordBatch.from_arrays([labels], ["label"]))
 result = spent
 """
 PANDAS = """
@@ -187,6 +180,21 @@ job.write.parquet(sys.argv[3])
 """
 
 
+WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".libsvm": write_libsvm}
+
+
+def opened(run: Run) -> tuple[Path, Any]:
+    """The artifact, and a predictor on all threads; what it is made of is trained once."""
+    model = run.scratch / "model.asvm"
+    if not model.exists():
+        svc = trained()
+        joblib.dump(svc, run.scratch / "svc.joblib")
+        fast = approxsvm.compile(svc, generated(_PIECE, 4000).astype(np.float64))
+        fast.save(model)
+        run.record.add("model", {"n_sv": fast.summary.n_support_vectors, "plan": fast.summary.plan})
+    return model, approxsvm.Predictor(model, n_jobs=-1)
+
+
 def check(path: Path, predictor: Any, n_rows: int) -> None:
     """All labels are those of predict, whatever the order of the rows."""
     found = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
@@ -194,90 +202,77 @@ def check(path: Path, predictor: Any, n_rows: int) -> None:
         found = found.sort_by("id")
     labels, first = found["label"].to_numpy(), 0
     if len(labels) != n_rows:
-        raise AssertionError(f"{len(labels)} labels of {n_rows} rows")
+        raise WrongAnswerError(f"{path.name}: {len(labels)} labels of {n_rows} rows")
     for batch in pieces(n_rows):
         expected = predictor.predict(np.stack([column.to_numpy() for column in batch.columns[1:]], axis=1))
         if not np.array_equal(labels[first : first + len(expected)], expected):
-            raise AssertionError(f"labels differ between rows {first} and {first + len(expected)}")
+            raise WrongAnswerError(f"{path.name}: labels differ between rows {first} and {first + len(expected)}")
         first += len(expected)
 
 
-def add(record: Record, name: str, n_rows: int, told: dict[str, Any]) -> None:
+def row_of(what: str, n_rows: int, told: dict[str, Any]) -> Row:
     """A run; the share of prediction is of the work, where it is known what that was."""
     spent = [told.get(part, 0.0) for part in ("reading", "predicting", "writing")]
-    figure = {"what": name, "rows": n_rows, "seconds": told["seconds"], "rows_per_second": n_rows / told["seconds"]}
+    figures = {"what": what, "rows": n_rows, "seconds": told["seconds"], "rows_per_second": n_rows / told["seconds"]}
     share = spent[1] / sum(spent) if sum(spent) else None
-    record.add("runs", figure | {"prediction": share, "mebibytes": told["mebibytes"]})
+    return figures | {"prediction": share, "mebibytes": told["mebibytes"]}
 
 
-def files(record: Record, scratch: Path, predictor: Any, n_rows: int, text_rows: int, sample_rows: int) -> None:
+def of_files(run: Run) -> Rows:
     """Parquet, a plain loop, pandas, CSV and LIBSVM text."""
-    model, output = scratch / "model.asvm", scratch / "answers.parquet"
-    write_parquet(scratch / "rows.parquet", n_rows)
-    add(record, "Parquet, approxsvm score", n_rows, in_a_process(SCORE, model, scratch / "rows.parquet", output))
-    check(output, predictor, n_rows)
-    add(record, "Parquet, a plain loop", n_rows, in_a_process(LOOP, model, scratch / "rows.parquet", output))
-    check(output, predictor, n_rows)
-    write_parquet(scratch / "sample.parquet", sample_rows)
-    told = in_a_process(PANDAS, scratch / "svc.joblib", scratch / "sample.parquet", output)
-    add(record, "Parquet, pandas and scikit-learn", sample_rows, told)
-    check(output, predictor, sample_rows)
-    for name, write in (("rows.csv", write_csv), ("rows.libsvm", write_libsvm)):
-        write(scratch / name, text_rows)
-        told = in_a_process(SCORE, model, scratch / name, scratch / "answers.csv")
-        add(record, f"{'CSV' if name.endswith('csv') else 'LIBSVM text'}, CSV out", text_rows, told)
-        check(scratch / "answers.csv", predictor, text_rows)
+    model, predictor = opened(run)
+    svc, text_answers = run.scratch / "svc.joblib", run.scratch / "answers.csv"
+    rows, answers = run.scratch / "rows.parquet", run.scratch / "answers.parquet"
+
+    def scored(what: str, path: Path, n_rows: int, program: str = SCORE, by: Path = model, out: Path = answers) -> Rows:
+        if not path.exists():
+            WRITERS[path.suffix](path, n_rows)
+        told = in_a_process(program, by, path, out)
+        check(out, predictor, n_rows)
+        yield "runs", row_of(what, n_rows, told)
+
+    options = run.options
+    yield from scored("Parquet, approxsvm score", rows, options.rows)
+    yield from scored("Parquet, a plain loop", rows, options.rows, LOOP)
+    few = run.scratch / "few.parquet"
+    yield from scored("Parquet, pandas and scikit-learn", few, options.sample_rows, PANDAS, svc)
+    for what, name in (("CSV", "rows.csv"), ("LIBSVM text", "rows.libsvm")):
+        yield from scored(f"{what}, CSV out", run.scratch / name, options.text_rows, out=text_answers)
 
 
-def clusters(record: Record, scratch: Path, predictor: Any, n_rows: int) -> None:
-    """Dask and Spark, each with one and two workers, with a prediction and without."""
-    source, model = scratch / "cluster.parquet", scratch / "model.asvm"
-    with pq.ParquetWriter(source, next(pieces(1)).schema) as writer:
-        for batch in pieces(n_rows):
-            writer.write_batch(batch)
-    for name, program in (("Dask", DASK), ("Spark", SPARK)):
-        if name == "Spark" and shutil.which("java") is None:
-            click.echo("no Java: Spark is left out", err=True)
-            continue
-        for n_workers in (1, 2):
-            for what in ("nothing", "score"):
-                output = scratch / f"{name}{n_workers}{what}"
-                try:
-                    told = in_a_process(program, model, source, output, n_workers, what)
-                except RuntimeError as error:
-                    click.echo(f"{name} is left out: {str(error).strip().splitlines()[-1]}", err=True)
-                    break
-                add(record, f"{name}, {n_workers} worker(s), {what}", n_rows, told)
-                if what == "score":
-                    check(output, predictor, n_rows)
+def of_cluster(name: str, program: str, run: Run) -> Rows:
+    """One and two workers, with a prediction and without."""
+    n_rows = run.options.cluster_rows
+    model, predictor = opened(run)
+    if name == "Spark" and shutil.which("java") is None:
+        raise MissingError("no Java")
+    write_parquet(run.scratch / "cluster.parquet", n_rows, 1)
+    for n_workers in (1, 2):
+        for what in ("nothing", "score"):
+            output = run.scratch / f"{name}{n_workers}{what}"
+            try:
+                told = in_a_process(program, model, run.scratch / "cluster.parquet", output, n_workers, what)
+            except RuntimeError as error:
+                raise MissingError(str(error).strip().splitlines()[-1]) from error
+            if what == "score":
+                check(output, predictor, n_rows)
+            yield "runs", row_of(f"{name}, {n_workers} worker(s), {what}", n_rows, told)
 
 
-@click.command()
-@click.option("--rows", "n_rows", default=20_000_000, show_default=True, help="Of Parquet.")
-@click.option("--text-rows", default=2_000_000, show_default=True, help="Of CSV and LIBSVM text.")
-@click.option("--sample-rows", default=50_000, show_default=True, help="For pandas and scikit-learn.")
-@click.option("--cluster-rows", default=2_000_000, show_default=True, help="For Dask and Spark; 0 leaves them out.")
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="Room for the files; a temporary one.")
-@results_option
-def main(n_rows: int, text_rows: int, sample_rows: int, cluster_rows: int, folder: Path | None, results: Path) -> None:
-    """Measure everything."""
-    import joblib
+def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
+    """Files, and clusters where they are wanted."""
+    clusters = {"Dask": partial(of_cluster, "Dask", DASK), "Spark": partial(of_cluster, "Spark", SPARK)}
+    return {"files": of_files, **(clusters if options.cluster_rows else {})}
 
-    record = Record.begin("scoring", os.cpu_count() or 1)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        scratch = Path(temporary)
-        svc = trained()
-        joblib.dump(svc, scratch / "svc.joblib")
-        fast = approxsvm.compile(svc, generated(_PIECE, 4000).astype(np.float64))
-        fast.save(scratch / "model.asvm")
-        record.add("model", {"n_sv": fast.summary.n_support_vectors, "plan": fast.summary.plan})
-        predictor = approxsvm.Predictor(scratch / "model.asvm", n_jobs=-1)
-        files(record, scratch, predictor, n_rows, text_rows, sample_rows)
-        if cluster_rows:
-            clusters(record, scratch, predictor, cluster_rows)
-    record.show()
-    record.save(results)
 
+_OPTIONS = [
+    number("--rows", 20_000_000, "Of Parquet."),
+    number("--text-rows", 2_000_000, "Of CSV and LIBSVM text."),
+    number("--sample-rows", 50_000, "For pandas and scikit-learn."),
+    number("--cluster-rows", 2_000_000, "For Dask and Spark; 0 leaves them out.", least=0),
+    click.Option(["--folder"], type=click.Path(file_okay=False), help="Room for the files; a temporary one."),
+]
+EXPERIMENT = Experiment("scoring", __doc__, lambda run, case: case(run), cases, _OPTIONS)
 
 if __name__ == "__main__":
-    main()
+    EXPERIMENT.main()

@@ -25,46 +25,14 @@ from sklearn.frozen import FrozenEstimator
 from benchmarks.random_data import Draw
 
 # Methods that transform, predict or look up what those need, in any class of scikit-learn.
-_COMPUTING = (
-    "__call__",
-    "_check_X",
-    "_compute_kernel",
-    "_decision_function",
-    "_dense_predict",
-    "_get_kernel",
-    "_get_kernel_params",
-    "_get_support_mask",
-    "_hstack",
-    "_iter",
-    "_predict_proba_lr",
-    "_sparse_decision_function",
-    "_transform",
-    "_validate_for_predict",
-    "decision_function",
-    "get_support",
-    "inverse_transform",
-    "predict",
-    "predict_log_proba",
-    "predict_proba",
-    "score_samples",
-    "transform",
-)
+_COMPUTING = """
+    __call__ _check_X _compute_kernel _decision_function _dense_predict _get_kernel _get_kernel_params _get_support_mask
+    _hstack _iter _predict_proba_lr _sparse_decision_function _transform _validate_for_predict decision_function
+    get_support inverse_transform predict predict_log_proba predict_proba score_samples transform
+"""
+# Values of parameters.
 _WORDS = (
-    "rbf",
-    "linear",
-    "poly",
-    "sigmoid",
-    "precomputed",
-    "isotonic",
-    "temperature",
-    "drop",
-    "passthrough",
-    "ovo",
-    "ovr",
-    "hinge",
-    "log_loss",
-    "modified_huber",
-    "?",
+    "rbf linear poly sigmoid precomputed isotonic temperature drop passthrough ovo ovr hinge log_loss modified_huber ?"
 )
 _LIST_OF_PARTS = ("steps", "transformer_list")
 
@@ -140,7 +108,7 @@ def distorted(result: Any) -> Any:
 def _method_names(draw: Draw, part: Any) -> str:
     own = [
         name
-        for name in _COMPUTING
+        for name in _COMPUTING.split()
         if inspect.isroutine(inspect.getattr_static(type(part), name, None)) or _is_delegated(part, name)
     ]
     if own and draw.maybe(0.7):
@@ -250,7 +218,7 @@ def other_value(draw: Draw, value: Any) -> tuple[Any, str]:
         changes = (value * 1.5, "half as much again"), (-value, "negated"), (value * (1 + 1e-3), "a thousandth more")
         return draw.one(*changes, *changes, (float("nan"), "NaN"), (np.array([value]), "an array"))
     if isinstance(value, str):
-        word = draw.one(*_WORDS)
+        word = draw.one(*_WORDS.split())
         return word, repr(word)
     if value is None:
         return draw.one((1.0, "1.0"), (0.5, "0.5"), ({}, "{}"), ("passthrough", "'passthrough'"))

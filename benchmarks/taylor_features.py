@@ -1,7 +1,5 @@
 """TaylorFeatures against scikit-learn's PolynomialFeatures and weights: time and memory on a9a, as it is, sparse.
 
-    python -m benchmarks.taylor_features [--degrees R ...] [--rows N] [--rounds N]
-
 Both make the same features of the same rows, which is checked first. Peaks are of what NumPy and SciPy allocate
 (tracemalloc), the features included, which are the same for both.
 """
@@ -12,7 +10,7 @@ import math
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -21,9 +19,8 @@ from scipy.sparse import csr_matrix, diags
 from sklearn.preprocessing import PolynomialFeatures
 
 from approxsvm.features import TaylorFeatures
-from benchmarks.answers import WrongAnswerError
-from benchmarks.problems import Source, data_folder, split_rows
-from benchmarks.record import Record, results_option
+from benchmarks.experiment import Experiment, Rows, Run, WrongAnswerError, number
+from benchmarks.problems import ADULT, split_rows
 from benchmarks.timing import medians, seconds
 
 _GAMMA = 1.0 / 80.0  # sigma^2 = 40
@@ -39,56 +36,45 @@ def by_polynomial_features(X: Any, degree: int) -> Any:
     return (diags(gaussians) @ polynomial.transform(X) @ diags(weights)).tocsr()
 
 
-def _peak(run: Callable[[], object]) -> int:
+def _peak_megabytes(run: Callable[[], object]) -> float:
     tracemalloc.start()
     run()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak
+    return peak / 1e6
 
 
-@click.command()
-@click.option("--degrees", multiple=True, type=click.IntRange(2, 3), default=(2, 3), show_default=True)
-@click.option("--rows", "n_rows", type=click.IntRange(min=1), default=32_561, show_default="all")
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
-@results_option
-def main(degrees: tuple[int, ...], n_rows: int, rounds: int, results: Path) -> None:
-    """Compare on the training rows of a9a."""
-    folder = data_folder()
-    if folder is None:
-        return
-    X = csr_matrix(split_rows(folder, Source("Adult", "a9a", "a9a.t"))[0][:n_rows])
-    record = Record.begin("taylor_features")
-    for degree in degrees:
-        runs: dict[str, Callable[[], Any]] = {
-            "ours": partial(TaylorFeatures(_GAMMA, degree).fit_transform, X),
-            "theirs": partial(by_polynomial_features, X, degree),
-        }
-        ours, theirs = (run() for run in runs.values())
-        difference = abs(ours - theirs).max()
-        if not difference <= 1e-14:
-            raise click.ClickException(str(WrongAnswerError(f"features differ by {difference:.3g}")))
-        shape, n_non_zeros = ours.shape, ours.nnz
-        del ours, theirs
-        times = medians({name: partial(seconds, run) for name, run in runs.items()}, rounds)
-        peaks = {name: _peak(run) / 1e6 for name, run in runs.items()}
-        record.add(
-            "degrees",
-            {
-                "degree": degree,
-                "columns": shape[1],
-                "non_zeros": n_non_zeros,
-                "seconds": times["ours"],
-                "peak_megabytes": peaks["ours"],
-                "polynomial_features_seconds": times["theirs"],
-                "times_faster": times["theirs"] / times["ours"],
-                "polynomial_features_peak_megabytes": peaks["theirs"],
-                "times_smaller": peaks["theirs"] / peaks["ours"],
-            },
-        )
-    record.show()
-    record.save(results)
+def cases(options: SimpleNamespace) -> dict[str, int]:
+    """One for each degree."""
+    return {f"degree {degree}": degree for degree in options.degrees}
 
+
+def measure(run: Run, degree: int) -> Rows:
+    """Both ways to the features of one degree."""
+    X = csr_matrix(split_rows(run.data, ADULT)[0][: run.options.rows])
+    runs: dict[str, Callable[[], Any]] = {
+        "ours": partial(TaylorFeatures(_GAMMA, degree).fit_transform, X),
+        "theirs": partial(by_polynomial_features, X, degree),
+    }
+    ours, theirs = (run() for run in runs.values())
+    difference = abs(ours - theirs).max()
+    if not difference <= 1e-14:
+        raise WrongAnswerError(f"features differ by {difference:.3g}")
+    row = {"degree": degree, "columns": ours.shape[1], "non_zeros": ours.nnz}
+    del ours, theirs
+    times = medians({name: partial(seconds, call) for name, call in runs.items()}, run.options.rounds)
+    peaks = {name: _peak_megabytes(call) for name, call in runs.items()}
+    row |= {"seconds": times["ours"], "peak_megabytes": peaks["ours"]}
+    row |= {"polynomial_features_seconds": times["theirs"], "times_faster": times["theirs"] / times["ours"]}
+    row |= {"polynomial_features_peak_megabytes": peaks["theirs"], "times_smaller": peaks["theirs"] / peaks["ours"]}
+    yield "degrees", row
+
+
+_DEGREES = click.Option(
+    ["--degrees"], multiple=True, type=click.IntRange(2, 3), default=(2, 3), show_default=True, help="May be repeated."
+)
+_OPTIONS = [_DEGREES, number("--rows", 32_561), number("--rounds", 3)]
+EXPERIMENT = Experiment("taylor_features", __doc__, measure, cases, _OPTIONS)
 
 if __name__ == "__main__":
-    main()
+    EXPERIMENT.main()

@@ -89,9 +89,9 @@ def test_gallery_runs_and_finds_nothing(tmp_path: Path) -> None:
 def test_attack_repeats_itself() -> None:
     tried = [attempt(7, k) for k in range(20)]
     assert tried[5] == attempt(7, 5)
-    verdicts = {one.verdict for one in tried}
+    verdicts = {one.finding.verdict for one in tried}
     assert {"equal", "refused"} <= verdicts
-    assert sum(one.n_rows for one in tried) > 100
+    assert sum(one.finding.n_rows for one in tried) > 100
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")

@@ -1,0 +1,178 @@
+"""The frame of every experiment: an experiment is a name, cases, and one function that measures a case.
+
+    def measure(run: Run, shape: Shape) -> Iterator[tuple[str, Row]]:
+        yield "models", {"shape": shape.name, "microseconds": ...}
+
+    EXPERIMENT = Experiment("stand_ins", __doc__, measure, SHAPES, [number("--rows", 20_000)])
+
+    if __name__ == "__main__":
+        EXPERIMENT.main()
+
+The frame reads options, takes the cases whose name contains ``--only``, leaves out those whose data or packages are
+missing, and shows and saves the record. `measure` finds options as attributes of ``run.options``. How a record is shown
+on pages is said in pages.py and pictures.py.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.peak import FmaPeak
+from benchmarks.record import Record, Row
+
+DEFAULT_DATA = Path(__file__).resolve().parent.parent.parent / "shared"
+_TRIES = Path("build") / "benchmarks"
+
+Rows: TypeAlias = Iterable[tuple[str, Row]]
+
+
+class WrongAnswerError(Exception):
+    """A path that was about to be timed gave another answer than it must."""
+
+
+class MissingError(Exception):
+    """Data or programs of a case are not here."""
+
+
+class Run:
+    """What `measure` gets besides its case: options, data, and a folder for files that are thrown away."""
+
+    def __init__(self, record: Record, scratch: Path, options: Mapping[str, Any]) -> None:
+        self.record, self.scratch, self.options = record, scratch, SimpleNamespace(**options)
+
+    @cached_property
+    def data(self) -> Path:
+        """The folder of the data sets, which ``APPROXSVM_DATA`` names; by default ../shared, seen from the repository.
+
+        Raises
+        ------
+        MissingError
+            It is not there.
+        """
+        root = Path(os.environ.get("APPROXSVM_DATA", DEFAULT_DATA))
+        if not (root / "data").is_dir():
+            raise MissingError(f"{root} has no data/; APPROXSVM_DATA names the folder that has")
+        return root / "data"
+
+    @cached_property
+    def peak(self) -> FmaPeak | None:
+        """The float32 multiply-adds of one core; None, and a word, without a C++ compiler."""
+        try:
+            return FmaPeak(self.scratch)
+        except (FileNotFoundError, RuntimeError) as error:
+            click.echo(f"no share of the peak: {error}", err=True)
+            return None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One command.
+
+    Attributes
+    ----------
+    name : str
+        Of the record.
+    help : str
+        What ``--help`` says above the options: the text of the module.
+    measure : callable
+        Given a `Run` and a case, yields names of tables and rows for them.
+    cases : mapping, or callable
+        What is varied, by name; or a function of the options that makes it.
+    options : sequence of click.Option
+        Besides ``--only`` and ``--results``.
+    summarize : callable, optional
+        Adds to the finished record.
+    """
+
+    name: str
+    help: str | None
+    measure: Callable[[Run, Any], Rows]
+    cases: Mapping[str, Any] | Callable[[SimpleNamespace], Mapping[str, Any]]
+    options: Sequence[click.Option] = ()
+    summarize: Callable[[Record], None] = lambda record: None
+
+    def main(self) -> None:
+        """Run the command."""
+        results = click.Option(
+            ["--results"],
+            type=click.Path(file_okay=False, path_type=Path),
+            default=_TRIES,
+            show_default=True,
+            help="The folder that the JSON file goes to.",
+        )
+        only = click.Option(["--only"], default="", help="Cases whose name contains this.")
+        own = [option for option in self.options if option.name == "only"]
+        parameters: list[click.Parameter] = [*self.options, *([] if own else [only]), results]
+        click.Command(self.name, params=parameters, help=self.help, callback=self._run)()
+
+    def _run(self, results: Path, **options: Any) -> None:
+        record = Record.begin(self.name, options.get("threads", os.cpu_count() or 1))
+        with tempfile.TemporaryDirectory(prefix="approxsvm-benchmarks-", dir=options.get("folder")) as scratch:
+            run = Run(record, Path(scratch), options)
+            try:
+                self._measure_all(run)
+            except WrongAnswerError as error:
+                raise click.ClickException(f"wrong answer, nothing is reported: {error}") from error
+        if not record.tables:
+            click.echo("nothing measured")
+            return
+        self.summarize(record)
+        record.show()
+        record.save(results)
+        if "faults" in record.tables:
+            raise SystemExit(1)
+
+    def _measure_all(self, run: Run) -> None:
+        cases = self.cases(run.options) if callable(self.cases) else self.cases
+        only = run.options.only if isinstance(run.options.only, str) else ""
+        for name, case in cases.items():
+            if only not in name:
+                continue
+            click.echo(f"{name} ...", err=True)
+            try:
+                for table, row in self.measure(run, case):
+                    run.record.add(table, row)
+            except (MissingError, ImportError) as error:
+                click.echo(f"{name} left out: {error}", err=True)
+
+
+def number(name: str, default: int | None, help: str = "", least: int = 1) -> click.Option:
+    """An option that is a whole number."""
+    return click.Option([name], type=click.IntRange(min=least), default=default, show_default=True, help=help)
+
+
+def numbers(name: str, default: tuple[int, ...], least: int = 1) -> click.Option:
+    """An option that is a whole number and may be repeated."""
+    return click.Option([name], multiple=True, type=click.IntRange(min=least), default=default, show_default=True)
+
+
+def positive(name: str, default: float | None, help: str = "") -> click.Option:
+    """An option that is a number above 0."""
+    kind = click.FloatRange(min=0, min_open=True)
+    return click.Option(name.split(), type=kind, default=default, show_default=True, help=help)
+
+
+def demand_labels(
+    name: str, labels: npt.NDArray[Any], expected: npt.NDArray[Any], clear: npt.NDArray[np.bool_] | bool = True
+) -> None:
+    """Demand these labels, but where the source's own rounding decides: there `clear` is False.
+
+    Raises
+    ------
+    WrongAnswerError
+        A label differs.
+    """
+    wrong = np.flatnonzero((labels != expected) & clear)
+    if len(wrong):
+        raise WrongAnswerError(f"{name}: {len(wrong)} of {len(labels)} labels differ, the first of row {wrong[0]}")
