@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -45,13 +45,16 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
     sums = np.zeros((len(X), len(decisions)))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for first in range(0, model.n_sv, BLOCK_VECTORS):
-            vectors = model.dense_support_vectors(first, min(first + BLOCK_VECTORS, model.n_sv))
+            last = min(first + BLOCK_VECTORS, model.n_sv)
+            vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in inner products
+            if not model.is_polynomial:
+                vectors = model.dense_support_vectors(first, last)
             for row, z in enumerate(X):
                 if model.is_polynomial:
                     kernel = (model.gamma * (vectors @ z) + model.coef0) ** model.degree
                 else:
                     kernel = np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1))
-                sums[row] += [coef[first : first + len(vectors)] @ kernel for coef in coefficients]
+                sums[row] += [coef[first:last] @ kernel for coef in coefficients]
     return sums + model.intercept[decisions]
 
 

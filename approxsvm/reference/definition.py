@@ -152,27 +152,38 @@ class _OfKernels(_OfModel[KernelModel]):
             for first in range(0, model.n_sv, BLOCK_VECTORS):
                 last = min(first + BLOCK_VECTORS, model.n_sv)
                 with np.errstate(over="ignore", under="ignore"):
-                    kernels = self.kernels(rows, model.dense_support_vectors(first, last))
+                    kernels = self.kernels(rows, self.vectors(first, last))
                 sums[start : start + len(rows)] += kernels @ coefficients[first:last]
         return sums
 
-    def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
+    def vectors(self, first: int, last: int) -> Any:
+        """Some of the support vectors, as `kernels` takes them."""
+        return self.model.dense_support_vectors(first, last)
+
+    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """Of each row and each vector."""
         raise NotImplementedError
 
     @cached_property
     def vector_norms(self) -> FloatArray:
         """Not below the norms of the support vectors, shape (n_sv,)."""
-        model = self.model
-        starts = range(0, model.n_sv, BLOCK_VECTORS)
-        blocks = (model.dense_support_vectors(first, min(first + BLOCK_VECTORS, model.n_sv)) for first in starts)
-        return np.concatenate([np.empty(0), *map(norms_above, blocks)])
+        vectors: Any = self.model.support_vectors
+        if isinstance(vectors, np.ndarray):
+            return norms_above(vectors)
+        # By non-zeros: wide ones would not fit into memory.
+        largest = float(np.abs(vectors.data).max(initial=0.0))
+        if largest == 0.0:
+            return np.zeros(self.model.n_sv)
+        scaled = vectors / largest
+        norms = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1), np.float64).ravel())
+        above = largest * (norms * (1.0 + (self.model.n_features + 8) * UNIT64) + 2.0**-500)  # squares may underflow
+        return np.asarray(above)
 
 
 class GaussianDefinition(_OfKernels):
     """Of a kernel machine with a Gaussian kernel: differences first, so that nothing cancels."""
 
-    def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
+    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """By differences, too."""
         from scipy.spatial.distance import cdist
 
@@ -223,7 +234,11 @@ class GaussianDefinition(_OfKernels):
 class PolynomialDefinition(_OfKernels):
     """Of a kernel machine with a polynomial kernel, which grows with rows."""
 
-    def kernels(self, rows: FloatArray, vectors: FloatArray) -> FloatArray:
+    def vectors(self, first: int, last: int) -> Any:
+        """Sparse ones stay sparse."""
+        return self.model.support_vectors[first:last]
+
+    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """By inner products."""
         return np.asarray((self.model.gamma * (rows @ vectors.T) + self.model.coef0) ** self.model.degree)
 
