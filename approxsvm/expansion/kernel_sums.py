@@ -76,7 +76,7 @@ def mapped_in_order(
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class ExpansionPoint:
     """A point, and the function as it is expanded about it: all of it, or on a slice through the point."""
 
     function: DecisionFunction
@@ -86,7 +86,7 @@ class Local:
 def kernel_sums(
     function: DecisionFunction,
     n_centers: int,
-    local: Callable[[int], Local],
+    local: Callable[[int], ExpansionPoint],
     *,
     contracted: bool,
     progress: Callable[[float], None],
@@ -159,7 +159,9 @@ class _Rows:
         return np.asarray(np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel))
 
 
-def _faded(pool: ThreadPoolExecutor, n_sv: int, numbers: range, local: Callable[[int], Local]) -> list[FloatArray]:
+def _faded(
+    pool: ThreadPoolExecutor, n_sv: int, numbers: range, local: Callable[[int], ExpansionPoint]
+) -> list[FloatArray]:
     """The coefficients at_i, of shape (n_centers, n_sv), for each contraction below 1."""
     faded = [np.empty((len(numbers), n_sv)) for _ in CONTRACTIONS[1:]]
 

@@ -15,7 +15,7 @@ from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
-from approxsvm.expansion.kernel_sums import KernelSums, Local, kernel_sums, mapped_in_order
+from approxsvm.expansion.kernel_sums import ExpansionPoint, KernelSums, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
 from approxsvm.model.constants import CONTRACTIONS, UNIT64
@@ -83,19 +83,19 @@ def expand_and_certify(
 
     slices: dict[bytes, DecisionFunction] = {}
 
-    def local(c: int) -> Local:
+    def local(c: int) -> ExpansionPoint:
         if varying is None:
-            return Local(function, centers[c])
+            return ExpansionPoint(function, centers[c])
         key = np.delete(centers[c], varying).tobytes()
         if key not in slices:
             slices[key] = function.on_slice(centers[c], varying)
-        return Local(slices[key], centers[c][varying])
+        return ExpansionPoint(slices[key], centers[c][varying])
 
     in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
     last = 0 if in_one_pass else _last_moment(local(0).function, n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
-    def expand(c: int) -> tuple[Local, list[FloatArray]]:
+    def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
         here = local(c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
             moments = taylor.moments_about(here.function, here.center, last or degree)
@@ -141,7 +141,7 @@ def expand_and_certify(
 def _sums_over_kernel(
     function: DecisionFunction,
     n_centers: int,
-    local: Callable[[int], Local],
+    local: Callable[[int], ExpansionPoint],
     sliced: bool,
     progress: Callable[[float], None],
 ) -> KernelSums:
@@ -161,7 +161,7 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     if function.n_sv == 0:
         return 0.0
 
-    def nowhere(_: int) -> Local:
+    def nowhere(_: int) -> ExpansionPoint:
         raise AssertionError("no center was asked for")
 
     values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
@@ -202,7 +202,7 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
 
 
 def _from_gram(
-    local: Local,
+    local: ExpansionPoint,
     degree: int,
     directed: bool,
     in_order: InOrder,
@@ -221,7 +221,9 @@ def _one_pass_only(function: DecisionFunction, degree: int) -> bool:
     return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(function.n_sv, d)
 
 
-def _from_one_pass(local: Local, in_order: InOrder, progress: Callable[[float], None]) -> tuple[CenterSums, KernelSums]:
+def _from_one_pass(
+    local: ExpansionPoint, in_order: InOrder, progress: Callable[[float], None]
+) -> tuple[CenterSums, KernelSums]:
     function = local.function
     found = gram.gram_sums(function, local.center, (), True, in_order, progress, with_kernel=True)
     energies, moduli = np.full((2, 1, len(CONTRACTIONS)), np.inf)
@@ -233,7 +235,7 @@ def _from_one_pass(local: Local, in_order: InOrder, progress: Callable[[float], 
     return _center_sums(local, found), kernel
 
 
-def _center_sums(local: Local, found: gram.GramSums) -> CenterSums:
+def _center_sums(local: ExpansionPoint, found: gram.GramSums) -> CenterSums:
     function = local.function
     moduli_sq, max_sv_norm = _moduli(local)
     path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(found.degree_sq))
@@ -249,7 +251,7 @@ def _center_sums(local: Local, found: gram.GramSums) -> CenterSums:
     )
 
 
-def _from_moments(local: Local, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
+def _from_moments(local: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
     function, d = local.function, local.function.n_features
     moduli_sq, max_sv_norm = _moduli(local)
     spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)}
@@ -266,7 +268,7 @@ def _from_moments(local: Local, degree: int, directed: bool, moments: list[Float
     )
 
 
-def _moduli(local: Local) -> tuple[FloatArray, float]:
+def _moduli(local: ExpansionPoint) -> tuple[FloatArray, float]:
     """(sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, rounded up."""
     sums, largest = np.zeros(LAST_DEGREE + 1), 0.0
     function = local.function

@@ -648,8 +648,7 @@ def _check_domain(stage: Logarithm, x: FloatArray, first_row: int) -> None:
     if outside.any():
         row, j = map(int, np.argwhere(outside)[0])
         raise InputError(
-            f"row {first_row + row}: the logarithm of a value is taken that must be above {0.0 - stage.offset[j]:.6g}, "
-            f"but is {x[row, j]:.6g}"
+            f"row {first_row + row}: log needs a value above {0.0 - stage.offset[j]:.6g}, got {x[row, j]:.6g}"
         )
 
 

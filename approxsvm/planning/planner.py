@@ -49,7 +49,7 @@ HELD_OUT_SHARE: Final = 0.25
 # Numbers that dense ones may have together, unless they are few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Centers of a candidate that are tried, at most and at least, and rows that try them. Between them as many as take a
-# second, or as long as building the best candidate so far: a look is cheap, and costs more where more was found.
+# second, or as long as building the best candidate so far: judging may take longer where a good candidate is known.
 _PROBED_CENTERS: Final = 128
 _LEAST_PROBED_CENTERS: Final = 4
 _PROBE_ROWS: Final = 4_000
@@ -431,7 +431,7 @@ class Planner:
         return self._problem.winners(self._sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
-        """Half as much again as the mean of the rows of each center."""
+        """1.5 times the mean over the rows of each center."""
         rows = self._sample.fit
         nearest = route(router, centers, rows)
         total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))

@@ -148,8 +148,8 @@ class PyPredictor {
                 raise("InputError", row + "scaling its values, the largest of which is " + shown(fault.found, 6) +
                                         ", exceeds the range of float64");
             case Status::no_logarithm:
-                raise("InputError", row + "the logarithm of a value is taken that must be above " +
-                                        shown(fault.expected, 6) + ", but is " + shown(fault.found, 6));
+                raise("InputError",
+                      row + "log needs a value above " + shown(fault.expected, 6) + ", got " + shown(fault.found, 6));
             case Status::beyond_float64:
                 raise("InputError", "the decision value of row " + std::to_string(fault.row) +
                                         " of X, or a term of it, exceeds the range of float64");

@@ -218,8 +218,7 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
         fail(error, code, row, "row %lld: its value is certain to %.3g in float64, and not to the tolerance of %.3g",
              row, fault.found, fault.expected);
     } else if (status == Status::no_logarithm) {
-        fail(error, code, row, "row %lld: the logarithm of a value is taken that must be above %.6g, but is %.6g", row,
-             fault.expected, fault.found);
+        fail(error, code, row, "row %lld: log needs a value above %.6g, got %.6g", row, fault.expected, fault.found);
     } else {
         fail(error, code, row, "row %lld: %s", row, message(status));
     }
@@ -260,13 +259,13 @@ approxsvm_status evaluate_rows(const approxsvm_model& model, const Rows& rows, c
     return succeed(error);
 }
 
-constexpr char null_pointer[] = "a null pointer where there has to be a %s";
+constexpr char null_pointer[] = "%s must not be null";
 
 template <class Real>
 approxsvm_status evaluate_dense(const approxsvm_model* model, const Real* rows, std::size_t rows_size,
                                 const approxsvm_request* given, approxsvm_error* error) {
     if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
-    if (rows == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row");
+    if (rows == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "rows");
     approxsvm_request request;
     if (!read_request(given, request))
         return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
@@ -285,9 +284,9 @@ approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, 
                               std::size_t n_values, const Index* row_starts, std::size_t n_rows,
                               const approxsvm_request* given, approxsvm_error* error) {
     if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
-    if (row_starts == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "start of a row");
+    if (row_starts == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row_starts");
     if ((values == nullptr || columns == nullptr) && n_values > 0)
-        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "value and a column");
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "values and columns");
     approxsvm_request request;
     if (!read_request(given, request))
         return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
@@ -304,7 +303,7 @@ approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, 
 template <class Real>
 approxsvm_status predict(const approxsvm_model* model, const Real* rows, std::size_t rows_size, std::uint32_t* labels,
                          std::size_t labels_size, approxsvm_error* error) {
-    if (labels == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "label");
+    if (labels == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "labels");
     approxsvm_request request = APPROXSVM_REQUEST;
     request.labels = labels;
     request.labels_size = labels_size;
@@ -318,7 +317,7 @@ extern "C" {
 const char* approxsvm_status_text(approxsvm_status status) {
     switch (status) {
         case APPROXSVM_INVALID_ARGUMENT:
-            return "an argument that may not be";
+            return "invalid argument";
         case APPROXSVM_OUT_OF_MEMORY:
             return "out of memory";
         case APPROXSVM_UNREADABLE_FILE:

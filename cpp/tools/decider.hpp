@@ -105,8 +105,8 @@ class Decider {
                 throw RowError(fault.row, "scaling the values of the row, the largest of which is " +
                                               shown(fault.found, 6) + ", exceeds the range of float64");
             case Status::no_logarithm:
-                throw RowError(fault.row, "the logarithm of a value of the row is taken that must be above " +
-                                              shown(fault.expected, 6) + ", but is " + shown(fault.found, 6));
+                throw RowError(fault.row, "log needs a value above " + shown(fault.expected, 6) + ", got " +
+                                              shown(fault.found, 6));
             case Status::beyond_tolerance:
                 throw RowError(fault.row, "the value of the row is certain to " + shown(fault.found, 3) +
                                               " in float64, and not to the tolerance of " + shown(fault.expected, 3));

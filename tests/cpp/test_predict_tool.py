@@ -416,7 +416,7 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
         ("scaled", "2:1 7:0 8:-1e-300", "feature 8 is none of the model's, 1 to 3"),
         ("scaled", "0:2 2:1", "feature 0 is none of the model's, 1 to 3"),
         ("projected", "", r"the value of the row is certain to \S+ in float64, and not to the tolerance of 1e-07"),
-        ("logarithm", "", "the logarithm of a value of the row is taken that must be above -1, but is -1.5"),
+        ("logarithm", "", "log needs a value above -1, got -1.5"),
         ("cubic", "", "the decision value of a row, or a term of it, exceeds the range of float64"),
     ],
     ids=["overflow", "unknown", "unknown and tiny", "below the first", "tolerance", "logarithm", "value"],

@@ -245,7 +245,7 @@ def test_rows_at_fault() -> None:
         said = failure(
             lambda given=given: Runtime(logarithms).evaluate(given, "labels", n_threads=2),
             "NO_LOGARITHM",
-            "^row 201: the logarithm of a value is taken that must be above -1, but is -1.25$",
+            "^row 201: log needs a value above -1, got -1.25$",
         )
         assert (said.row, said.found, said.expected) == (201, -1.25, -1.0)
 

@@ -328,7 +328,7 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
 
     def local(c):
         on_slice = function if varying is None else function.on_slice(centers[c], varying)
-        return kernel_sums.Local(on_slice, centers[c][columns])
+        return kernel_sums.ExpansionPoint(on_slice, centers[c][columns])
 
     first = local(0).function
     sums = kernel_sums.kernel_sums(first, 3, local, contracted=True, progress=lambda _: None)

@@ -104,9 +104,9 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
 
 // --- the cascade
 
-// What rows are beside the coordinates u: squared norms of the features unknown to the model, and of their scaled
+// Squared norms that are not contained in the coordinates u: of the features unknown to the model, and of the scaled
 // distances to the slice.
-struct Beside {
+struct OutsideNorms {
     const double* unseen;
     const float* off_sq;
 };
@@ -160,7 +160,7 @@ class Cascade {
 
     // n rows of that center, in the lanes of `block`.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const Beside& beside,
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
                       float* scratch) {
         Value values[block_rows];
         const bool finite = evaluate_block<Registers>(view_, expansion_, block, scratch, n, values);
@@ -169,21 +169,21 @@ class Cascade {
                 const Status status = source_.check(rows[r]);
                 if (status != Status::ok) return status;
             }
-            add_unseen(view_, expansion_, beside.unseen[r], values[r]);
-            offer_expansion(rows[r], values[r], slice_slack(view_, view_.decisions[0], beside.off_sq[r]));
+            add_unseen(view_, expansion_, outside.unseen[r], values[r]);
+            offer_expansion(rows[r], values[r], slice_slack(view_, view_.decisions[0], outside.off_sq[r]));
         }
         return Status::ok;
     }
 
     // One row of that center.
-    Status take_row(std::size_t i, const float* u, const Beside& beside) {
+    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
         Value value = evaluate_row(view_, expansion_, u);
         if (!(value.half_s <= largest_float)) {
             const Status status = source_.check(i);
             if (status != Status::ok) return status;
         }
-        add_unseen(view_, expansion_, *beside.unseen, value);
-        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], *beside.off_sq));
+        add_unseen(view_, expansion_, *outside.unseen, value);
+        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], *outside.off_sq));
         return Status::ok;
     }
 

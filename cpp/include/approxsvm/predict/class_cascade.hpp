@@ -65,7 +65,7 @@ class ClassCascade {
 
     // n rows near the center, in the lanes of `block`.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const Beside& beside,
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
                       float* scratch) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         BlockOfRows<stride> common;
@@ -76,7 +76,7 @@ class ClassCascade {
             double inner[stride];
             const Expansion expansion = expansion_of(view_, center_, form);
             evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
-            if (!is_prepared) prepare_rows(sq_norm, beside, rows, n, common);
+            if (!is_prepared) prepare_rows(sq_norm, outside, rows, n, common);
             is_prepared = true;
             note_values(expansion, pair, weights_of(form), inner, common);
         };
@@ -108,11 +108,11 @@ class ClassCascade {
     }
 
     // One row near the center.
-    Status take_row(std::size_t i, const float* u, const Beside& beside) {
+    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
         bool finite = true;
         std::uint32_t wins = 0;
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            finite &= evaluate_pair_of_row(i, pair, form, u, beside);
+            finite &= evaluate_pair_of_row(i, pair, form, u, outside);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
@@ -216,14 +216,14 @@ class ClassCascade {
     }
 
     template <std::size_t Stride>
-    void prepare_rows(const float* sq_norm, const Beside& beside, const std::size_t* rows, std::size_t n,
+    void prepare_rows(const float* sq_norm, const OutsideNorms& outside, const std::size_t* rows, std::size_t n,
                       BlockOfRows<Stride>& common) {
         float half_s[Stride], factor[Stride];
         for (std::size_t r = 0; r < Stride; ++r) {
             half_s[r] = view_.half_theta * sq_norm[r];
             if (r < n) common.finite &= half_s[r] <= largest_float;
-            if (r < n && beside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * beside.unseen[r]);
-            common.off_sq[r] = r < n ? beside.off_sq[r] : 0.0f;
+            if (r < n && outside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * outside.unseen[r]);
+            common.off_sq[r] = r < n ? outside.off_sq[r] : 0.0f;
             common.row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
         }
         for (std::size_t r = 0; r < Stride; r += lanes) {
@@ -256,7 +256,8 @@ class ClassCascade {
     }
 
     // False when the row's norm is not finite.
-    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, std::size_t form, const float* u, const Beside& beside) {
+    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, std::size_t form, const float* u,
+                              const OutsideNorms& outside) {
         const Expansion expansion = expansion_of(view_, center_, form);
         Value value = evaluate_row(view_, expansion, u);
         for (int k = 3; k <= view_.degree; ++k) {
@@ -264,11 +265,11 @@ class ClassCascade {
             value.inner += static_cast<double>(part_row(part, k, prepared_.zeros, view_.n_varying, u));
         }
         const bool finite = value.half_s <= largest_float;
-        add_unseen(view_, expansion, *beside.unseen, value);
+        add_unseen(view_, expansion, *outside.unseen, value);
         value_[pair] = decision_value(expansion, value);
         const DecisionNumbers& decision = view_.decisions[pair];
         bound_[pair] = bound_of(basis_row(value.half_s), weights_of(form)) + slack_of(i, pair) +
-                       slice_slack(view_, decision, *beside.off_sq);
+                       slice_slack(view_, decision, *outside.off_sq);
         return finite;
     }
 

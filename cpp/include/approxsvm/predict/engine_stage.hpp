@@ -27,8 +27,9 @@ struct Batch {
   private:
     static constexpr std::size_t width = lanes;
 };
-// What every bound of a row holds beside rounding: what the source's function and this one differ by, and what a row
-// `slope` is kernel_slope(gamma); kernels are between 0 and 1, so it is A1 at most.
+
+// The part of a row's bound that is not rounding: how far the source's function may be from this one, and what an error
+// of the row itself changes, at most A1 as kernels are between 0 and 1. `slope` is kernel_slope(gamma).
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
     if (row_error == 0.0) return decision.value_error;  // and not where it is NaN
     const double moved = slope * row_error;
