@@ -189,7 +189,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         few coordinates), "float32" and "float64" (the exact engine), "definition" (term after term in LIBSVM's order).
         Labels, and values within a tolerance, come from the cheapest stage that proves them. Exact values are what
         "float64" and "definition" are asked for at once: by ``decision_function`` without a tolerance and by
-        probabilities. Single rows through ``predict_one`` are not counted.
+        probabilities. A row whose label needs scores or members of an ensemble counts once for each stage it went to.
         """
         counts: dict[str, int] = self._evaluator.rows_per_stage
         return counts
