@@ -220,8 +220,8 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const ModelView& model = *prepared.view;
     Carver carver(workspace);
     const EvaluationMemory memory(model, carver);
-    const bool labels_only = !wants_values(out) && !out.stages && model.task != Task::regression &&
-                             model.mode != Mode::approximate;
+    const bool labels_only =
+        !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
     if (is_polynomial(model)) {
         return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
