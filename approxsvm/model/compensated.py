@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -63,8 +65,18 @@ def matmul(a: FloatArray, b: FloatArray, a_low: FloatArray | None = None) -> tup
     return result, np.where(np.isfinite(result) & fits, error, np.inf)
 
 
-def norms_above(rows: FloatArray) -> FloatArray:
-    """Not below the Euclidean norms of rows, shape (n_rows,); squares beyond float64 are taken of scaled rows."""
+def norms_above(rows: Any) -> FloatArray:
+    """Not below the Euclidean norms of rows, shape (n_rows,); squares beyond float64 are taken of scaled rows.
+
+    Sparse rows stay sparse.
+    """
+    if not isinstance(rows, np.ndarray):
+        largest = float(np.abs(rows.data).max(initial=0.0))
+        if largest == 0.0:
+            return np.zeros(rows.shape[0])
+        scaled = rows / largest
+        sparse_norms = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1), np.float64).ravel())
+        return np.asarray(largest * (sparse_norms * (1.0 + (rows.shape[1] + 8) * UNIT64) + 2.0**-500))  # underflow
     norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     extreme = np.flatnonzero(~((norms > 1e-140) & (norms < np.inf)))
     if len(extreme):

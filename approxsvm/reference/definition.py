@@ -57,11 +57,8 @@ class Definition(Protocol):
 
 def definition_of(model: SingleModel) -> Definition:
     """The one that suits a model."""
-    if isinstance(model, TaylorModel):
-        return TaylorFeatureDefinition(model)
-    if isinstance(model, CosineModel):
-        return CosineDefinition(model)
-    return PolynomialDefinition(model) if model.is_polynomial else GaussianDefinition(model)
+    found: Definition = _BY_KIND[model.kind](model)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,17 +164,7 @@ class _OfKernels(_OfModel[KernelModel]):
     @cached_property
     def vector_norms(self) -> FloatArray:
         """Not below the norms of the support vectors, shape (n_sv,)."""
-        vectors: Any = self.model.support_vectors
-        if isinstance(vectors, np.ndarray):
-            return norms_above(vectors)
-        # By non-zeros: wide ones would not fit into memory.
-        largest = float(np.abs(vectors.data).max(initial=0.0))
-        if largest == 0.0:
-            return np.zeros(self.model.n_sv)
-        scaled = vectors / largest
-        norms = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1), np.float64).ravel())
-        above = largest * (norms * (1.0 + (self.model.n_features + 8) * UNIT64) + 2.0**-500)  # squares may underflow
-        return np.asarray(above)
+        return norms_above(self.model.support_vectors)
 
 
 class GaussianDefinition(_OfKernels):
@@ -293,3 +280,11 @@ def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, Fl
 
 def _moved_in_gaussians(gamma: float, moduli: float, errors: FloatArray) -> FloatArray:
     return np.asarray(moduli * np.minimum(gaussian_slope(gamma) * errors, 1.0))
+
+
+_BY_KIND: Final[dict[str, Any]] = {
+    "gaussian": GaussianDefinition,
+    "polynomial": PolynomialDefinition,
+    "taylor": TaylorFeatureDefinition,
+    "cosine": CosineDefinition,
+}

@@ -17,15 +17,15 @@ struct Batch {
     bool engines_alone;  // in the exact engines
     bool goes_by_queue;
 
-    // Whether n rows that wait for a block of `width` lanes are taken one by one: in a full block of one register a row
-    // costs a third of what it costs alone, or less.
-    bool alone_in_expansion(std::size_t n) const { return goes_by_queue ? 3 * n <= width + 2 : rows_alone; }
-    bool alone_in_engine(std::size_t n, std::size_t n_lanes = width) const {
-        return engines_alone || (goes_by_queue && 3 * n <= n_lanes + 2);
+    // Whether n rows that wait for a block of so many lanes are taken one by one.
+    bool alone_in_expansion(std::size_t n) const { return goes_by_queue ? leaves_most_empty(n, lanes) : rows_alone; }
+    bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
+        return engines_alone || (goes_by_queue && leaves_most_empty(n, n_lanes));
     }
 
   private:
-    static constexpr std::size_t width = lanes;
+    // In a full block of one register a row costs a third of what it costs alone, or less.
+    static bool leaves_most_empty(std::size_t n, std::size_t n_lanes) { return 3 * n <= n_lanes + 2; }
 };
 
 // The part of a row's bound that is not rounding: how far the source's function may be from this one, and what an error
