@@ -3,11 +3,11 @@
 Public names are imported on first use, so that ``import approxsvm`` costs next to nothing.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
+from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
-if find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
+if _find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
     from approxsvm.source_tree import installed_folder
 
     __path__[:] = [installed_folder(__path__[0])]
@@ -124,10 +124,10 @@ def __getattr__(name: str) -> object:
         return globals()[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'approxsvm' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(_import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -14,12 +14,13 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import TimeRemainingColumn
 from rich.table import Table
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ApproxSVMWarning, InputError
 from approxsvm.output_files import refuse_shared_files, write_whole
+from approxsvm.progress_bar import compiling, progress_bar
 from approxsvm.reports.folds import fold_table
 
 _TYPED = "approxsvm.typed"  # where a context keeps the arguments as they were
@@ -102,13 +103,6 @@ class _Commands(click.Group):
 
 def _warn(text: str) -> None:
     click.echo(f"approxsvm: warning: {text}", err=True)
-
-
-def _progress(*more: ProgressColumn) -> Progress:
-    """A bar on the terminal; nothing where there is none, or where output goes to a file."""
-    terminal = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
-    return Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -378,18 +372,11 @@ def convert_model(
         raise InputError("--report needs --data, the rows to show")
     console = Console(highlight=False)
     start = time.perf_counter()
-    with _progress() as bar:
-        task = bar.add_task(f"Reading {source}", total=1.0)
+    with compiling(None, f"Reading {source}") as show:
         model, against = _read_source(source, n_features, trust, range_file, restore_target)
         rows = None
         if data is not None:
-            bar.update(task, description=f"Reading {data}")
             rows = _read_rows_for(model, data, dense, delimiter, labels, columns, target)
-
-        def show(step: str, share: float) -> None:
-            # Planning has expanded few centers already, and all of them where they are few.
-            bar.update(task, description=step, completed=0.6 * share if step == "Planning" else 0.6 + 0.4 * share)
-
         fast = approxsvm.compile(
             model if against is source else against,
             rows,
@@ -425,7 +412,7 @@ def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **
     """A page about rows; its evidence comes back."""
     from approxsvm.reports.page import make_report
 
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("Reporting", total=1.0)
         page = make_report(
             fast,
@@ -518,7 +505,7 @@ def verify(
                 int(judged.n_violations > 0 or (n_differ > 0 and fast.summary.mode != "approximate"))
             )
     else:
-        with _progress(TimeRemainingColumn()) as bar:
+        with progress_bar(TimeRemainingColumn()) as bar:
             task = bar.add_task("Comparing", total=1.0)
             result = approxsvm.verify(
                 fast,
@@ -703,7 +690,7 @@ def score(
         raise InputError(
             f"two models have the same name: {', '.join(name for name, _ in named)}; rename one with --model NAME=FILE"
         )
-    with _progress(TimeRemainingColumn()) as bar:
+    with progress_bar(TimeRemainingColumn()) as bar:
         task = bar.add_task("Scoring", total=None)
         start = time.perf_counter()
 
@@ -887,7 +874,7 @@ def cross_validate(
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
     X = _some(X, data)
     training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("Folds", total=folds)
         found = approxsvm.cross_validate(
             X,

@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final, Literal
@@ -25,6 +26,7 @@ from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.progress_bar import compiling
 from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
 from approxsvm.reports.compilation import Compilation
@@ -57,6 +59,7 @@ def compile(
     effort: Effort = "normal",
     random_state: int = 0,
     n_jobs: int | None = None,
+    verbose: bool | None = None,
     progress: Progress | None = None,
 ) -> CompiledModel:
     """Compile a trained kernel machine into a small, fast predictor.
@@ -112,8 +115,10 @@ def compile(
         Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.
     n_jobs : int, optional
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
+    verbose : bool, optional
+        Whether a bar on stderr shows what is being done. When left out, it does in a terminal and in a notebook.
     progress : callable, optional
-        Told what is being done, in words, and the share of that which is done, from 0 to 1.
+        Told what is being done, in words, and the share of that which is done, from 0 to 1; in place of the bar.
 
     Returns
     -------
@@ -151,11 +156,22 @@ def compile(
     >>> bool((fast.predict(scale(X)) == svc.predict(scale(X))).all())
     True
     """
-    start = time.perf_counter()
     limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
-    request = Request(mode, center, tolerance, limits, progress or _ignore)
-    request.check()
     n_threads(n_jobs)
+    with compiling(verbose) if progress is None else nullcontext(progress) as told:
+        request = Request(mode, center, tolerance, limits, told)
+        request.check()
+        compiled, doubt = _compiled(model, X, n_features, request, n_jobs)
+    if doubt is not None:
+        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
+    return compiled
+
+
+def _compiled(
+    model: Any, X: Any, n_features: int | None, request: Request, n_jobs: int | None
+) -> tuple[CompiledModel, str | None]:
+    """The predictor, and what may be said against the source's own answers."""
+    start = time.perf_counter()
     source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
@@ -172,17 +188,18 @@ def compile(
     else:
         artifact, tried = _build(source, request)
         plans = (tried,)
-    if max_bytes is not None and artifact.n_bytes > max_bytes:
-        raise UnsupportedModelError(f"the artifact takes {artifact.n_bytes:,} bytes, but max_bytes is {max_bytes:,}")
+    limits = request.limits
+    if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
+        raise UnsupportedModelError(
+            f"the artifact takes {artifact.n_bytes:,} bytes, but max_bytes is {limits.max_bytes:,}"
+        )
     doubt = None if X is None else doubt_of_sample(model, source, request.rows)
-    if doubt is not None:
-        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
-    options = _non_default({"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits))
+    options = {"mode": request.mode, "center": request.center, "tolerance": request.tolerance} | asdict(limits)
     n_sample_rows = None if X is None else int(request.rows.shape[0])
     seconds = time.perf_counter() - start
-    compiled.compilation = Compilation(seconds, options, n_sample_rows, tuple(filter(None, plans)))
-    return compiled
+    compiled.compilation = Compilation(seconds, _non_default(options), n_sample_rows, tuple(filter(None, plans)))
+    return compiled, doubt
 
 
 def _build(model: SingleModel, request: Request) -> Built:
@@ -226,10 +243,6 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
         The file cannot be read.
     """
     return estimator_for(read_artifact(path), n_jobs=n_jobs)
-
-
-def _ignore(step: str, share: float) -> None:
-    """Progress that nobody asked for."""
 
 
 def _sample_rows(X: Any, columns: RawColumns) -> Any:

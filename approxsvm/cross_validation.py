@@ -186,6 +186,7 @@ def cross_validate(
             tolerance=tolerance,
             effort=effort,
             random_state=random_state,
+            verbose=False,
         )
         compile_seconds = time.perf_counter() - start
         exact, exact_seconds = _timed(predict, X[test])

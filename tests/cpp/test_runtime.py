@@ -426,7 +426,7 @@ def test_a_program_in_c(door: str, tmp_path: Path) -> None:
         environment = {**os.environ, "PKG_CONFIG_PATH": approxsvm.get_pkgconfig_dir()}
         command = [compiler("pkg-config"), "--cflags", "--libs", "approxsvm-runtime"]
         said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
-        flags = ["-std=c99", *STRICT, *sanitized.split(), f"-Wl,-rpath,{LIBRARY_FOLDER}"]
+        flags = ["-std=c99", *STRICT, *sanitized.split()]
         built([compiler("cc"), *flags, source / "main.c", *said, "-o", tmp_path / "predict"])
     for path in sorted(GOLDEN.glob("*.asvm")):
         check_program_in_c(tmp_path / "predict", path)
@@ -508,6 +508,24 @@ def test_a_project_inside_another(tmp_path: Path) -> None:
     built([cmake, "--build", tmp_path / "out"], env=environment)
     assert not list(tmp_path.rglob("*.so"))
     check_program_in_c(tmp_path / "out" / "predict", IRIS)
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_documentation_for_fetchcontent(tmp_path: Path) -> None:
+    """With the headers alone nothing is compiled but the program, kernels least of all."""
+    cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
+    if cmake is None or ninja is None:
+        pytest.skip("cmake or ninja is not installed")
+    (lines,) = re.findall(r"^```cmake\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
+    head = "cmake_minimum_required(VERSION 3.18)\nproject(whole LANGUAGES CXX)\nadd_executable(program main.cpp)\n"
+    (tmp_path / "CMakeLists.txt").write_text(head + lines)
+    (tmp_path / "main.cpp").write_text("#include <approxsvm/status.hpp>\nint main() {}\n")
+    environment = {**os.environ, "PATH": PATH}
+    command = [cmake, "-S", tmp_path, "-B", tmp_path / "out", "-G", "Ninja", f"-DAPPROXSVM_SOURCES={REPOSITORY}"]
+    built(command, env=environment)
+    built([cmake, "--build", tmp_path / "out"], env=environment)
+    assert (tmp_path / "out" / "program").exists()
+    assert [path.name for path in (tmp_path / "out").rglob("*.o")] == ["main.cpp.o"]
 
 
 @pytest.mark.slow

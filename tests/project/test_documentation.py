@@ -38,6 +38,7 @@ EXECUTED = ["python", "pycon", "console", "cpp", "c"]
 # What is shown, and why it is not executed.
 SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
+    "cmake": "tests/cpp/test_runtime.py builds a project with it",
     "js": "tests/cpp/test_wasm.py runs the same calls, with zig and Node.js",
     "{toctree}": "Sphinx",
     "{eval-rst}": "Sphinx",

@@ -250,7 +250,7 @@ class CHeader:
 
     def text(self) -> str:
         """All of the header."""
-        guard = f"{self.name}_APPROXSVM_H"
+        guard = f"{self.name.upper()}_APPROXSVM_H"
         pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", source.PREAMBLE, self._constants()]
         texts = self._label_texts()
         if texts:

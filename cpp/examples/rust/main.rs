@@ -89,6 +89,9 @@ fn run() -> Result<(), String> {
     let row: Vec<f64> = arguments
         .map(|word| word.parse().map_err(|_| format!("{word} is not a number")))
         .collect::<Result<_, String>>()?;
+    if row.is_empty() {
+        return Err(format!("the model takes rows of {} numbers: write them behind its name", model.n_features()));
+    }
     for label in model.predict(&row)? {
         println!("{}", model.label(label));
     }

@@ -1,0 +1,62 @@
+"""A bar where a person looks, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import GOLDEN
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+
+import approxsvm
+
+PROGRAM = """
+import sys, approxsvm
+approxsvm.compile(sys.argv[1], verbose={"None": None, "True": True, "False": False}[sys.argv[2]])
+"""
+MODEL = str(GOLDEN / "breast_cancer.model")
+
+
+def said_in_a_terminal(verbose: str) -> str:
+    pty = pytest.importorskip("pty", reason="pseudo terminals are POSIX's")
+    ours, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    command = [sys.executable, "-c", PROGRAM, MODEL, verbose]
+    subprocess.run(command, stderr=terminal, env=environment, check=True, timeout=120)
+    os.close(terminal)
+    found = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # Linux: whatever was written has been read
+            break
+        if not part:
+            break
+        found += part
+    os.close(ours)
+    return found.decode()
+
+
+@pytest.mark.slow
+def test_in_a_terminal():
+    assert "Reading" in said_in_a_terminal("None")
+    assert said_in_a_terminal("False") == ""
+
+
+def test_elsewhere(capfd):
+    X, y = load_iris(return_X_y=True)
+    svc = SVC().fit(X, y)
+    approxsvm.compile(svc, X)
+    assert capfd.readouterr() == ("", "")
+    steps = []
+    approxsvm.compile(svc, X, verbose=True, progress=lambda step, share: steps.append((step, share)))
+    assert capfd.readouterr() == ("", "")
+    assert {step for step, _ in steps} >= {"Planning"}
+    assert all(0.0 <= share <= 1.0 for _, share in steps)
+    approxsvm.compile(svc, X, verbose=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "0:00" in err
