@@ -371,7 +371,6 @@ def convert_model(
     if report is not None and data is None:
         raise InputError("--report needs --data, the rows to show")
     console = Console(highlight=False)
-    start = time.perf_counter()
     with compiling(None, f"Reading {source}") as show:
         model, against = _read_source(source, n_features, trust, range_file, restore_target)
         rows = None
@@ -391,7 +390,7 @@ def convert_model(
             progress=show,
         )
         fast.save(output)
-    seconds = time.perf_counter() - start
+    seconds = fast.compilation.seconds
     summary = fast.summary
     ratio = summary.n_bytes / max(source.stat().st_size, 1)
     size = f"{1 / ratio:.1f} times smaller" if ratio < 1.0 else f"{ratio:.1f} times as large"

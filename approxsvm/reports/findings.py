@@ -12,6 +12,7 @@ from approxsvm.reports.plots import share_text
 from approxsvm.reports.summary import made_of
 from approxsvm.reports.verification import Compiled
 from approxsvm.reports.words import bytes_text, count, short, time_text, times_text
+from approxsvm.threads import n_threads
 
 # Rows that are named, at most.
 _LISTED_ROWS: Final = 10
@@ -88,6 +89,29 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
     if in_doubt is not None:
         return {"kind": "unknown", "badge": "The source itself cannot tell", "text": text}
     return {"kind": "kept", "badge": "Every promise kept", "text": text}
+
+
+def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
+    """What the figures of speed mean, for readers who know none of the programs."""
+    against, threads = evidence.against, count(n_threads(compiled.n_jobs), "thread", "threads")
+    if against is None:
+        return f"On {threads} of this machine a row takes {time_text(evidence.speed.seconds_per_row)}."
+    ours, theirs = evidence.speed.seconds_per_row, against.speed.seconds_per_row
+    text = (
+        f"A million rows take {time_text(1e6 * ours)} on {threads} of this machine; with {against.speed_of} they would take "
+        f"{time_text(1e6 * theirs)}."
+    )
+    if against.is_definition:
+        text += (
+            " The definition in NumPy adds up all kernels in float64 by matrix products. It stands in for the source, which "
+            "is a file; LIBSVM's own svm-predict was not run here."
+        )
+    if against.exact_engine is not None:
+        ratio = against.exact_engine.seconds_per_row / ours
+        text += (
+            f" Of the gain, a factor of {short(ratio)} is the plan's; the rest is the engine's." if ratio > 1.05 else ""
+        )
+    return text
 
 
 def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:

@@ -86,6 +86,8 @@ def make_report(
         "made": time.strftime("%Y-%m-%d %H:%M %Z"),
         "verdict": findings.verdict(compiled, evidence),
         "headline": findings.headline(artifact, evidence),
+        "speeds": tables.speeds(compiled, evidence),
+        "in_words": findings.speed_in_words(compiled, evidence),
         "tiles": findings.tiles(artifact, evidence),
         "rows": findings.about_rows(evidence, rows_name),
         "charts": _charts(artifact, evidence),

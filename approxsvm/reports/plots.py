@@ -40,6 +40,7 @@ STAGE_NAMES: Final = {
 _DRAWN_POINTS: Final = 600
 _WORST_POINTS: Final = 200
 _N_BINS: Final = 48
+_FEW_ROWS: Final = 200
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -305,6 +306,9 @@ class DecisionBandDisplay(_Display):
             xlabel="least lead of the predicted class" if self.is_lead else "decision value",
         )
         ax.set_ylim(bottom=0.7)
+        ticker = import_matplotlib("matplotlib.ticker")
+        few = ax.get_ylim()[1] < _FEW_ROWS  # then powers of ten alone would be one tick, or two
+        ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
         ax.yaxis.set_major_formatter(_formatter(lambda value: f"{value:,.0f}"))
         ax.minorticks_off()
         ax.legend(
@@ -361,21 +365,26 @@ class CertifiedShareDisplay(_Display):
             style = {"histtype": "step", "color": NEUTRAL, "linestyle": (0, (3, 2)), "linewidth": 1.1}
             ax.hist(vectors, edges, weights=weights, label="support vectors", **style)
         ax.set(xlabel="distance from the nearest center", ylabel="rows, %")
-        self._draw_shares(ax.twinx(), inside, edges)
-        ax.legend(
-            loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, handlelength=1.0, columnspacing=1.0
-        )
+        drawn = ax.get_legend_handles_labels()
+        line, label = self._draw_shares(ax.twinx(), inside, edges)
+        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+        ax.legend([*drawn[0], line], [*drawn[1], label], frameon=False, handlelength=1.0, columnspacing=1.0, **place)
 
-    def _draw_shares(self, ax: Any, inside: FloatArray, edges: FloatArray) -> None:
-        """Share of rows that are settled without the exact engine, of each bin that has rows."""
+    def _draw_shares(self, ax: Any, inside: FloatArray, edges: FloatArray) -> tuple[Any, str]:
+        """Share of rows that are settled without the exact engine, of each bin that has rows: a line, what it is.
+
+        The name goes into the legend, since beside an axis on the right it would lie on the next plot's.
+        """
         every, _ = np.histogram(inside, edges)
         settled, _ = np.histogram(inside[self.by_expansion], edges)
         some = np.flatnonzero(every)
         middles = 0.5 * (edges[:-1] + edges[1:])
-        ax.plot(middles[some], 100.0 * settled[some] / every[some], "-o", color=NEUTRAL, markersize=2.5, linewidth=1.0)
-        ax.set(ylim=(0, 104), ylabel="of these without the exact engine, %")
+        shares = 100.0 * settled[some] / every[some]
+        (line,) = ax.plot(middles[some], shares, "-o", color=NEUTRAL, markersize=2.5, linewidth=1.0)
+        ax.set(ylim=(0, 104))
         for side in ("top", "left"):
             ax.spines[side].set_visible(False)
+        return line, "settled before it, % (right)"
 
 
 class StageShareDisplay(_Display):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any, Final
 
@@ -149,6 +150,30 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
     if compiled.compilation is not None:
         found.append(("compiling took", f"{compiled.compilation.seconds:.2f} s", "reading the source included"))
     return found
+
+
+def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
+    """Time per row of the compiled model, its exact engine alone, and the source, as bars on a logarithmic scale."""
+    against = evidence.against
+    if against is None:
+        return []
+    timed = [
+        ("compiled", evidence.speed),
+        ("its exact engine alone", against.exact_engine),
+        (against.speed_of, against.speed),
+    ]
+    known = [(name, speed.seconds_per_row) for name, speed in timed if speed is not None]
+    least, most = (edge(seconds for _, seconds in known) for edge in (min, max))
+    decades = max(math.log10(most / least), 1.0)
+    return [
+        {
+            "name": name,
+            "time": time_text(seconds),
+            "bar": round(8.0 + 92.0 * math.log10(seconds / least) / decades, 1),
+            "chosen": name == "compiled",
+        }
+        for name, seconds in known
+    ]
 
 
 def _speed(speed: Speed, how: str) -> tuple[str, str]:

@@ -52,7 +52,7 @@ def test_elsewhere(capfd):
     approxsvm.compile(svc, X)
     assert capfd.readouterr() == ("", "")
     steps = []
-    approxsvm.compile(svc, X, verbose=True, progress=lambda step, share: steps.append((step, share)))
+    approxsvm.compile(MODEL, verbose=True, progress=lambda step, share: steps.append((step, share)))
     assert capfd.readouterr() == ("", "")
     assert {step for step, _ in steps} >= {"Planning"}
     assert all(0.0 <= share <= 1.0 for _, share in steps)
