@@ -98,13 +98,13 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
         return f"On {threads} of this machine a row takes {time_text(evidence.speed.seconds_per_row)}."
     ours, theirs = evidence.speed.seconds_per_row, against.speed.seconds_per_row
     text = (
-        f"A million rows take {time_text(1e6 * ours)} on {threads} of this machine; with {against.speed_of} they would take "
-        f"{time_text(1e6 * theirs)}."
+        f"A million rows take {time_text(1e6 * ours)} on {threads} of this machine; with {against.speed_of} they would "
+        f"take {time_text(1e6 * theirs)}."
     )
     if against.is_definition:
         text += (
-            " The definition in NumPy adds up all kernels in float64 by matrix products. It stands in for the source, which "
-            "is a file; LIBSVM's own svm-predict was not run here."
+            " The definition in NumPy adds up all kernels in float64 by matrix products. It stands in for the source, "
+            "which is a file; LIBSVM's own svm-predict was not run here."
         )
     if against.exact_engine is not None:
         ratio = against.exact_engine.seconds_per_row / ours

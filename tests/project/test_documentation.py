@@ -43,6 +43,7 @@ SHOWN = {
     "{toctree}": "Sphinx",
     "{eval-rst}": "Sphinx",
     "{include}": "Sphinx",
+    "{literalinclude}": "Sphinx, of headers that are compiled",
 }
 DOCTEST = doctest.ELLIPSIS
 # Pages whose examples need more than the package, and what.
