@@ -390,13 +390,13 @@ def convert_model(
             progress=show,
         )
         fast.save(output)
-    seconds = fast.compilation.seconds
     summary = fast.summary
     ratio = summary.n_bytes / max(source.stat().st_size, 1)
     size = f"{1 / ratio:.1f} times smaller" if ratio < 1.0 else f"{ratio:.1f} times as large"
     console.print(
         f"{summary.source}, {summary.made_of}, {summary.n_features:,} features "
-        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({size}), {seconds:.2f} s",
+        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({size}), "
+        f"{0.0 if fast.compilation is None else fast.compilation.seconds:.2f} s",
         soft_wrap=True,
     )
     if summary.plan:

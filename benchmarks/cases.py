@@ -74,6 +74,18 @@ def read_case(spec: Spec, folder: Path, scratch: Path) -> Case:
     return Case(model, model_path, spec.name, X_train, X_test, y_test, test_path)
 
 
+def write_training_data(folder: Path, path: Path) -> None:
+    """What a model was trained on, as LIBSVM's text: a file of the folder, or MNIST's pixels."""
+    if path.name != "mnist1":
+        path.write_bytes(unpacked(folder / path.name))
+        return
+    pixels, digits = mnist_part(folder, "train")
+    with path.open("w") as file:
+        for row, digit in zip(pixels, digits, strict=True):
+            shown = " ".join(f"{j + 1}:{row[j] / 255:.6g}" for j in np.flatnonzero(row))
+            file.write(f"{1 if digit == 1 else -1} {shown}\n")
+
+
 def _digit_1(folder: Path, part: str) -> tuple[csr_array, npt.NDArray[np.float64]]:
     """Digit 1 against the rest, as models/README.md describes it."""
     pixels, digits = mnist_part(folder, part)

@@ -31,7 +31,8 @@ import numpy.typing as npt
 from benchmarks.peak import FmaPeak
 from benchmarks.record import Record, Row
 
-DEFAULT_DATA = Path(__file__).resolve().parent.parent.parent / "shared"
+_REPOSITORY = Path(__file__).resolve().parent.parent
+STAND_INS = "STAND_INS"  # a file of this name says that a folder holds no real data
 _TRIES = Path("build") / "benchmarks"
 
 Rows: TypeAlias = Iterable[tuple[str, Row]]
@@ -45,6 +46,12 @@ class MissingError(Exception):
     """Data or programs of a case are not here."""
 
 
+def data_root() -> Path:
+    """The folder with data/ and models/: APPROXSVM_DATA, or ../shared where it is, or build/data."""
+    beside = _REPOSITORY.parent / "shared"
+    return Path(os.environ.get("APPROXSVM_DATA", beside if beside.is_dir() else _REPOSITORY / "build" / "data"))
+
+
 class Run:
     """What `measure` gets besides its case: options, data, and a folder for files that are thrown away."""
 
@@ -53,17 +60,9 @@ class Run:
 
     @cached_property
     def data(self) -> Path:
-        """The folder of the data sets, which ``APPROXSVM_DATA`` names; by default ../shared, seen from the repository.
-
-        Raises
-        ------
-        MissingError
-            It is not there.
-        """
-        root = Path(os.environ.get("APPROXSVM_DATA", DEFAULT_DATA))
-        if not (root / "data").is_dir():
-            raise MissingError(f"{root} has no data/; APPROXSVM_DATA names the folder that has")
-        return root / "data"
+        """The folder of the data sets; files that are not in it are missed when they are read."""
+        self.record.has_stand_ins = (data_root() / STAND_INS).exists()
+        return data_root() / "data"
 
     @cached_property
     def peak(self) -> FmaPeak | None:
@@ -125,8 +124,7 @@ class Experiment:
             except WrongAnswerError as error:
                 raise click.ClickException(f"wrong answer, nothing is reported: {error}") from error
         if not record.tables:
-            click.echo("nothing measured")
-            return
+            raise click.ClickException("nothing was measured; what was left out, and why, stands above")
         self.summarize(record)
         record.show()
         record.save(results)

@@ -100,7 +100,8 @@ def unpacked(packed: Path) -> bytes:
         if path.exists():
             with opener(path) as file:
                 return file.read()
-    raise MissingError(f"{packed} is not there")
+    what = f"python -m benchmarks.data {packed.name}"
+    raise MissingError(f"{packed} is not there; {what} brings it, or a stand-in with --synthetic")
 
 
 def mnist_part(folder: Path, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:

@@ -59,7 +59,10 @@ def _measure(part: str, results: Path, *, quick: bool) -> None:
     module = "benchmarks" if part == "libsvm" else f"benchmarks.{part}"
     command = ["-m", module, *arguments, "--results", str(results)]
     click.echo(" ".join(["python", *command]), err=True)
-    subprocess.run([sys.executable, *command], check=True, cwd=REPOSITORY)
+    if subprocess.run([sys.executable, *command], cwd=REPOSITORY).returncode:
+        raise click.ClickException(f"{part} was not measured; no page has changed")
+    if not quick and Record.load(REPOSITORY / results / f"{part}.json").has_stand_ins:
+        raise click.ClickException(f"{part} was measured on stand-ins; no page has changed")
 
 
 @click.command()

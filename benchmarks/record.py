@@ -48,6 +48,8 @@ class Record:
         Processor, versions, commit, and the load when it began.
     seconds : float
         How long all of it took.
+    has_stand_ins : bool
+        Whether data sets were random rows of the same shapes: nothing to publish.
     tables : dict of str to list of dict
         Figures, flat, by the name of their table.
     """
@@ -57,6 +59,7 @@ class Record:
     date: str
     machine: Machine
     seconds: float = 0.0
+    has_stand_ins: bool = False
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
@@ -88,7 +91,7 @@ class Record:
         """Print every table."""
         console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
         for name, rows in self.tables.items():
-            table = Table(*rows[0], title=f"{self.part}: {name}")
+            table = Table(*rows[0], title=f"{self.part}: {name}{', on stand-ins' * self.has_stand_ins}")
             for row in rows:
                 table.add_row(*map(_shown, row.values()))
             console.print(table)

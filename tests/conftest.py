@@ -59,20 +59,33 @@ def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path
 
 
 def data_root() -> Path:
-    """Where the real data are, if they are there."""
-    return Path(os.environ.get("APPROXSVM_DATA", REPOSITORY.parent / "shared"))
+    """Where the real data are, or stand-ins, if they are there; as in benchmarks/experiment.py."""
+    beside = REPOSITORY.parent / "shared"
+    return Path(os.environ.get("APPROXSVM_DATA", beside if beside.is_dir() else REPOSITORY / "build" / "data"))
+
+
+def stored(name: str) -> Path:
+    """A file of that folder; skip where it is absent."""
+    source = data_root() / name
+    if not source.exists():
+        what = f"python -m benchmarks.data {Path(name).stem}"
+        pytest.skip(f"{source} is not here; {what} brings it, or a stand-in with --synthetic")
+    return source
+
+
+@pytest.fixture(scope="session")
+def real_data() -> bool:
+    """Whether figures that are known of the data hold, or these are stand-ins of the same shape."""
+    return not (data_root() / "STAND_INS").exists()
 
 
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Decompress a file of $APPROXSVM_DATA once per session; skip where it is absent."""
-    root = data_root()
     folder = tmp_path_factory.mktemp("unpacked")
 
     def unpack(name: str) -> Path:
-        source = root / name
-        if not source.exists():
-            pytest.skip(f"{source} is not here; set APPROXSVM_DATA to the folder with data/ and models/")
+        source = stored(name)
         unpacked_file = folder / source.stem
         if not unpacked_file.exists():
             opener: Any = lzma.open if source.suffix == ".xz" else bz2.open

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import data_root
+from conftest import stored
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_svmlight_file
@@ -279,10 +279,7 @@ def test_no_label_about_the_boundary_is_wrong(target):
 
 
 def test_adult_has_the_labels_of_scikit_learn():
-    path = data_root() / "data" / "a9a.bz2"
-    if not path.exists():
-        pytest.skip(f"{path} is not here; set APPROXSVM_DATA to the folder with data/ and models/")
-    with bz2.open(path) as file:
+    with bz2.open(stored("data/a9a.bz2")) as file:
         X, y = load_svmlight_file(io.BytesIO(b"".join(islice(file, 4000))), n_features=123)
     pipeline = make_pipeline(
         RBFSampler(gamma=0.0125, n_components=300, random_state=0), LinearSVC(dual=False, C=1.0)
