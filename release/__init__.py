@@ -1,0 +1,1 @@
+"""What a release is made with; no part of the package."""
