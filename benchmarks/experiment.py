@@ -33,7 +33,7 @@ from benchmarks.record import Record, Row
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 STAND_INS = "STAND_INS"  # a file of this name says that a folder holds no real data
-_TRIES = Path("build") / "benchmarks"
+TRIES = Path("build") / "benchmarks"
 
 Rows: TypeAlias = Iterable[tuple[str, Row]]
 
@@ -106,7 +106,7 @@ class Experiment:
         results = click.Option(
             ["--results"],
             type=click.Path(file_okay=False, path_type=Path),
-            default=_TRIES,
+            default=TRIES,
             show_default=True,
             help="The folder that the JSON file goes to.",
         )

@@ -81,7 +81,8 @@ def cases(options: SimpleNamespace) -> dict[str, Chosen]:
 
 def measure(run: Run, case: Chosen) -> Rows:
     """One model with all its peers."""
-    yield from measured(case.problem(run.data, run.options), case.table, run.scratch)
+    peers = [peer for peer in OTHERS if (run.options.peer or "").lower() in peer.name.lower()]
+    yield from measured(case.problem(run.data, run.options), case.table, run.scratch, peers)
 
 
 def measured(
@@ -157,7 +158,13 @@ def _of_peers(kinds: Sequence[Peer], trained: Trained, engine: Any, X: Any) -> I
         expected = engine.predict(sample.float32 if kind.is_rounded else rows)
         differ = int((predict() != expected).sum())
         times = microseconds({kind.name: predict}, len(sample), _SLOW_ROUNDS)
-        yield {"peer": kind.name, "microseconds": times[kind.name], "n_rows": len(sample), "differ": differ}
+        yield {
+            "peer": kind.name,
+            "version": kind.version,
+            "microseconds": times[kind.name],
+            "n_rows": len(sample),
+            "differ": differ,
+        }
 
 
 def _write_libsvm_model(trained: Trained) -> None:
@@ -174,7 +181,8 @@ def _write_libsvm_model(trained: Trained) -> None:
 
 
 _PUBLISHED_OPTION = click.Option(["--published"], is_flag=True, help="Those that README and docs/benchmarks.md show.")
-EXPERIMENT = Experiment("ordinary", __doc__, measure, cases, [_PUBLISHED_OPTION, *PROBLEM_OPTIONS])
+_PEER_OPTION = click.Option(["--peer"], help="Of the other ways those alone whose name contains this.")
+EXPERIMENT = Experiment("ordinary", __doc__, measure, cases, [_PUBLISHED_OPTION, _PEER_OPTION, *PROBLEM_OPTIONS])
 
 if __name__ == "__main__":
     EXPERIMENT.main()

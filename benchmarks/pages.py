@@ -91,7 +91,9 @@ def name_of(row: Row) -> str:
 
 def peers_of(record: Record, row: Row) -> dict[str, Row]:
     """What peers took for the model of a row, by their headings."""
-    return {PEERS[peer["peer"]]: peer for peer in record.tables["peers"] if name_of(peer) == name_of(row)}
+    return {
+        PEERS.get(peer["peer"], peer["peer"]): peer for peer in record.tables["peers"] if name_of(peer) == name_of(row)
+    }
 
 
 def exact_labels(records: Records) -> dict[str, dict[str, Row]]:

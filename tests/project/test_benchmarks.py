@@ -6,13 +6,17 @@ No timing: whatever is compared here was measured before (benchmarks/results).
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from conftest import REPOSITORY
+from scipy.sparse import csr_array
 from sklearn.svm import SVC
 
 sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
@@ -22,8 +26,11 @@ from approxsvm.reference.decision_values import decision_function
 from benchmarks import publish
 from benchmarks.charts import Bars, Chart, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
+from benchmarks.ordinary import _write_libsvm_model
+from benchmarks.peers import EXACT, KARL, Peer, Sample, Trained
 from benchmarks.publish import PICTURES, TABLES
 from benchmarks.record import RESULTS, Record
+from benchmarks.side_by_side import side_by_side
 
 RECORDS = publish.records_in(RESULTS)
 IMAGES = REPOSITORY / "docs" / "images"
@@ -68,6 +75,48 @@ def test_records_come_back(tmp_path: Path) -> None:
     record.add("a", {"x": float("nan")})
     with pytest.raises(ValueError, match="JSON"):
         record.save(tmp_path)
+
+
+def test_runs_side_by_side() -> None:
+    first, again, other = (Record.begin("try") for _ in range(3))
+    other.machine = replace(other.machine, cpu="QEMU Virtual CPU", target="neon")
+    for record, figure in ((first, 1.0), (again, 3.0), (other, 7.0)):
+        record.add("models", {"model": "a9a", "microseconds": figure, "plan": None})
+    shown = side_by_side([first, again, other], "models", "microseconds")
+    assert [cell for column in shown.columns for cell in column.cells] == ["a9a", "2 (1 to 3, 2 runs)", "7"]
+    assert str(shown.columns[2].header) == "QEMU Virtual CPU, neon, emulated"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    svc = SVC(gamma=0.3).fit(X, np.where(X[:, 0] * X[:, 1] > 0.1, 3, -2))
+    model = approxsvm.read_model(svc)
+    path = tmp_path_factory.mktemp("peers") / "some.model"
+    found = Trained(model, path)
+    _write_libsvm_model(found)
+    modes: Any = ("certified", "exact", "approximate")
+    found.compiled.update({mode: approxsvm.compile(svc, mode=mode) for mode in modes})
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # which are theirs
+@pytest.mark.parametrize("peer", EXACT, ids=lambda peer: peer.name)
+def test_every_peer_that_is_installed_gives_the_labels(peer: Peer, trained: Trained) -> None:
+    rows = csr_array(np.random.default_rng(1).standard_normal((200, 4)))
+    if peer == KARL and not shutil.which("c++"):
+        pytest.skip("no C++ compiler here")
+    try:
+        predict = peer.prepare(trained, Sample(rows, np.arange(200)), 1)
+    except ImportError as error:
+        pytest.skip(f"{peer.name}: {error}")
+    values = decision_function(trained.model, rows.toarray())[:, 0]
+    clear = np.abs(values) > 1e-5 * np.abs(trained.model.coefficients(0)).sum()
+    assert clear.sum() > 190
+    np.testing.assert_array_equal(predict()[clear], trained.model.labels[np.where(values > 0, 0, 1)][clear])
+    assert peer.version != "not installed"
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.title)

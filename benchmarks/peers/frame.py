@@ -1,0 +1,124 @@
+"""What a peer is: one file that says how to prepare a call on rows in memory, and of which package.
+
+To add your system, write benchmarks/peers/NAME.py, ten lines, and run `python -m benchmarks.ordinary --peer NAME`:
+
+    from benchmarks.peers.frame import Peer
+
+    def prepare(trained, sample, n_threads):
+        import yours                                       # not here: it is left out, with a word
+
+        model = yours.load(trained.model_path)             # LIBSVM's file; or trained.model, its numbers
+        return lambda: model.predict(sample.float32)       # labels; only this call is timed
+
+    PEER = Peer("yours, dense float32", prepare, package="yours")
+
+Its labels are checked before it is timed. Rows: sample.float32, sample.float64, sample.csr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+import approxsvm
+from approxsvm.model.schema import Mode
+
+Predict: TypeAlias = Callable[[], npt.NDArray[Any]]
+
+
+class LeftOutError(ImportError):
+    """A peer is not for this model or machine; the message says why."""
+
+
+class Sample:
+    """Some test rows in all the forms that contenders want, made once so that they share the processor's cache.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_test_rows, n_features)
+    numbers : ndarray of int
+        Which test rows.
+    """
+
+    def __init__(self, X: csr_array, numbers: npt.NDArray[np.intp]) -> None:
+        self.numbers = numbers
+        self.csr: csr_array = X[numbers]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @cached_property
+    def float32(self) -> npt.NDArray[np.float32]:
+        """Dense rows, C-contiguous."""
+        return self.csr.astype(np.float32).toarray()
+
+    @cached_property
+    def float64(self) -> npt.NDArray[np.float64]:
+        """Dense rows, C-contiguous."""
+        return self.csr.toarray()
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model as it was read, LIBSVM's file of it, and what it compiles to, by mode."""
+
+    model: approxsvm.KernelModel
+    model_path: Path
+    compiled: dict[Mode, approxsvm.CompiledSVC] = field(default_factory=dict, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A contender.
+
+    Attributes
+    ----------
+    name : str
+        As shown in tables.
+    prepare : callable
+        Of a `Trained`, a `Sample` and a number of threads, makes the call that predicts the sample; only that is timed.
+    answer : {"exact", "nearly exact", "expansion"}
+        Which labels it must give.
+    rows : {"few", "many", "all"}
+        How many rows it gets: the slower it is, the fewer.
+    is_rounded : bool
+        Whether it gets rows in float32, so that exact labels are those of the rounded rows.
+    is_parallel : bool
+        Whether it can use more than one thread.
+    mode : {"approximate", "exact", "certified"}, optional
+        Of ours.
+    package : str
+        On PyPI, for its version.
+    """
+
+    name: str
+    prepare: Callable[[Trained, Sample, int], Predict]
+    answer: Literal["exact", "nearly exact", "expansion"] = "nearly exact"
+    rows: Literal["few", "many", "all"] = "many"
+    is_rounded: bool = True
+    is_parallel: bool = False
+    mode: Mode | None = None
+    package: str = "approxsvm"
+
+    @property
+    def version(self) -> str:
+        """Of its package, where that is installed."""
+        try:
+            return version(self.package)
+        except PackageNotFoundError:
+            return "not installed"
+
+
+def block_by_block(values: Callable[[Any], Any], trained: Trained, sample: Sample, block_rows: int) -> Predict:
+    """The label of the sign of values, which are computed for a block of rows at a time."""
+    rows, labels = sample.float32, trained.model.labels
+    starts = range(0, len(rows), block_rows)
+    return lambda: np.where(np.concatenate([values(rows[i : i + block_rows]) for i in starts]) > 0.0, *labels)

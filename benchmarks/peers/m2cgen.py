@@ -1,0 +1,50 @@
+"""m2cgen: the SVC as C source, every support vector a line of it."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.peers.frame import LeftOutError, Peer, Predict, Sample, Trained
+from benchmarks.peers.scikit_learn import as_svc
+
+_MOST_NUMBERS = 30_000  # of support vectors: its source of more compiles for minutes
+
+
+def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """Compiled by the machine's own compiler, and called row by row, since it has no other form."""
+    import m2cgen
+
+    model, compiler = trained.model, shutil.which("cc")
+    if model.n_sv * model.n_features > _MOST_NUMBERS or compiler is None:
+        raise LeftOutError(f"no C compiler, or more than {_MOST_NUMBERS:,} numbers, which its C compiles for minutes")
+    source = trained.model_path.with_suffix(".c")
+    loop = (
+        "void labels(const double* rows, long n, long d, int* found) {"
+        " for (long i = 0; i < n; ++i) {SCORE found[i] = POSITIVE; } }"
+    )
+    code = m2cgen.export_to_c(as_svc(model))
+    if "double * output" in code:  # two votes
+        loop = loop.replace("SCORE", " double out[2]; score((double*)rows + i * d, out);")
+        loop = loop.replace("POSITIVE", "out[1] > out[0]")
+    else:
+        loop = loop.replace("SCORE", "").replace("POSITIVE", "score((double*)rows + i * d) > 0.0")
+    source.write_text(f"{code}\n{loop}\n")
+    library = source.with_suffix(".so")
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True)
+    labels = ctypes.CDLL(str(library)).labels
+    rows, found = sample.float64, np.empty(len(sample), np.int32)
+
+    def predict() -> npt.NDArray[Any]:
+        labels(rows.ctypes, ctypes.c_long(len(rows)), ctypes.c_long(rows.shape[1]), found.ctypes)
+        return np.where(found, *model.labels[::-1])  # positive is the second
+
+    return predict
+
+
+PEER = Peer("m2cgen, C", prepare, rows="few", is_rounded=False, package="m2cgen")

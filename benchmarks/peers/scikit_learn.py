@@ -1,0 +1,47 @@
+"""scikit-learn's SVC, which is LIBSVM's code with dense rows."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from sklearn.svm import SVC
+
+import approxsvm
+from benchmarks.peers.frame import Peer, Predict, Sample, Trained
+
+
+def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+    """The same model, not another training."""
+    return partial(as_svc(trained.model).predict, sample.float64)
+
+
+def as_svc(model: approxsvm.KernelModel) -> SVC:
+    """scikit-learn's SVC without training: its prediction reads these attributes and nothing else.
+
+    Training again would take minutes and give another model. The classes stay in the model's order, not
+    sorted: ``predict`` only looks them up.
+    """
+    svc = SVC(kernel="rbf", gamma=model.gamma)
+    svc._dual_coef_ = np.ascontiguousarray(model.dual_coef)
+    svc._intercept_ = np.ascontiguousarray(model.intercept)
+    svc.dual_coef_, svc.intercept_ = -svc._dual_coef_, -svc._intercept_  # what others read: positive is the second
+    svc.support_vectors_ = np.ascontiguousarray(model.dense_support_vectors(0, model.n_sv))
+    set_shape(svc, model)
+    return svc
+
+
+def set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
+    """What prediction asks of a fitted SVC besides its numbers."""
+    svc._sparse = False
+    svc._gamma = model.gamma
+    svc._n_support = np.asarray(model.n_support, dtype=np.int32)
+    svc._probA = svc._probB = np.empty(0)
+    svc.support_ = np.arange(model.n_sv, dtype=np.int32)
+    svc.shape_fit_ = svc.support_vectors_.shape
+    svc.n_features_in_ = model.n_features
+    svc.classes_ = model.labels
+    svc.fit_status_ = 0
+
+
+PEER = Peer("scikit-learn SVC", prepare, "exact", "few", is_rounded=False, package="scikit-learn")
