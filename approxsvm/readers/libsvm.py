@@ -51,19 +51,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
         The file cannot be read.
     """
     name = os.fspath(path)
-    content = _native.read_libsvm_model(name)
-    kernel = content["kernel_type"]
-    if kernel != "rbf":
-        why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
-        advice = (
-            "which read_any reads; this reads rbf alone"
-            if kernel in ("linear", "polynomial")
-            else "but rbf, linear, or polynomial of degree 1 to 6 is what can be compiled"
-        )
-        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
-    gamma = content["gamma"]
-    assert gamma is not None  # the parser demands it for this kernel
-    return _machine(content, name, n_features, gamma)
+    return _rbf_machine(_native.read_libsvm_model(name), name, n_features)
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
@@ -77,7 +65,11 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
         Support vectors are kept sparse.
     """
     name = os.fspath(path)
-    content = _native.read_libsvm_model(name)
+    return model_of(_native.read_libsvm_model(name), name, n_features)
+
+
+def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
+    """The model that a file or an object of LIBSVM holds; `name` is for messages."""
     if content["kernel_type"] == "linear":
         return replace(_machine(content, name, n_features, 1.0), degree=1)
     degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
@@ -91,7 +83,22 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
                 "compiled"
             )
         return replace(_machine(content, name, n_features, gamma), degree=degree, coef0=coef0)
-    return read_libsvm_model(path, n_features=n_features)
+    return _rbf_machine(content, name, n_features)
+
+
+def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | None) -> KernelModel:
+    kernel = content["kernel_type"]
+    if kernel != "rbf":
+        why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
+        advice = (
+            "which read_any reads; this reads rbf alone"
+            if kernel in ("linear", "polynomial")
+            else "but rbf, linear, or polynomial of degree 1 to 6 is what can be compiled"
+        )
+        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
+    gamma = content["gamma"]
+    assert gamma is not None  # the parser demands it for this kernel
+    return _machine(content, name, n_features, gamma)
 
 
 def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
