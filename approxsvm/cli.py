@@ -188,8 +188,8 @@ def _range_options(command: Any) -> Any:
             "--range",
             "range_file",
             type=_INPUT,
-            help="The file that svm-scale -s wrote for the training rows. The artifact then takes unscaled rows and "
-            "scales them itself.",
+            help="The file that svm-scale -s wrote for the training rows, or R's write.svm beside the model. The "
+            "artifact then takes unscaled rows and scales them itself.",
         ),
     ):
         command = option(command)
