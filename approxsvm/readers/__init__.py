@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,20 +14,12 @@ from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.options import whole_number
-from approxsvm.readers import libsvm, onnx_graph, opencv, pmml, sklearn
-from approxsvm.readers.libsvm_object import is_svm_model, read_svm_model
+from approxsvm.readers import libsvm, sklearn
+from approxsvm.readers.formats import READERS
 from approxsvm.readers.opencv_storage import beginning
 from approxsvm.readers.skops import load_skops
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
-# Files of other programs, by what the native `file_kind` calls them; what it does not know may be LIBSVM's.
-_FILES: Final[dict[str, Callable[[Path], KernelModel]]] = {
-    "an ONNX model": onnx_graph.read_onnx,
-    "an OpenCV file (JSON)": opencv.read_opencv,
-    "an OpenCV file (XML)": opencv.read_opencv,
-    "an OpenCV file (YAML)": opencv.read_opencv,
-    "a PMML file": pmml.read_pmml,
-}
 _LOOKED_AT: Final = 1 << 16  # bytes at the beginning that tell what a file is
 
 
@@ -98,11 +90,11 @@ def read_any(
             raise ModelFormatError(f"{path}: an artifact is compiled already; give the model that it was made from")
         estimator = read_estimator_file(path, trust=trust)
         kind = _kind_of(path) if estimator is None else ""
-        if estimator is None and kind not in _FILES:
+        if estimator is None and kind not in READERS:
             return libsvm.read_libsvm(source, n_features=n_features)
-        source = _FILES[kind](path) if estimator is None else estimator
-    if is_svm_model(source):
-        source = read_svm_model(source)
+        source = READERS[kind](path) if estimator is None else estimator
+    if libsvm.is_svm_model(source):
+        source = libsvm.read_svm_model(source)
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
     model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
@@ -130,7 +122,7 @@ def _kind_of(path: Path) -> str:
     if kind != "a file compressed by gzip":
         return kind
     inside = _native.file_kind(beginning(head))
-    return inside if inside in _FILES else kind
+    return inside if inside in READERS else kind
 
 
 def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
