@@ -182,8 +182,8 @@ def _range_options(command: Any) -> Any:
             "--range",
             "range_file",
             type=_INPUT,
-            help="The file that svm-scale -s wrote for the training rows. The artifact then takes unscaled rows and "
-            "scales them itself.",
+            help="The file that svm-scale -s wrote for the training rows, or R's write.svm beside the model. The "
+            "artifact then takes unscaled rows and scales them itself.",
         ),
     ):
         command = option(command)
@@ -333,7 +333,9 @@ def _character(delimiter: str | None) -> str | None:
 )
 @_report_option
 @_range_options
-@click.option("--trust", is_flag=True, help="Load a pickle, which can run any code.")
+@click.option(
+    "--trust", is_flag=True, help="Load a pickle, which can run any code; make whatever types a skops file names."
+)
 @_column_options
 @_dense_options
 def convert_model(
@@ -361,7 +363,8 @@ def convert_model(
 ) -> None:
     """Compile the model SOURCE into an artifact, an .asvm file.
 
-    SOURCE is a LIBSVM model file, or a pickle or joblib file of a fitted scikit-learn estimator (needs --trust).
+    SOURCE is a model file of LIBSVM, OpenCV, ONNX or PMML, a skops file of a fitted scikit-learn estimator, or a pickle
+    or joblib file of one (needs --trust).
 
     \b
     Example:
@@ -456,7 +459,9 @@ def inspect(artifact: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @_report_option
 @_range_options
-@click.option("--trust", is_flag=True, help="Load a pickle, which can run any code.")
+@click.option(
+    "--trust", is_flag=True, help="Load a pickle, which can run any code; make whatever types a skops file names."
+)
 @_column_options
 @_dense_options
 def verify(

@@ -1,32 +1,139 @@
-"""Write the table of docs/sources.md from that of the readers: ``python -m docs.sources``, from the repository root."""
+"""Write the tables of docs/sources.md from those of the readers: ``python -m docs.sources``, from the repository root.
+
+What modes and exports each kind of model has is not in any table: small models are compiled and asked for them.
+"""
 
 from __future__ import annotations
 
+import tempfile
+import warnings
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+import approxsvm
+from approxsvm.readers.formats import FORMATS
 from approxsvm.readers.sklearn import known_types
+from approxsvm.readers.sklearn.instead import advice
 
 PAGE = Path(__file__).parent / "sources.md"
-BEGIN, END = "<!-- classes: python -m docs.sources -->\n", "<!-- end of classes -->\n"
 
 
-def shown_table() -> str:
-    """The table in Markdown."""
-    lines = ["| estimator or step | what of it is used | what is refused |", "|---|---|---|"]
-    for role, rows in groupby(known_types.table(), key=lambda row: row[0]):
-        lines.append(f"| **{role}** | | |")
-        for _, classes, relies, refused in rows:
-            used = " ".join(f"`{name}`" for name in relies.split())
-            lines.append(f"| {classes} | {used or 'nothing'} | {refused} |")
-    return "\n".join(lines) + "\n"
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Markdown."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
 
 
-def page_with(table: str) -> str:
+def classes() -> str:
+    """Every class that is recognised, by its role."""
+    rows: list[tuple[str, ...]] = []
+    for role, group in groupby(known_types.table(), key=lambda row: row[0]):
+        rows.append((f"**{role}**", "", ""))
+        for _, names, relies, refused in group:
+            rows.append((names, " ".join(f"`{name}`" for name in relies.split()) or "nothing", refused))
+    return table(("estimator or step", "what of it is used", "what is refused"), rows)
+
+
+def libraries() -> str:
+    """Versions of the libraries of these classes."""
+    return table(("library", "versions"), [(f"`{name}`", text) for name, text in known_types.VERSIONS.items()])
+
+
+def files() -> str:
+    """Every kind of file."""
+    rows = [(one.name, one.tried, one.takes, one.answers, one.refused) for one in FORMATS]
+    return table(
+        ("file", "tried with", "what is read", "whose answers", "what is refused, and what to do instead"), rows
+    )
+
+
+def instead() -> str:
+    """What is refused whole."""
+    return table(("estimator", "instead"), [(f"`{name}`", text) for name, text in advice()])
+
+
+def kinds() -> str:
+    """What modes and exports there are for every kind of model, as trying finds."""
+    rows = []
+    for name, fit in _models().items():
+        source = fit()
+        modes = [_tried(approxsvm.compile, source, mode=mode) for mode in _MODES]
+        made = [approxsvm.compile(source, mode=m) for m, found in zip(_MODES, modes, strict=True) if found == "yes"]
+        exports = [_best([_tried(export, one) for one in made]) for export in (_onnx, _header)]
+        rows.append((name, *modes, *exports))
+    return table(("model", *(f'mode "{mode}"' for mode in _MODES), "ONNX", "C99 header"), rows)
+
+
+_MODES = ("certified", "approximate", "exact")
+BLOCKS = {"files": files, "kinds": kinds, "instead": instead, "libraries": libraries, "classes": classes}
+
+
+def _models() -> dict[str, Callable[[], Any]]:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.datasets import load_iris
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+
+    from approxsvm.features import TaylorFeatures
+
+    X, y = load_iris(return_X_y=True)
+    return {
+        "RBF kernel, two classes": lambda: SVC().fit(X, y > 0),
+        "RBF kernel, several classes": lambda: SVC().fit(X, y),
+        "RBF kernel, one class": lambda: OneClassSVM(nu=0.2).fit(X),
+        "RBF kernel, regression": lambda: SVR().fit(X, X[:, 0]),
+        "linear kernel or linear model": lambda: LinearSVC().fit(X, y > 0),
+        "polynomial kernel, degree 2": lambda: SVC(kernel="poly", degree=2).fit(X, y > 1),
+        "polynomial kernel, degree 3 and more": lambda: SVC(kernel="poly").fit(X, y > 1),
+        "random Fourier features": lambda: make_pipeline(RBFSampler(random_state=0), Ridge()).fit(X, X[:, 0]),
+        "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
+        "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
+        "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
+        "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
+    }
+
+
+def _tried(work: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    """Yes, or why not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            work(*arguments, **options)
+        except approxsvm.ApproxSVMError as error:
+            return f"no: {error}"
+    return "yes"
+
+
+def _best(found: list[str]) -> str:
+    return "yes" if "yes" in found else found[min(1, len(found) - 1)]  # what is exported is mostly "approximate"
+
+
+def _onnx(compiled: Any) -> None:
+    compiled.to_onnx()
+
+
+def _header(compiled: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        compiled.export_c(Path(folder) / "model.h")
+
+
+def page() -> str:
+    """The page with all its tables as they ought to be."""
     text = PAGE.read_text()
-    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    return before + table + after
+    for name, block in BLOCKS.items():
+        begin, end = f"<!-- {name}: python -m docs.sources -->\n", f"<!-- end of {name} -->\n"
+        before, after = text[: text.index(begin) + len(begin)], text[text.index(end) :]
+        text = before + block() + after
+    return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with(shown_table()))
+    np.seterr(all="ignore")
+    PAGE.write_text(page())

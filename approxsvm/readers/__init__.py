@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
@@ -14,22 +15,28 @@ from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.options import whole_number
 from approxsvm.readers import libsvm, sklearn
+from approxsvm.readers.formats import READERS
+from approxsvm.readers.opencv_storage import beginning
+from approxsvm.readers.skops import load_skops
 
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
+_LOOKED_AT: Final = 1 << 16  # bytes at the beginning that tell what a file is
 
 
-def read_model(source: Any, *, n_features: int | None = None, trust: bool = False) -> KernelModel:
+def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False) -> KernelModel:
     """Read a trained sum of kernels from wherever it is: RBF, linear, or polynomial of degree 1 to 6.
 
     Parameters
     ----------
     source : KernelModel, fitted estimator, or path
-        Estimators are those of `read_estimator`, pipelines among them. Paths name a LIBSVM model file, or a pickle or
-        joblib file of an estimator (.pkl, .pickle, .joblib).
+        Estimators are those of `read_estimator`, pipelines among them. Paths name a LIBSVM model file, a file of
+        another program that docs/sources.md lists, told by its content, a skops file of an estimator, or a pickle or
+        joblib file of one (.pkl, .pickle, .joblib).
     n_features : int, optional
         Number of columns, for LIBSVM model files: they do not say it. For other sources it must be what they say.
-    trust : bool
-        Loading a pickle runs whatever code is in it; without this it is refused.
+    trust : bool or sequence of str
+        Loading a pickle runs whatever code is in it; without True here it is refused. Of a skops file, types to trust
+        beyond those that skops does, or True for whatever it names.
 
     Returns
     -------
@@ -57,7 +64,9 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool = Fals
     return model
 
 
-def read_any(source: Any, *, n_features: int | None = None, trust: bool = False) -> SingleModel | Ensemble:
+def read_any(
+    source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
+) -> SingleModel | Ensemble:
     """Read whatever approxsvm knows: as `read_model`, and averages, polynomials and cosines as well.
 
     Parameters and errors as for `read_model`.
@@ -79,9 +88,13 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
         path = Path(source)
         if path.suffix == ".asvm":
             raise ModelFormatError(f"{path}: an artifact is compiled already; give the model that it was made from")
-        if path.suffix not in _PICKLE_SUFFIXES:
+        estimator = read_estimator_file(path, trust=trust)
+        kind = _kind_of(path) if estimator is None else ""
+        if estimator is None and kind not in READERS:
             return libsvm.read_libsvm(source, n_features=n_features)
-        source = _unpickle(path, trust)
+        source = READERS[kind](path) if estimator is None else estimator
+    if libsvm.is_svm_model(source):
+        source = libsvm.read_svm_model(source)
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
     model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
@@ -89,13 +102,31 @@ def read_any(source: Any, *, n_features: int | None = None, trust: bool = False)
     return model
 
 
-def read_estimator_file(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
-    """The estimator in a pickle or joblib file, as it is; None of another file. Parameters as for `read_model`."""
-    return _unpickle(Path(path), trust) if Path(path).suffix in _PICKLE_SUFFIXES else None
+def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[str] = False) -> Any:
+    """The estimator in a pickle, joblib or skops file, as it is; None of another file. Parameters as `read_model`."""
+    path = Path(path)
+    if path.suffix in _PICKLE_SUFFIXES:
+        return _unpickle(path, trust)
+    return load_skops(path, trust) if _kind_of(path) == "a skops file" else None
 
 
-def _unpickle(path: Path, trust: bool) -> Any:
-    if not trust:
+def _kind_of(path: Path) -> str:
+    """What the bytes of a file say that it is, as the native `file_kind` calls it, looking into gzip for OpenCV's."""
+    if not path.is_file():  # a pipe is read once
+        return ""
+    with path.open("rb") as file:
+        head = file.read(_LOOKED_AT)
+        if head.startswith(b"PK"):
+            head += file.read()  # archives have their names at the end
+    kind = _native.file_kind(head)
+    if kind != "a file compressed by gzip":
+        return kind
+    inside = _native.file_kind(beginning(head))
+    return inside if inside in READERS else kind
+
+
+def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
+    if trust is not True:
         raise UnsupportedModelError(
             f"{path}: a pickle can run any code while it is read; if you trust its author, "
             "say so (--trust, or read_model(path, trust=True))"

@@ -1,8 +1,12 @@
-"""LIBSVM model and data files. The text is parsed natively (cpp/text); here it becomes arrays with column numbers."""
+"""LIBSVM model and data files, and its `svm_model` in memory.
+
+The text is parsed natively (cpp/text); here it becomes arrays with column numbers.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,6 +17,7 @@ from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
+from approxsvm.model.schema import N_DENSITY_MARKS
 from approxsvm.options import whole_number
 from approxsvm.threads import n_threads
 
@@ -24,6 +29,10 @@ _TASKS: dict[str, Task] = {
     "nu_svr": "regression",
     "one_class": "one_class",
 }
+# In the order of LIBSVM's enumerations.
+_OBJECT_TYPES: Final = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+_OBJECT_KERNELS: Final = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_OBJECT: Final = "this svm_model"
 
 
 def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
@@ -51,19 +60,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
         The file cannot be read.
     """
     name = os.fspath(path)
-    content = _native.read_libsvm_model(name)
-    kernel = content["kernel_type"]
-    if kernel != "rbf":
-        why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
-        advice = (
-            "which read_any reads; this reads rbf alone"
-            if kernel in ("linear", "polynomial")
-            else "but rbf, linear, or polynomial of degree 1 to 6 is what can be compiled"
-        )
-        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
-    gamma = content["gamma"]
-    assert gamma is not None  # the parser demands it for this kernel
-    return _machine(content, name, n_features, gamma)
+    return _rbf_machine(_native.read_libsvm_model(name), name, n_features)
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
@@ -77,7 +74,11 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
         Support vectors are kept sparse.
     """
     name = os.fspath(path)
-    content = _native.read_libsvm_model(name)
+    return model_of(_native.read_libsvm_model(name), name, n_features)
+
+
+def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
+    """The model that a file or an object of LIBSVM holds; `name` is for messages."""
     if content["kernel_type"] == "linear":
         return replace(_machine(content, name, n_features, 1.0), degree=1)
     degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
@@ -91,7 +92,97 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
                 "compiled"
             )
         return replace(_machine(content, name, n_features, gamma), degree=degree, coef0=coef0)
-    return read_libsvm_model(path, n_features=n_features)
+    return _rbf_machine(content, name, n_features)
+
+
+def is_svm_model(thing: Any) -> bool:
+    """Whether it is an object of the class that LIBSVM's package has, which is not imported for it."""
+    cls = type(thing)
+    return cls.__name__ == "svm_model" and cls is getattr(sys.modules.get("libsvm.svm"), "svm_model", None)
+
+
+def read_svm_model(model: Any) -> KernelModel:
+    """Read an `svm_model` of libsvm.svm, which must not have been freed.
+
+    It is read where it lies, and not through a file, which would round support vectors to eight digits.
+
+    Raises
+    ------
+    ModelFormatError
+        Its numbers contradict each other.
+    UnsupportedModelError
+        The kernel cannot be compiled.
+    """
+    n_classes, n_sv = int(model.nr_class), int(model.l)
+    svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)
+    if not (0 <= svm_type < len(_OBJECT_TYPES) and 0 <= kernel < len(_OBJECT_KERNELS) and n_classes >= 1 and n_sv >= 0):
+        raise ModelFormatError(
+            f"{_OBJECT} has svm_type {svm_type}, kernel_type {kernel}, {n_classes} classes and {n_sv} support vectors"
+        )
+    is_classifier = svm_type < 2
+    n_pairs = n_classes * (n_classes - 1) // 2
+    indptr, indices, values = _vectors(model, n_sv)
+    coef = [_numbers(model.sv_coef[row], n_sv) for row in range(max(1, n_classes - 1))]
+    return model_of(
+        {
+            "svm_type": _OBJECT_TYPES[svm_type],
+            "kernel_type": _OBJECT_KERNELS[kernel],
+            "degree": int(model.param.degree),
+            "gamma": float(model.param.gamma),
+            "coef0": float(model.param.coef0),
+            "n_classes": n_classes,
+            "rho": _numbers(model.rho, n_pairs),
+            "labels": _numbers(model.label, n_classes if is_classifier else 0).astype(np.int32),
+            "n_sv_per_class": _numbers(model.nSV, n_classes if is_classifier else 0).astype(np.int64),
+            "prob_a": _numbers(model.probA, n_pairs),
+            "prob_b": _numbers(model.probB, n_pairs),
+            "prob_density_marks": _numbers(getattr(model, "prob_density_marks", None), N_DENSITY_MARKS),
+            "coef": np.ascontiguousarray(np.transpose(coef)),
+            "indptr": indptr,
+            "indices": indices,
+            "values": values,
+            "min_index": int(indices.min(initial=MAX_FEATURES)) if len(indices) else -1,
+            "max_index": int(indices.max(initial=-1)),
+            "ends_in_line_break": True,
+        },
+        _OBJECT,
+    )
+
+
+def _numbers(pointer: Any, n: int) -> Any:
+    """So many numbers that a pointer shows; none where it is null."""
+    return np.array(pointer[:n] if pointer else [], np.float64)
+
+
+def _vectors(model: Any, n_sv: int) -> tuple[Any, Any, Any]:
+    """Support vectors in rows as SciPy has them, with LIBSVM's indices."""
+    indptr, indices, values = [0], [], []
+    for k in range(n_sv):
+        row = model.SV[k]
+        last, at = -1, 0
+        while (index := row[at].index) != -1:
+            if index <= last:
+                raise ModelFormatError(f"support vector {k} of {_OBJECT} has index {index} behind index {last}")
+            indices.append(index)
+            values.append(row[at].value)
+            last, at = index, at + 1
+        indptr.append(len(indices))
+    return np.array(indptr, np.int64), np.array(indices, np.int32), np.array(values, np.float64)
+
+
+def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | None) -> KernelModel:
+    kernel = content["kernel_type"]
+    if kernel != "rbf":
+        why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
+        advice = (
+            "which read_any reads; this reads rbf alone"
+            if kernel in ("linear", "polynomial")
+            else "but rbf, linear, or polynomial of degree 1 to 6 is what can be compiled"
+        )
+        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
+    gamma = content["gamma"]
+    assert gamma is not None  # the parser demands it for this kernel
+    return _machine(content, name, n_features, gamma)
 
 
 def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:

@@ -18,6 +18,7 @@ from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModel
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.outputs import LaplaceNoise, Outputs
+from approxsvm.readers import e1071
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 
 
@@ -40,6 +41,14 @@ class ScaleRange:
     upper: float
     features: dict[int, tuple[float, float]]
     target: tuple[float, float, float, float] | None = None
+
+    def target_unit(self) -> tuple[Fraction, Fraction] | None:
+        """What turns a scaled target into the raw one: a factor, then a number to add; None without a y section."""
+        if self.target is None:
+            return None
+        y_lower, y_upper, y_min, y_max = self.target
+        factor = (Fraction(y_max) - Fraction(y_min)) / (Fraction(y_upper) - Fraction(y_lower))
+        return factor, Fraction(y_min) - Fraction(y_lower) * factor
 
     def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
         """Map of raw rows to scaled rows.
@@ -146,10 +155,10 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     model : KernelModel, fitted estimator, or path
         Trained on the output of svm-scale; whatever `read_any` reads.
     path : str or path
-        The range file that svm-scale saved.
+        The range file that svm-scale saved, or the scale file of e1071's write.svm (R).
     restore_target : bool
-        Also turn values of a regression back into the units of the raw target, as the file's y section says;
-        svm-predict does not.
+        Also turn values of a regression back into the units of the raw target, as the file's y section says, or the
+        file beside that of e1071 whose name ends in .yscale; svm-predict does not.
 
     Returns
     -------
@@ -178,20 +187,25 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
 def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bool) -> KernelModel:
     if model.input_map is not None:
         raise UnsupportedModelError("the model scales its rows already")
-    scaling = read_range_file(path)
-    n_features = max(model.n_features, max(scaling.features, default=0) + 1 - model.first_index)
-    changes: dict[str, Any] = {"input_map": scaling.input_map(n_features, model.first_index)}
-    if n_features > model.n_features:
-        changes["support_vectors"] = _widened(model, n_features)
+    if e1071.is_scale_file(path):
+        map_, unit = e1071.input_map(path, model.n_features), None
+        if restore_target and model.task == "regression":
+            center, scale = e1071.target_scale(path)
+            unit = Fraction(scale), Fraction(center)
+    else:
+        scaling = read_range_file(path)
+        n_features = max(model.n_features, max(scaling.features, default=0) + 1 - model.first_index)
+        map_, unit = scaling.input_map(n_features, model.first_index), scaling.target_unit()
+    changes: dict[str, Any] = {"input_map": map_}
+    if map_.n_features > model.n_features:
+        changes["support_vectors"] = _widened(model, map_.n_features)
     if restore_target:
-        if scaling.target is None or model.task != "regression":
+        if unit is None or model.task != "regression":
             raise UnsupportedModelError(f"{os.fspath(path)}: no target to restore for a {model.task} model")
-        y_lower, y_upper, y_min, y_max = scaling.target
-        exact = (Fraction(y_max) - Fraction(y_min)) / (Fraction(y_upper) - Fraction(y_lower))
-        model = restored(model, exact, Fraction(y_min) - Fraction(y_lower) * exact)
+        model = restored(model, *unit)
         noise = model.outputs.probability
         if isinstance(noise, LaplaceNoise):
-            changes["outputs"] = Outputs(probability=LaplaceNoise(noise.sigma * rounded_float(exact)))
+            changes["outputs"] = Outputs(probability=LaplaceNoise(noise.sigma * rounded_float(unit[0])))
     return replace(model, **changes)
 
 

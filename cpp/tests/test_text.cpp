@@ -465,6 +465,10 @@ TEST(model_regression_and_one_class) {
     CHECK_EQ(marked.svm_type, SvmType::one_class);
     CHECK_EQ(marked.prob_density_marks.size(), std::size_t{10});
     CHECK_EQ(parse_libsvm_model(replaced(regression, "epsilon_svr", "nu_svr")).svm_type, SvmType::nu_svr);
+    // As R's e1071 writes it.
+    const LibsvmModel with_zeros = parse_libsvm_model(replaced(regression, "SV\n", "label 0 0\nnr_sv 0 0\nSV\n"));
+    CHECK_EQ(with_zeros.n_sv, svr.n_sv);
+    CHECK(with_zeros.labels.empty() && with_zeros.n_sv_per_class.empty());
     CHECK_EQ(parse_libsvm_model(varied("c_svc", "nu_svc")).svm_type, SvmType::nu_svc);
 }
 

@@ -16,6 +16,8 @@ constexpr std::size_t max_looked_at = std::size_t{1} << 16;
 constexpr std::string_view decompress = "decompress it first";
 constexpr std::string_view needs_suffix = "approxsvm reads it if its name ends in .pkl, .pickle or .joblib";
 
+constexpr std::string_view needs_converting = "approxsvm convert-model reads it";
+
 constexpr std::string_view needs_range = "approxsvm convert-model --range takes it";
 
 struct Magic {
@@ -69,8 +71,9 @@ bool contains(std::string_view text, std::string_view part) {
 /// ends in the central directory, which has all names.
 FileKind kind_of_zip(std::string_view bytes) {
     const std::string_view names = bytes.substr(bytes.size() - std::min(bytes.size(), max_looked_at));
+    // Arrays in it are .npy files, too.
+    if (contains(names, "schema.json")) return {"a skops file", needs_converting};
     if (contains(names, ".npy")) return {"a NumPy archive (.npz)", ""};
-    if (contains(names, "schema.json")) return {"a skops file", "load the estimator, and save it by joblib"};
     return {"a zip archive", ""};
 }
 
@@ -79,14 +82,14 @@ FileKind kind_of_protobuf(std::string_view bytes) {
     const std::size_t last = std::min<std::size_t>(bytes.size(), 5);
     const std::string_view tags = bytes.substr(2, last - 2);
     const bool has_producer = tags.size() == 3 && tags[0] == 0x12 && tags[2] > ' ' && tags[2] <= '~';
-    if (has_producer || tags[0] == 0x3a || tags[0] == 0x42) return {"an ONNX model", ""};
+    if (has_producer || tags[0] == 0x3a || tags[0] == 0x42) return {"an ONNX model", needs_converting};
     if (tags[0] == 0x12) return {"a protobuf file, as Core ML writes", ""};
     return {};
 }
 
 FileKind kind_of_markup(std::string_view text) {
-    if (contains(text, "<opencv_storage")) return {"an OpenCV file (XML)", ""};
-    if (contains(text, "<PMML")) return {"a PMML file", ""};
+    if (contains(text, "<opencv_storage")) return {"an OpenCV file (XML)", needs_converting};
+    if (contains(text, "<PMML")) return {"a PMML file", needs_converting};
     if (contains(text, "<html") || contains(text, "<HTML")) return {"an HTML page", ""};
     return {"an XML file", ""};
 }
@@ -95,12 +98,14 @@ FileKind kind_of_text(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos) return {};
     if (text[first] == '{' || text[first] == '[') {
+        if (contains(text, "\"svmType\"")) return {"an OpenCV file (JSON)", needs_converting};
         if (!contains(text, "svm_type ")) return {"a JSON file", ""};
         return {"a JSON file with a LIBSVM model in it", "save that text as a file of its own"};
     }
     if (text[first] == '<') return kind_of_markup(text);
     if (starts_with(text, "%YAML") || starts_with(text, "---")) {
-        return {contains(text, "opencv") ? "an OpenCV file (YAML)" : "a YAML file", ""};
+        if (contains(text, "opencv")) return {"an OpenCV file (YAML)", needs_converting};
+        return {"a YAML file", ""};
     }
     double label = 0.0;
     const char* const last = text.data() + text.size();

@@ -222,7 +222,7 @@ class HeaderParser {
         for (const std::int64_t label : labels) model_.labels.push_back(static_cast<std::int32_t>(label));
         std::sort(labels.begin(), labels.end());
         const auto twin = std::adjacent_find(labels.begin(), labels.end());
-        if (twin != labels.end()) fail("label " + std::to_string(*twin) + " occurs twice");
+        if (twin != labels.end() && is_classification()) fail("label " + std::to_string(*twin) + " occurs twice");
     }
 
     /// Takes every number up to the next key, so that a list that is too long is reported as such. Further
@@ -297,7 +297,11 @@ class HeaderParser {
                                                                            : has(Key::prob_a);
     }
 
-    void check_classes() const {
+    void check_classes() {
+        if (!is_classification()) {  // R's e1071 writes zeros here
+            model_.labels.clear();
+            model_.n_sv_per_class.clear();
+        }
         const std::string total = std::to_string(model_.n_sv);
         if (!is_classification() && model_.n_classes != 2) {
             fail("nr_class is " + std::to_string(model_.n_classes) + " instead of 2, although svm_type is " +
@@ -309,7 +313,7 @@ class HeaderParser {
         }
         const std::vector<std::int64_t>& counts = model_.n_sv_per_class;
         const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-        if (has(Key::nr_sv) && sum != model_.n_sv) {
+        if (is_classification() && sum != model_.n_sv) {
             fail("nr_sv sums to " + std::to_string(sum) + ", but total_sv is " + total);
         }
     }

@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.cli import main
-from approxsvm.errors import ArtifactError, DataFormatError, ModelFormatError
+from approxsvm.errors import ArtifactError, DataFormatError, ModelFormatError, UnsupportedModelError
 
 MODEL = (GOLDEN / "iris_centers.model").read_bytes()
 ROWS = (GOLDEN / "iris_centers.t").read_bytes()
@@ -90,7 +90,17 @@ NOT_DATA = {**STRANGERS, "model": (MODEL, "a LIBSVM model")}
 NOT_A_MODEL = {**STRANGERS, "data": (ROWS, "a LIBSVM data file"), "empty": (b"", "an empty file")}
 
 
-@pytest.fixture(params=NOT_A_MODEL)
+# What readers of their own have to say of files that hold no model.
+READ = {
+    "OpenCV XML": "line 3: not well-formed XML",
+    "OpenCV YAML": "this OpenCV file holds opencv_ml_svm, and no model of ml::SVM",
+    "PMML": "line 2: not well-formed XML",
+    "ONNX": "the graph has 0 nodes SVMClassifier or SVMRegressor instead of 1",
+    "skops": "not a readable skops file",
+}
+
+
+@pytest.fixture(params=[name for name in NOT_A_MODEL if name not in READ])
 def stranger(request, tmp_path):
     content, kind = NOT_A_MODEL[request.param]
     path = tmp_path / "file"
@@ -108,8 +118,31 @@ def test_in_place_of_a_model(stranger, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_in_place_of_an_artifact(stranger):
-    path, kind = stranger
+@pytest.mark.parametrize("name", READ)
+def test_broken_models_of_other_programs(name, tmp_path):
+    pytest.importorskip("skops" if name == "skops" else "onnx")
+    path = tmp_path / "file"
+    content, _ = STRANGERS[name]
+    path.write_bytes(content() if callable(content) else content)
+    with pytest.raises((ModelFormatError, UnsupportedModelError), match=READ[name]) as caught:
+        approxsvm.read_any(path)
+    assert str(caught.value).startswith(str(path))
+    result = CliRunner().invoke(main, ["convert-model", str(path), "-o", str(tmp_path / "out")])
+    assert (result.exit_code, result.stderr) == (1, f"approxsvm: {' '.join(str(caught.value).split())}\n")
+    with pytest.raises(DataFormatError, match=r"; approxsvm convert-model reads it$"):
+        approxsvm.read_libsvm_data(path)
+
+
+@pytest.fixture(params=NOT_A_MODEL)
+def any_stranger(request, tmp_path):
+    content, kind = NOT_A_MODEL[request.param]
+    path = tmp_path / "file"
+    path.write_bytes(content() if callable(content) else content)
+    return path, kind
+
+
+def test_in_place_of_an_artifact(any_stranger):
+    path, kind = any_stranger
     for door in (approxsvm.load, approxsvm.Predictor):
         with pytest.raises(ArtifactError, match="not an approxsvm artifact") as caught:
             door(path)
@@ -151,7 +184,6 @@ def test_what_to_do_is_said(tmp_path):
         ("gzip", "decompress it first"),
         ("pickle", "approxsvm reads it if its name ends in .pkl, .pickle or .joblib"),
         ("range", "approxsvm convert-model --range takes it"),
-        ("skops", "load the estimator, and save it by joblib"),
     ):
         path.write_bytes(STRANGERS[name][0])
         with pytest.raises(ModelFormatError, match=f"; {advice}$"):

@@ -49,6 +49,11 @@ _INSTEAD: Final = {
 }
 
 
+def advice() -> list[tuple[str, str]]:
+    """What to do instead of compiling an estimator whole, by the name of its class."""
+    return sorted(_INSTEAD.items())
+
+
 def refusal(estimator: Any) -> str:
     """Why an estimator of an unknown class is not compiled, and what to do."""
     what = f"cannot compile a {full_class_name(estimator)}"

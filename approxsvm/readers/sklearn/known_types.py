@@ -251,6 +251,14 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "out_of_bounds other than 'clip'",
     ),
 )
+# Versions of the libraries, for people.
+VERSIONS: Final = {
+    "sklearn": "scikit-learn 1.6 and later, tried with 1.9.1; scikit-learn-intelex's classes, which derive from its",
+    "imblearn": "imbalanced-learn, whose samplers do nothing when predicting",
+    "cuml": "cuML: no GPU was at hand, so by objects made like its own",
+    "thundersvm": "ThunderSVM 0.3, as cuML",
+    "approxsvm": "this one",
+}
 # Of a base class for selectors a library's user defines what it selects; its transform is the library's.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 KNOWN: Final = tuple(

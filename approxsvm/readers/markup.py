@@ -1,0 +1,78 @@
+"""XML as a tree with line numbers, for the readers of OpenCV and PMML.
+
+expat is asked directly: a document type declaration is refused where it begins, so that there are no entities to
+expand, nothing outside the file is looked at, and memory grows with the file alone. So is nesting beyond what models
+have, which would cost a frame of the stack for each level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from approxsvm.errors import ModelFormatError
+
+_DEEPEST = 100
+
+
+@dataclass(eq=False)
+class Element:
+    """One element; its name has no prefix of a namespace, and `text` is all text directly in it."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, name: str) -> list[Element]:
+        """Children of this name, in their order."""
+        return [child for child in self.children if child.name == name]
+
+    def first(self, name: str) -> Element | None:
+        """The first child of this name."""
+        return next((child for child in self.children if child.name == name), None)
+
+
+def parse_xml(content: bytes, name: str) -> Element:
+    """The root element of a document.
+
+    Raises
+    ------
+    ModelFormatError
+        It is not well formed, declares a document type, or is nested too deeply; the message names the line.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    root = Element("", {}, 1)
+    path, texts = [root], [[""]]
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if len(path) > _DEEPEST:
+            raise ModelFormatError(
+                f"{name}, line {parser.CurrentLineNumber}: elements are nested {len(path)} deep, "
+                f"at most {_DEEPEST} are read"
+            )
+        element = Element(tag.rpartition(":")[2], attributes, parser.CurrentLineNumber)
+        path[-1].children.append(element)
+        path.append(element)
+        texts.append([])
+
+    def end(_: str) -> None:
+        path.pop().text = "".join(texts.pop())
+
+    def refuse(*_: object) -> None:
+        raise ModelFormatError(
+            f"{name}, line {parser.CurrentLineNumber}: a document type (DOCTYPE), which model files have no use for"
+        )
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = lambda text: texts[-1].append(text)
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two of unknown encodings
+        if isinstance(error, ModelFormatError):
+            raise
+        raise ModelFormatError(f"{name}, line {parser.ErrorLineNumber}: not well-formed XML: {error}") from None
+    return root.children[0]

@@ -1,0 +1,291 @@
+"""PMML's support vector machines: files by the standard, of fitted estimators, in the forms that programs write."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from broken_files import changed_everywhere
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+import approxsvm
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.readers import read_any
+
+# The files name their fields, and these tests predict arrays.
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
+X, SPECIES = load_iris(return_X_y=True)
+X = X + np.random.default_rng(0).normal(size=X.shape) * 0.6
+NAMES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+COLUMNS = ("a", "b", "c", "d")
+
+
+def document(model, values=(), kind="string", columns=COLUMNS):
+    values = list(values)
+    target = "".join(f'<Value value="{value}"/>' for value in values)
+    optype = "categorical" if values else "continuous"
+    fields = "".join(f'<DataField name="{c}" optype="continuous" dataType="double"/>' for c in columns)
+    return (
+        '<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n<DataDictionary>'
+        f'<DataField name="y" optype="{optype}" dataType="{kind}">{target}</DataField>{fields}</DataDictionary>\n'
+        f"{model}</PMML>\n"
+    )
+
+
+def svm_model(function, machines, vectors, *, kernel, derived="", fields=COLUMNS, extra="", more=""):
+    schema = "".join(f'<MiningField name="{c}"/>' for c in COLUMNS)
+    refs = "".join(f'<FieldRef field="{f}"/>' for f in fields)
+    rows = "\n".join(f'<VectorInstance id="v{k}">{vector}</VectorInstance>' for k, vector in enumerate(vectors))
+    return (
+        f'<SupportVectorMachineModel functionName="{function}" classificationMethod="OneAgainstOne"{extra}>'
+        f'<MiningSchema><MiningField name="y" usageType="target"/>{schema}</MiningSchema>{more}'
+        f"<LocalTransformations>{derived}</LocalTransformations>{kernel}\n"
+        f"<VectorDictionary><VectorFields>{refs}</VectorFields>\n{rows}</VectorDictionary>\n"
+        f"{''.join(machines)}</SupportVectorMachineModel>"
+    )
+
+
+def machine(support, coef, value, target="", alternate="", threshold=""):
+    names = f' targetCategory="{target}" alternateTargetCategory="{alternate}"' if target else ""
+    vectors = "".join(f'<SupportVector vectorId="v{k}"/>' for k in support)
+    numbers = "".join(f'<Coefficient value="{float(a)!r}"/>' for a in coef)
+    return (
+        f"<SupportVectorMachine{names}{threshold}><SupportVectors>{vectors}</SupportVectors>"
+        f'<Coefficients absoluteValue="{float(value)!r}">{numbers}</Coefficients></SupportVectorMachine>\n'
+    )
+
+
+def dense(row):
+    return f'<Array n="{len(row)}" type="real">{" ".join(repr(float(v)) for v in row)}</Array>'
+
+
+def sparse(row):
+    at = np.flatnonzero(row)
+    return (
+        f'<REAL-SparseArray n="{len(row)}"><Indices>{" ".join(str(k + 1) for k in at)}</Indices>'
+        f"<REAL-Entries>{' '.join(repr(float(v)) for v in row[at])}</REAL-Entries></REAL-SparseArray>"
+    )
+
+
+def kernel_of(svm):
+    gamma = repr(float(svm._gamma))
+    if svm.kernel == "poly":
+        return f'<PolynomialKernelType gamma="{gamma}" coef0="{svm.coef0}" degree="{svm.degree}"/>'
+    return "<LinearKernelType/>" if svm.kernel == "linear" else f'<RadialBasisKernelType gamma="{gamma}"/>'
+
+
+def classifier_text(svc, derived="", fields=COLUMNS, vector=dense, swapped=()):
+    """One machine for each pair; those of `swapped` have their categories the other way round."""
+    model = approxsvm.read_any(svc)
+    machines = []
+    for k, (i, j) in enumerate(itertools.combinations(range(len(svc.classes_)), 2)):
+        coef = model.coefficients(k)
+        used = np.flatnonzero(coef)
+        sign = -1.0 if k in swapped else 1.0  # below 0 is the target category
+        target, alternate = (i, j) if k in swapped else (j, i)
+        names = str(svc.classes_[target]), str(svc.classes_[alternate])
+        machines.append(machine(used, sign * coef[used], sign * svc._intercept_[k], *names))
+    vectors = [vector(row) for row in svc.support_vectors_]
+    text = svm_model("classification", machines, vectors, kernel=kernel_of(svc), derived=derived, fields=fields)
+    kind = {"i": "integer", "b": "boolean"}.get(svc.classes_.dtype.kind, "string")
+    return document(text, svc.classes_, kind)
+
+
+@pytest.mark.parametrize("y", [SPECIES, NAMES, SPECIES > 0], ids=["numbers", "texts", "two"])
+@pytest.mark.parametrize("vector", [dense, sparse])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_classifiers(kernel, vector, y, tmp_path):
+    svc = SVC(kernel=kernel, C=0.5, degree=2, coef0=1.0).fit(X, y)
+    path = tmp_path / "model"
+    for swapped in ((), (0,), range(3)):
+        path.write_text(classifier_text(svc, vector=vector, swapped=swapped))
+        fast = approxsvm.compile(path)
+        assert fast.predict(X).dtype.kind == svc.classes_.dtype.kind
+        assert (fast.predict(X) == svc.predict(X)).all()
+        assert fast.feature_names_in_.tolist() == list(COLUMNS)
+
+
+def derived(name, inside):
+    return f'<DerivedField name="{name}" optype="continuous" dataType="double">{inside}</DerivedField>'
+
+
+def apply(function, *inside):
+    shown = [f'<Constant dataType="double">{one!r}</Constant>' if isinstance(one, float) else one for one in inside]
+    return f'<Apply function="{function}">{"".join(shown)}</Apply>'
+
+
+def test_derived_fields(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), MinMaxScaler(feature_range=(-1.0, 2.0)), SVC()).fit(X, NAMES)
+    standard, minmax, svc = (step for _, step in pipeline.steps)
+    fields = []
+    for k, c in enumerate(COLUMNS):
+        scaled = apply("/", apply("-", f'<FieldRef field="{c}"/>', float(standard.mean_[k])), float(standard.scale_[k]))
+        fields.append(derived(f"s{c}", scaled))
+        if k % 2:  # by its data, and by what the scaler has made of them
+            fields.append(
+                derived(
+                    f"t{c}",
+                    apply("+", float(minmax.min_[k]), apply("*", f'<FieldRef field="s{c}"/>', float(minmax.scale_[k]))),
+                )
+            )
+        else:
+            low, high = float(minmax.data_min_[k]), float(minmax.data_max_[k])
+            points = f'<LinearNorm orig="{low!r}" norm="-1"/><LinearNorm orig="{high!r}" norm="2"/>'
+            fields.append(derived(f"t{c}", f'<NormContinuous field="s{c}">{points}</NormContinuous>'))
+    path = tmp_path / "model"
+    path.write_text(classifier_text(svc, derived="".join(fields), fields=[f"t{c}" for c in COLUMNS]))
+    model = read_any(path)
+    assert np.allclose(model.input_map.apply(X), pipeline[:-1].transform(X), rtol=1e-13, atol=1e-13)
+    assert (approxsvm.compile(model, X).predict(X) == pipeline.predict(X)).all()
+
+
+def test_fields_are_chosen_negated_and_limited(tmp_path):
+    """b, 3 - d and c between its limits."""
+    inside = derived("minus", apply("-", 3.0, '<FieldRef field="d"/>')) + derived(
+        "cut",
+        '<NormContinuous field="c" outliers="asExtremeValues"><LinearNorm orig="0" norm="0"/>'
+        '<LinearNorm orig="4" norm="1"/></NormContinuous>',
+    )
+    text = svm_model(
+        "regression",
+        [machine([0], [2.0], 0.5)],
+        [dense([1.0, 2.0, 3.0])],
+        kernel="<LinearKernelType/>",
+        derived=inside,
+        fields=("b", "minus", "cut"),
+    )
+    path = tmp_path / "model"
+    path.write_text(document(text, kind="double"))
+    expected = 0.5 + 2.0 * (X[:, 1] + 2.0 * (3.0 - X[:, 3]) + 3.0 * np.clip(X[:, 2] / 4.0, 0.0, 1.0))
+    assert np.abs(approxsvm.compile(path, mode="exact").predict(X) - expected).max() < 1e-12
+
+
+def test_regressions_are_rescaled(tmp_path):
+    svr = SVR().fit(X[:, :4], X[:, 0])
+    machines = [machine(range(len(svr.support_)), svr.dual_coef_[0], svr.intercept_[0])]
+    path = tmp_path / "model"
+    for targets, expected in (
+        ("", svr.predict(X)),
+        ('<Targets><Target field="y" rescaleFactor="2.5" rescaleConstant="-3"/></Targets>', 2.5 * svr.predict(X) - 3.0),
+    ):
+        text = svm_model(
+            "regression", machines, [dense(row) for row in svr.support_vectors_], kernel=kernel_of(svr), more=targets
+        )
+        path.write_text(document(text, kind="double"))
+        assert np.abs(approxsvm.compile(path, mode="exact").predict(X) - expected).max() < 1e-10
+    path.write_text(path.read_text().replace("<Target ", '<Target castInteger="round" '))
+    with pytest.raises(UnsupportedModelError, match="the target has castInteger"):
+        read_any(path)
+
+
+def test_one_class_machines_of_jpmml(tmp_path):
+    source = OneClassSVM(nu=0.3).fit(X)
+    text = svm_model(
+        "regression",
+        [machine(range(len(source.support_)), source.dual_coef_[0], source.intercept_[0])],
+        [dense(row) for row in source.support_vectors_],
+        kernel=kernel_of(source),
+        extra=' algorithmName="sklearn.svm._classes.OneClassSVM"',
+    )
+    (tmp_path / "model").write_text(document(text, kind="double"))
+    assert (approxsvm.compile(tmp_path / "model").predict(X) == source.predict(X)).all()
+
+
+def test_a_value_below_the_threshold_is_the_target_category(tmp_path):
+    """The value is the first column, the threshold 0.5; at the threshold itself it is the alternate one."""
+    path = tmp_path / "model"
+    for target, alternate in ("no", "yes"), ("yes", "no"):
+        one = machine([0], [1.0], 0.0, target, alternate, ' threshold="0.5"')
+        text = svm_model("classification", [one], [dense([1.0, 0, 0, 0])], kernel="<LinearKernelType/>")
+        path.write_text(document(text, ("no", "yes")))
+        found = approxsvm.compile(path, mode="exact").predict([[0.25, 0, 0, 0], [0.5, 0, 0, 0], [0.75, 0, 0, 0]])
+        assert found.tolist() == [target, alternate, alternate]
+
+
+def test_of_equal_votes_the_first_value_wins(tmp_path):
+    """Each of three classes beats another one."""
+    machines = [machine([], [], 1.0 - 2.0 * (k == 1), *pair) for k, pair in enumerate(("ba", "ca", "cb"))]
+    text = svm_model("classification", machines, [dense(np.ones(4))], kernel="<LinearKernelType/>")
+    for values in itertools.permutations("abc"):
+        (tmp_path / "model").write_text(document(text, values))
+        model = read_any(tmp_path / "model")
+        assert model.labels.tolist() == list(values)
+        votes = dict.fromkeys(values, 0)
+        for value, (i, j) in zip(model.intercept, itertools.combinations(values, 2), strict=True):
+            votes[i if value > 0 else j] += 1
+        assert set(votes.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('vectorId="v0"', 'vectorId="v999"', "there is no vector 'v999'"),
+        ('id="v1"', 'id="v0"', "there are two vectors 'v0'"),
+        ('<FieldRef field="d"/>', "", "values of Array: 4 numbers, expected 3"),
+        ("<VectorFields>", "<VectorFields/><VectorFields>", "there is no vector field"),
+        ('targetCategory="virginica"', 'targetCategory="rose"', "the target has no value 'rose'"),
+        ('targetCategory="versicolor"', 'targetCategory="virginica"', "two machines for setosa and virginica"),
+        ('<DataField name="a"', '<DataField name="z"', "the data dictionary has no field 'a'"),
+        ('<Coefficient value="', '<Coefficient value="1.0"/><Coefficient value="', "coefficients for"),
+        ('absoluteValue="', 'absoluteValue="x', "absoluteValue of Coefficients: could not convert"),
+        ('absoluteValue="', 'absoluteValue="1e999', "absoluteValue of Coefficients"),
+        ('gamma="', 'gamma="-', "gamma is -"),
+        ("</VectorDictionary>", "", "not well-formed XML"),
+        ("<PMML", "<!DOCTYPE PMML><PMML", "a document type"),
+    ],
+)
+def test_what_contradicts_itself(old, new, what, tmp_path):
+    text = classifier_text(SVC(C=0.5).fit(X, NAMES))
+    assert old in text
+    (tmp_path / "model").write_text(text.replace(old, new, 1))
+    with pytest.raises(ModelFormatError, match=what):
+        read_any(tmp_path / "model")
+
+
+FIELD = '<FieldRef field="a"/>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("RadialBasisKernelType", "SigmoidKernelType", "the kernel is SigmoidKernelType"),
+        ("OneAgainstOne", "OneAgainstAll", "OneAgainstAll, only OneAgainstOne"),
+        ('functionName="classification"', 'functionName="clustering"', "functionName is 'clustering'"),
+        ("SupportVectorMachineModel", "TreeModel", "this PMML file holds TreeModel"),
+        ('<MiningField name="a"', '<MiningField outliers="asExtremeValues" name="a"', "outliers of field 'a'"),
+        ('<FieldRef field="a"/>', '<CategoricalPredictor name="a" value="1"/>', "CategoricalPredictor in VectorFields"),
+        ('<FieldRef field="a"/>', '<FieldRef field="y"/>', "'y' is no active numeric field"),
+        (
+            "<LocalTransformations>",
+            f"<LocalTransformations>{derived('a', apply('ln', FIELD))}",
+            "Apply 'ln' cannot be folded in",
+        ),
+        (
+            "<LocalTransformations>",
+            f"<LocalTransformations>{derived('a', '<Discretize/>')}",
+            "derived by Discretize",
+        ),
+    ],
+)
+def test_what_cannot_be_compiled(old, new, what, tmp_path):
+    text = classifier_text(SVC(C=0.5).fit(X, NAMES))
+    assert old in text
+    (tmp_path / "model").write_text(text.replace(old, new))
+    with pytest.raises(UnsupportedModelError, match=what):
+        read_any(tmp_path / "model")
+
+
+def test_a_field_derived_from_itself(tmp_path):
+    text = classifier_text(SVC(C=0.5).fit(X, NAMES), derived=derived("a", '<FieldRef field="a"/>'))
+    (tmp_path / "model").write_text(text)
+    with pytest.raises(ModelFormatError, match="'a' is derived from itself"):
+        read_any(tmp_path / "model")
+
+
+def test_broken_files_are_refused(tmp_path):
+    changed_everywhere(classifier_text(SVC(C=0.5).fit(X, NAMES)).encode(), tmp_path / "model")
