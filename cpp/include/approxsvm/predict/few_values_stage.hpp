@@ -1,0 +1,138 @@
+// A row at a time through the sums of exact/few_values.hpp, with their bounds: where all of its values are on the
+// support vectors' grid, compared exactly, and within the range of each feature. What such a row costs does not depend
+// on the rows beside it.
+#pragma once
+
+#include "prepared.hpp"
+#include "row_source.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Memory of one thread for it.
+struct FewRoom {
+    double *values, *sums;  // of a row, (n_features,); of segments, (n_segments, n_functions)
+    std::int32_t* columns;
+    std::uint8_t* codes;
+    FewRow row;
+    float* kernels;  // of all lanes, where there are several functions
+
+    FewRoom(const ModelView& model, Carver& carver) {
+        const bool is_candidate = may_have_few_values(model);
+        const FewSegments segments(model);
+        const std::size_t d = is_candidate ? model.n_features : 0;
+        values = carver.take<double>(d);
+        sums = carver.take<double>(is_candidate ? segments.n() : 0, segments.n_functions());
+        columns = carver.take<std::int32_t>(d);
+        codes = carver.take<std::uint8_t>(is_candidate ? d + 7 : 0);
+        row.planes = carver.take<std::uint32_t>(is_candidate ? (d + 31) / 32 : 0);
+        row.tables = carver.take<std::uint8_t[16]>(d);
+        kernels = carver.take<float>(is_candidate && has_classes(model) ? segments.n_lanes() : 0);
+    }
+};
+
+// What rounding does to sums of few_values.hpp, relatively to their moduli.
+//
+// In float32: an entry of a table of digits is off by u of itself, and so are their products, 2 n_digits - 1 roundings
+// in all; the coefficient's is one, and a sum takes few_path of them. Moduli are computed, too, which the factor
+// covers. Float64 adds what the sums of chunks take, and the exponents: g = gamma step^2 and g h take three roundings,
+// so that K errs by 3 u64 g h of itself, and exp two units in the last place. An entry below 2^-126 is zero: g h is
+// below 88 n_digits elsewhere, which 2^-40 covers.
+inline double few_error32(const FewValues& few) {
+    const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
+    return 1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path) + 1.01 * n * unit64 + 0x1p-40;
+}
+inline double few_error64(const FewValues& few) {
+    const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
+    return 1.01 * unit64 * (n + 3.0 * few.exponent_reach);
+}
+// Of A1: the grid, and what underflows. Kernel values in float32 below 2^-126 may be zero, and products with a
+// coefficient, which is a share of the largest one; in float64 those below 2^-1022.
+inline double few_floor32(const FewValues& few) {
+    return few.grid_error + 0x1p-120 * static_cast<double>(few.starts[few.n_segments]);
+}
+inline double few_floor64(const FewValues& few) {
+    return few.grid_error + 0x1p-1000;
+}
+
+inline double few_bound32(const FewValues& few, double moduli, const DecisionNumbers& decision) {
+    return few_error32(few) * moduli + few_floor32(few) * decision.sum_moduli +
+           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+}
+inline double few_bound64(const FewValues& few, double moduli, const DecisionNumbers& decision) {
+    return few_error64(few) * moduli + few_floor64(few) * decision.sum_moduli +
+           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+}
+
+class FewValuesStage {
+  public:
+    FewValuesStage(const FewValues* few, const RowSource& source, const FewRoom& room)
+        : few_(few), source_(source), room_(room) {}
+
+    bool is_there() const { return few_ && few_->is_usable; }
+
+    // Takes row i, if it is on the grid.
+    bool load(std::size_t i) {
+        if (!is_there() || !has_codes(i)) return false;
+        fill_few_row(*few_, room_.codes, room_.row);
+        return true;
+    }
+
+    // --- of the row that was loaded
+
+    // The sum of the only function and its moduli.
+    void sum32(double& sum, double& moduli) const {
+        const double positive = few_sum(*few_, room_.row, 0), negative = few_sum(*few_, room_.row, 1);
+        sum = positive + negative;
+        moduli = positive - negative;
+    }
+    void sum64(double& sum, double& moduli) const {
+        sums64();
+        sum = room_.sums[0] + room_.sums[1];
+        moduli = room_.sums[0] - room_.sums[1];
+    }
+
+    // Of several classes: kernel values, and the sums of class c in its pairs.
+    void kernels32() const { few_kernels(*few_, room_.row, room_.kernels); }
+    double class_sum32(std::size_t c, std::size_t f) const { return few_sum(*few_, room_.kernels, c, f); }
+    void sums64() const {
+        for (std::size_t s = 0; s < few_->n_segments; ++s) {
+            few_sums64(*few_, room_.row, s, room_.sums + s * few_->n_functions);
+        }
+    }
+    double class_sum64(std::size_t c, std::size_t f) const { return room_.sums[c * few_->n_functions + f]; }
+
+  private:
+    bool has_codes(std::size_t i) {
+        const std::size_t d = few_->n_features;
+        if (!source_.is_sparse() || !few_->codes_of_zeros) {
+            if (source_.load(i, nullptr, 1.0, room_.values, 1) != 0.0) return false;
+            bool all = true;
+            for (std::size_t j = 0; j < d; ++j) all &= has_code(room_.values[j], j);
+            return all;
+        }
+        double unseen;
+        const std::size_t n = source_.load_nonzeros(i, nullptr, 1.0, d, room_.values, room_.columns, unseen);
+        if (unseen != 0.0) return false;
+        std::memcpy(room_.codes, few_->codes_of_zeros, d);
+        bool all = true;
+        for (std::size_t k = 0; k < n; ++k) {
+            all &= has_code(room_.values[k], static_cast<std::size_t>(room_.columns[k]));
+        }
+        return all;
+    }
+    APPROXSVM_INLINE bool has_code(double value, std::size_t j) {
+        const double k = steps_to(value, few_->origin, few_->inverse_step), code = k - few_->lowest[j];
+        const bool is_known =
+            (on_grid(few_->origin, few_->step, k) == value) & (code >= 0.0) & (code <= few_->range[j]);
+        room_.codes[j] = static_cast<std::uint8_t>(is_known ? static_cast<int>(code) : 0);
+        return is_known;
+    }
+
+    const FewValues* const few_;
+    const RowSource& source_;
+    const FewRoom& room_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
