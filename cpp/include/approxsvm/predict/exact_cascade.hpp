@@ -107,15 +107,14 @@ class ExactCascade {
     // A row on the grid, in float32 where that may do, in float64, by the definition; false for any other row.
     bool answer_by_few_values(std::size_t i) {
         if (!few_.load(i)) return false;
-        const FewValues& few = *kernel_.few();
         const DecisionNumbers& decision = view_.decisions[0];
         double sum, moduli;
         if (!(engine_tolerance_ < infinity)) {
             few_.sum32(sum, moduli);
-            if (settle_by_sum(i, sum, few_bound32(few, moduli, decision), by_float32)) return true;
+            if (settle_by_sum(i, sum, few_.bound32(moduli, decision), by_float32)) return true;
         }
         few_.sum64(sum, moduli);
-        if (!settle_by_sum(i, sum, few_bound64(few, moduli, decision), by_float64)) settle_by_definition(i);
+        if (!settle_by_sum(i, sum, few_.bound64(moduli, decision), by_float64)) settle_by_definition(i);
         return true;
     }
 

@@ -31,52 +31,51 @@ struct FewRoom {
     }
 };
 
-// What rounding does to sums of few_values.hpp, relatively to their moduli.
+// What rounding does to sums of few_values.hpp: `of_moduli` of the moduli that they add up, `of_all` of A1.
 //
 // In float32: an entry of a table of digits is off by u of itself, and so are their products, 2 n_digits - 1 roundings
 // in all; the coefficient's is one, and a sum takes few_path of them. Moduli are computed, too, which the factor
-// covers. Float64 adds what the sums of chunks take, and the exponents: g = gamma step^2 and g h take three roundings,
-// so that K errs by 3 u64 g h of itself, and exp two units in the last place. An entry below 2^-126 is zero: g h is
-// below 88 n_digits elsewhere, which 2^-40 covers.
-inline double few_error32(const FewValues& few) {
-    const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
-    return 1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path) + 1.01 * n * unit64 + 0x1p-40;
-}
-inline double few_error64(const FewValues& few) {
-    const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
-    return 1.01 * unit64 * (n + 3.0 * few.exponent_reach);
-}
-// Of A1: the grid, and what underflows. Kernel values in float32 below 2^-126 may be zero, and products with a
-// coefficient, which is a share of the largest one; in float64 those below 2^-1022.
-inline double few_floor32(const FewValues& few) {
-    return few.grid_error + 0x1p-120 * static_cast<double>(few.starts[few.n_segments]);
-}
-inline double few_floor64(const FewValues& few) {
-    return few.grid_error + 0x1p-1000;
-}
+// covers. Sums of chunks take float64. Exponents: g = gamma step^2 takes two roundings and g h one, so that K errs by
+// 3 u64 g h of itself, and exp by two units in the last place. An entry below 2^-126 is zero: elsewhere g h is below 88
+// for each digit, which 2^-40 covers. So kernel values below 2^-126 may be zero, and products with a coefficient, which
+// is stored as a share of the largest one.
+//
+// In float64 the same, with one table, whose entries below 2^-1022 may be zero. The grid adds few.grid_error to both.
+struct FewErrors {
+    double of_moduli, of_all;
 
-inline double few_bound32(const FewValues& few, double moduli, const DecisionNumbers& decision) {
-    return few_error32(few) * moduli + few_floor32(few) * decision.sum_moduli +
-           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
-}
-inline double few_bound64(const FewValues& few, double moduli, const DecisionNumbers& decision) {
-    return few_error64(few) * moduli + few_floor64(few) * decision.sum_moduli +
-           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
-}
+    static FewErrors of_float32(const FewValues& few) {
+        const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
+        return {1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path) + 1.01 * n * unit64 + 0x1p-40,
+                few.grid_error + 0x1p-120 * n};
+    }
+    static FewErrors of_float64(const FewValues& few) {
+        const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
+        return {1.01 * unit64 * (n + 3.0 * few.exponent_reach), few.grid_error + 0x1p-1000};
+    }
+    double bound(double moduli, const DecisionNumbers& decision) const {
+        return of_moduli * moduli + of_all * decision.sum_moduli + 0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+    }
+};
 
 class FewValuesStage {
   public:
     FewValuesStage(const FewValues* few, const RowSource& source, const FewRoom& room)
-        : few_(few), source_(source), room_(room) {}
-
-    bool is_there() const { return few_ && few_->is_usable; }
+        : few_(few && few->is_usable ? few : nullptr),
+          source_(source),
+          room_(room),
+          errors32_(few_ ? FewErrors::of_float32(*few_) : FewErrors{}),
+          errors64_(few_ ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
     // Takes row i, if it is on the grid.
     bool load(std::size_t i) {
-        if (!is_there() || !has_codes(i)) return false;
+        if (!few_ || !has_codes(i)) return false;
         fill_few_row(*few_, room_.codes, room_.row);
         return true;
     }
+
+    double bound32(double moduli, const DecisionNumbers& decision) const { return errors32_.bound(moduli, decision); }
+    double bound64(double moduli, const DecisionNumbers& decision) const { return errors64_.bound(moduli, decision); }
 
     // --- of the row that was loaded
 
@@ -132,6 +131,7 @@ class FewValuesStage {
     const FewValues* const few_;
     const RowSource& source_;
     const FewRoom& room_;
+    const FewErrors errors32_, errors64_;
 };
 
 }  // namespace APPROXSVM_TARGET
