@@ -32,6 +32,7 @@ constexpr std::size_t most_sq_steps = 4095;  // h, at most
 struct FewValues {
     bool is_usable;
     bool in_planes;
+    double work;  // of a support vector, in multiply-adds of the engine in float32
     std::size_t n_features, n_segments, n_functions;
     std::size_t n_parts;  // planes or groups
     std::size_t max_sq_steps;
@@ -48,8 +49,7 @@ struct FewValues {
     double coef_scale;             // a power of two
 
     const std::uint32_t* first_features;   // (n_parts + 1,): of groups
-    const std::uint32_t* run_ends;         // (n_runs,): parts that bytes can add up
-    std::size_t n_runs;                    //
+    const std::uint32_t* run_ends;         // the last is n_parts: bytes hold the sums of the parts between two of them
     const std::uint32_t* first_squares;    // (n_features,)
     const std::uint8_t (*squares)[16];     // [first_squares[j] + k][code]: what feature j adds to h
     const float* digits;                   // (n_digits, digit_values)
@@ -95,14 +95,7 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
     const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
     const unsigned char* const panels = few.vectors + first_panel * few.n_parts * few_panel * width;
     if (few.in_planes) return differing_bits(panels, few.n_parts, n_panels, row.planes, h);
-    for (std::size_t panel = 0; panel < n_panels; ++panel) {
-        const std::uint8_t* const codes = panels + panel * few.n_parts * few_panel;
-        std::size_t first = 0;
-        for (std::size_t r = 0; r < few.n_runs; first = few.run_ends[r++]) {
-            add_looked_up(codes + first * few_panel, row.tables + first, few.run_ends[r] - first, r == 0,
-                          h + panel * few_panel);
-        }
-    }
+    looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
 }
 
 // The sum of coef[i] exp(-g h[i]) over n lanes, at most few_chunk: sums in float32 in four lines, each of at most

@@ -56,7 +56,8 @@ class ClassCascade {
                     memory.sums32),
           engine64_(prepared, source, batch, {prepared.class64.expansion, memory.products64}, block_, memory.nonzeros64,
                     memory.sums64),
-          few_(&prepared.few, source, memory.few) {}
+          few_(&prepared.few, source, memory.few),
+          few_is_first_(prepared.subspaces.n_stages == 0) {}
 
     // Whether expansions say what is wanted: of all pairs, or of those of a class that labels alone need.
     bool expands() const { return labels_only_ || !view_.majority_only; }
@@ -135,7 +136,7 @@ class ClassCascade {
     }
 
     void send_to_float32(std::size_t i) {
-        if (answer_by_few_values(i, n_classes_)) return;
+        if (few_is_first_ && answer_by_few_values(i, n_classes_)) return;
         if (!presumes_ || !winner_.presumes()) return engine32_.send(i, offer32());
         if (begins_sparse(i)) return;
         winner_.send(i, settle_winner(), pass_on());
@@ -285,7 +286,7 @@ class ClassCascade {
             const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
-        if (answer_by_few_values(i, presumed)) return;
+        if (few_is_first_ && answer_by_few_values(i, presumed)) return;
         if (!presumes_) return engine32_.send(i, offer32());
         if (begins_sparse(i)) return;
         winner_.send(i, presumed, settle_winner(), pass_on());
@@ -300,7 +301,7 @@ class ClassCascade {
     // A row on the grid of few values: by the pairs of a class that is presumed to win, or of one that beats it; by all
     // pairs; in float64; by the definition. False for any other row. No class is presumed where that is n_classes_.
     bool answer_by_few_values(std::size_t i, std::size_t presumed) {
-        if (!few_.load(i)) return false;
+        if (!few_.takes(i)) return false;
         const auto by_definition_at_last = [this](std::size_t row) { settle_by_definition(row); };
         if (!exact_) {
             few_.kernels32();
@@ -390,10 +391,13 @@ class ClassCascade {
         ClassCascade& cascade;
 
         void operator()(std::size_t i, bool float32_may_do) const {
+            if (!cascade.few_is_first_ && cascade.answer_by_few_values(i, cascade.n_classes_)) return;
             if (float32_may_do) return cascade.engine32_.send(i, cascade.offer32());
             cascade.engine64_.send(i, cascade.offer64());
         }
-        bool takes_sparse(std::size_t i, std::size_t share) const { return cascade.settled_as_sparse(i, share); }
+        bool takes(std::size_t i, std::size_t share) const {
+            return cascade.answer_by_few_values(i, cascade.n_classes_) || cascade.settled_as_sparse(i, share);
+        }
     };
     PassOn pass_on() { return {*this}; }
 
@@ -555,6 +559,7 @@ class ClassCascade {
     EngineStage<float, ClassSums<float>> engine32_;
     EngineStage<double, ClassSums<double>> engine64_;
     FewValuesStage few_;
+    const bool few_is_first_;  // not where subspaces, which take less, were worth having
 };
 
 }  // namespace APPROXSVM_TARGET

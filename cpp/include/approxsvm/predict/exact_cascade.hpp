@@ -106,7 +106,7 @@ class ExactCascade {
     }
     // A row on the grid, in float32 where that may do, in float64, by the definition; false for any other row.
     bool answer_by_few_values(std::size_t i) {
-        if (!few_.load(i)) return false;
+        if (!few_.takes(i)) return false;
         const DecisionNumbers& decision = view_.decisions[0];
         double sum, moduli;
         if (!(engine_tolerance_ < infinity)) {

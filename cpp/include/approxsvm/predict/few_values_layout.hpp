@@ -115,8 +115,8 @@ struct FewValuesMemory {
     FewValuesMemory(const ModelView& view, bool is_candidate, Carver& carver) {
         const FewSegments segments(view);
         const std::size_t d = is_candidate ? view.n_features : 0, n_lanes = is_candidate ? segments.n_lanes() : 0;
-        lowest = carver.take<double>(d);
-        range = carver.take<double>(d);
+        lowest = carver.take<double>(is_candidate ? d + lanes64 : 0);  // whole registers
+        range = carver.take<double>(is_candidate ? d + lanes64 : 0);
         codes_of_zeros = carver.take<std::uint8_t>(d);
         squares = carver.take<std::uint8_t[16]>(d, most_steps + 1);
         joint = carver.take<std::uint8_t[16]>(d);
@@ -188,12 +188,26 @@ class FewValuesWriter {
         }
         fill_coefficients(few, largest);
         fill_kernels(few);
+        few.work = work_of(few);
         few.grid_error = slope * 2.02 * gap_ * std::sqrt(static_cast<double>(d_));
-        few.is_usable = few.grid_error <= 0x1p-20;
+        few.is_usable = few.grid_error <= 0x1p-20 && few.work < work_of_engine();
         return few;
     }
 
   private:
+    // Of a support vector.
+    static double work_of(const FewValues& few) {
+        const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
+        return bits_work.rest + n * (few.in_planes ? bits_work.plane : bits_work.part) + std::fmin(functions, 4.0);
+    }
+    // That of the engine in float32: exp, and as many products as there are features, or values where these are few. Of
+    // many classes it goes by the vectors of one.
+    double work_of_engine() const {
+        const std::size_t stored = view_.packed.n_values / (view_.n_sv > 0 ? view_.n_sv : 1);
+        const double n_terms = static_cast<double>(view_.packed.compressed && 3 * stored <= d_ ? stored : d_);
+        return (n_terms + 36.0) * (segments_.n_functions() > 3 ? 0.5 : 1.0);
+    }
+
     // Calls visit(value) for all values there are, some of them no support vector's.
     template <class Visit>
     void for_values(const Visit& visit) const {
@@ -232,6 +246,7 @@ class FewValuesWriter {
 
     bool find_ranges(FewValues& few) {
         double *const low = memory_.lowest, *const high = memory_.range;
+        for (std::size_t j = d_; j < d_ + lanes64; ++j) low[j] = high[j] = 0.0;
         SupportVectorReader reader(view_);
         const PackedVectors& packed = view_.packed;
         for (std::size_t j = 0; j < d_; ++j) {
@@ -358,7 +373,6 @@ class FewValuesWriter {
         }
         close_gaps(n_groups);
         few.n_parts = n_groups;
-        few.n_runs = n_runs;
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }

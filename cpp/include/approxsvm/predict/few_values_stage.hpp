@@ -21,7 +21,7 @@ struct FewRoom {
         const bool is_candidate = may_have_few_values(model);
         const FewSegments segments(model);
         const std::size_t d = is_candidate ? model.n_features : 0;
-        values = carver.take<double>(d);
+        values = carver.take<double>(is_candidate ? d + lanes64 : 0);
         sums = carver.take<double>(is_candidate ? segments.n() : 0, segments.n_functions());
         columns = carver.take<std::int32_t>(d);
         codes = carver.take<std::uint8_t>(is_candidate ? d + 7 : 0);
@@ -68,7 +68,7 @@ class FewValuesStage {
           errors64_(few_ ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
     // Takes row i, if it is on the grid.
-    bool load(std::size_t i) {
+    bool takes(std::size_t i) {
         if (!few_ || !has_codes(i)) return false;
         fill_few_row(*few_, room_.codes, room_.row);
         return true;
@@ -106,9 +106,7 @@ class FewValuesStage {
         const std::size_t d = few_->n_features;
         if (!source_.is_sparse() || !few_->codes_of_zeros) {
             if (source_.load(i, nullptr, 1.0, room_.values, 1) != 0.0) return false;
-            bool all = true;
-            for (std::size_t j = 0; j < d; ++j) all &= has_code(room_.values[j], j);
-            return all;
+            return dense_codes();
         }
         double unseen;
         const std::size_t n = source_.load_nonzeros(i, nullptr, 1.0, d, room_.values, room_.columns, unseen);
@@ -120,12 +118,36 @@ class FewValuesStage {
         }
         return all;
     }
-    APPROXSVM_INLINE bool has_code(double value, std::size_t j) {
+    bool has_code(double value, std::size_t j) {
         const double k = steps_to(value, few_->origin, few_->inverse_step), code = k - few_->lowest[j];
-        const bool is_known =
-            (on_grid(few_->origin, few_->step, k) == value) & (code >= 0.0) & (code <= few_->range[j]);
-        room_.codes[j] = static_cast<std::uint8_t>(is_known ? static_cast<int>(code) : 0);
-        return is_known;
+        if (!(on_grid(few_->origin, few_->step, k) == value && code >= 0.0 && code <= few_->range[j])) return false;
+        room_.codes[j] = static_cast<std::uint8_t>(code);
+        return true;
+    }
+    // The same of all values, side by side, by how far they are from the grid and from their ranges.
+    bool dense_codes() const {
+        constexpr std::size_t width = static_cast<std::size_t>(lanes64);
+        const std::size_t d = few_->n_features;
+        const f64v origin = set1(few_->origin), step = set1(few_->step), inverse_step = set1(few_->inverse_step);
+        const f64v shift = set1(0x1.8p52), nought = zero64();
+        for (std::size_t j = d; j % width != 0; ++j) room_.values[j] = few_->origin;
+        f64v beside = zero64();
+        for (std::size_t j = 0; j < d; j += width) {
+            const f64v value = load(room_.values + j);
+            const f64v k = sub(add(mul(sub(value, origin), inverse_step), shift), shift);
+            const f64v code = sub(k, load(few_->lowest + j)), gap = sub(value, fmadd(k, step, origin));
+            beside = add(beside, max_or(gap, sub(nought, gap)));
+            beside = add(beside, add(max_or(sub(nought, code), nought), max_or(sub(code, load(few_->range + j)), nought)));
+            store(room_.values + j, code);
+        }
+        double lane[lanes64];
+        store(lane, beside);
+        for (const double x : lane) {
+            if (!(x == 0.0)) return false;
+        }
+        for (std::size_t j = 0; j < d; ++j) room_.columns[j] = static_cast<std::int32_t>(room_.values[j]);
+        for (std::size_t j = 0; j < d; ++j) room_.codes[j] = static_cast<std::uint8_t>(room_.columns[j]);
+        return true;
     }
 
     const FewValues* const few_;

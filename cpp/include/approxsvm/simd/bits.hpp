@@ -97,63 +97,103 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 
 // --- look-ups by bytes
 
-// sum[i] = or += the sum of table[p][codes[64 p + i]] over n parts, which is at most 255; 64 lanes.
+// sum[64 k + i] = the sum of tables[p][code p of the vector in lane i of panel k] over n_parts, below 65,536; panels
+// are (n_parts, 64) bytes. run_ends ascends to n_parts: the sum over the parts between two of them is at most 255.
 #if defined(APPROXSVM_AVX512)
-APPROXSVM_INLINE void add_looked_up(const std::uint8_t* codes, const std::uint8_t (*tables)[16], std::size_t n,
-                                    bool is_first, std::uint32_t* sum) {
-    __m512i bytes = _mm512_setzero_si512();
-    for (std::size_t p = 0; p < n; ++p, codes += 64) {
-        const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[p]));
-        bytes = _mm512_add_epi8(bytes, _mm512_shuffle_epi8(_mm512_broadcast_i32x4(narrow), _mm512_loadu_si512(codes)));
-    }
-    const __m128i quarters[4] = {_mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
-                                 _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
-    APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
-        __m512i wide = _mm512_cvtepu8_epi32(quarters[k]);
-        if (!is_first) wide = _mm512_add_epi32(wide, _mm512_loadu_si512(sum + 16 * k));
-        _mm512_storeu_si512(sum + 16 * k, wide);
+inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
+                           const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
+    const __m512i low_bytes = _mm512_set1_epi16(0xFF);
+    for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
+        __m512i even = _mm512_setzero_si512(), odd = even;  // bytes of each kind, in 16 bits
+        for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
+            __m512i bytes = _mm512_setzero_si512();
+            for (; p < run_ends[r]; ++p, panels += 64) {
+                const __m512i table =
+                    _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[p])));
+                bytes = _mm512_add_epi8(bytes, _mm512_shuffle_epi8(table, _mm512_loadu_si512(panels)));
+            }
+            even = _mm512_add_epi16(even, _mm512_and_si512(bytes, low_bytes));
+            odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bytes, 8));
+        }
+        // Of each 16 lanes the first eight, and the others.
+        const __m512i first = _mm512_unpacklo_epi16(even, odd), second = _mm512_unpackhi_epi16(even, odd);
+        const auto store_quarter = [&](__m128i low, __m128i high, int k) {
+            _mm512_storeu_si512(sum + 16 * k, _mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
+        };
+        store_quarter(_mm512_castsi512_si128(first), _mm512_castsi512_si128(second), 0);
+        store_quarter(_mm512_extracti32x4_epi32(first, 1), _mm512_extracti32x4_epi32(second, 1), 1);
+        store_quarter(_mm512_extracti32x4_epi32(first, 2), _mm512_extracti32x4_epi32(second, 2), 2);
+        store_quarter(_mm512_extracti32x4_epi32(first, 3), _mm512_extracti32x4_epi32(second, 3), 3);
     }
 }
 #elif defined(APPROXSVM_AVX2)
-APPROXSVM_INLINE void add_looked_up(const std::uint8_t* codes, const std::uint8_t (*tables)[16], std::size_t n,
-                                    bool is_first, std::uint32_t* sum) {
-    __m256i bytes[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    for (std::size_t p = 0; p < n; ++p, codes += 64) {
-        const __m256i table =
-            _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[p])));
+inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
+                           const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
+    const __m256i low_bytes = _mm256_set1_epi16(0xFF);
+    for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
+        __m256i even[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, odd[2] = {even[0], even[0]};
+        for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
+            __m256i bytes[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+            for (; p < run_ends[r]; ++p, panels += 64) {
+                const __m256i table =
+                    _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[p])));
+                APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
+                    const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(panels + 32 * k));
+                    bytes[k] = _mm256_add_epi8(bytes[k], _mm256_shuffle_epi8(table, codes));
+                }
+            }
+            APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
+                even[k] = _mm256_add_epi16(even[k], _mm256_and_si256(bytes[k], low_bytes));
+                odd[k] = _mm256_add_epi16(odd[k], _mm256_srli_epi16(bytes[k], 8));
+            }
+        }
+        const auto store_eight = [](__m128i lanes16, std::uint32_t* out) {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_cvtepu16_epi32(lanes16));
+        };
         APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
-            const __m256i of_lanes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + 32 * k));
-            bytes[k] = _mm256_add_epi8(bytes[k], _mm256_shuffle_epi8(table, of_lanes));
+            const __m256i first = _mm256_unpacklo_epi16(even[k], odd[k]);
+            const __m256i second = _mm256_unpackhi_epi16(even[k], odd[k]);
+            store_eight(_mm256_castsi256_si128(first), sum + 32 * k);
+            store_eight(_mm256_castsi256_si128(second), sum + 32 * k + 8);
+            store_eight(_mm256_extracti128_si256(first, 1), sum + 32 * k + 16);
+            store_eight(_mm256_extracti128_si256(second, 1), sum + 32 * k + 24);
         }
-    }
-    std::uint8_t narrow[64];
-    APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(narrow + 32 * k), bytes[k]);
-    }
-    APPROXSVM_UNROLL for (int k = 0; k < 8; ++k) {
-        __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(narrow + 8 * k)));
-        __m256i* const at = reinterpret_cast<__m256i*>(sum + 8 * k);
-        if (!is_first) wide = _mm256_add_epi32(wide, _mm256_loadu_si256(at));
-        _mm256_storeu_si256(at, wide);
     }
 }
 #else
-APPROXSVM_INLINE void add_looked_up(const std::uint8_t* codes, const std::uint8_t (*tables)[16], std::size_t n,
-                                    bool is_first, std::uint32_t* sum) {
-    std::uint8_t bytes[64] = {};
-    for (std::size_t p = 0; p < n; ++p, codes += 64) {
+inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
+                           const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
+    for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
+        for (std::size_t i = 0; i < 64; ++i) sum[i] = 0;
+        for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
+            std::uint8_t bytes[64] = {};
+            for (; p < run_ends[r]; ++p, panels += 64) {
 #if defined(APPROXSVM_NEON)
-        const uint8x16_t table = vld1q_u8(tables[p]);
-        APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
-            std::uint8_t* const at = bytes + 16 * k;
-            vst1q_u8(at, vaddq_u8(vld1q_u8(at), vqtbl1q_u8(table, vld1q_u8(codes + 16 * k))));
-        }
+                const uint8x16_t table = vld1q_u8(tables[p]);
+                APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
+                    const uint8x16_t more = vqtbl1q_u8(table, vld1q_u8(panels + 16 * k));
+                    vst1q_u8(bytes + 16 * k, vaddq_u8(vld1q_u8(bytes + 16 * k), more));
+                }
 #else
-        for (std::size_t i = 0; i < 64; ++i) bytes[i] = static_cast<std::uint8_t>(bytes[i] + tables[p][codes[i]]);
+                for (std::size_t i = 0; i < 64; ++i) {
+                    bytes[i] = static_cast<std::uint8_t>(bytes[i] + tables[p][panels[i]]);
+                }
 #endif
+            }
+            for (std::size_t i = 0; i < 64; ++i) sum[i] += bytes[i];
+        }
     }
-    for (std::size_t i = 0; i < 64; ++i) sum[i] = (is_first ? 0 : sum[i]) + bytes[i];
 }
+#endif
+
+// What a plane, a part of codes and the rest take for each vector, in multiply-adds of float32; read off on Zen 5.
+struct BitsWork {
+    double plane, part, rest;
+};
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
+constexpr BitsWork bits_work = {1.5, 0.5, 6.0};
+#else
+constexpr BitsWork bits_work = {7.0, 3.0, 8.0};
 #endif
 
 // --- a function of an integer by its digits: the product of what tables hold for each of them
