@@ -41,6 +41,7 @@ class RbfFunction {
     double rounding(const RowSums<float>& row) const { return rounding_of(prepared_.exact32, row); }
     double rounding(const RowSums<double>& row) const { return rounding_of(prepared_.exact64, row); }
     double slack(double row_error) const { return row_slack(decision_, slope_, row_error); }
+    const FewValues* few() const { return &prepared_.few; }
 
     BoundedValue define(const RowSource& source, std::size_t i, double row_error) const {
         const ModelView& view = *prepared_.view;

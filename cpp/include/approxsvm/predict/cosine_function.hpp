@@ -26,6 +26,7 @@ class CosineFunction {
     double rounding(const RowSums<double>& row) const {
         return cosine_bound(view_, cosines_.in64, row.half_sq_norm, row.n_terms);
     }
+    static const FewValues* few() { return nullptr; }
     double slack(double row_error) const {
         return 1.0001 * (view_.decisions[0].value_error + cosines_moved(view_.decisions[0], row_error));
     }

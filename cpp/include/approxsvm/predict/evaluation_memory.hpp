@@ -2,6 +2,7 @@
 #pragma once
 
 #include "definition.hpp"
+#include "few_values_stage.hpp"
 #include "subspace_stage.hpp"
 #include "winner_stage.hpp"
 
@@ -23,8 +24,10 @@ struct EvaluationMemory {
     std::uint32_t *routing, *tally, *block_wins;
     WinnerRoom winner;
     SubspaceRoom subspaces;
+    FewRoom few;
 
-    EvaluationMemory(const ModelView& model, Carver& carver) : winner(model, carver), subspaces(model, carver) {
+    EvaluationMemory(const ModelView& model, Carver& carver)
+        : winner(model, carver), subspaces(model, carver), few(model, carver) {
         const bool blocks = model.n_centers > 0 || !by_columns(model);
         const std::size_t block = blocks ? workspace_bytes(model.n_features) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);

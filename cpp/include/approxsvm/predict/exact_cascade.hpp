@@ -7,6 +7,7 @@
 //     sums(products)                 either of them, by the type of the memory for products
 //     rounding(RowSums<Real>)        bound of an engine's sum
 //     slack(row_error)               what every bound holds besides rounding
+//     few()                          the engine of few values, or null
 //     define(source, i, row_error)   value and bound of row i by the definition
 //     refuses                        whether a row is an error where the definition has no finite bound, or misses a
 //                                    tolerance that was asked for
@@ -56,10 +57,15 @@ class ExactCascade {
           engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
                     memory.sums32),
           engine64_(prepared, source, batch, kernel_.sums(memory.products64), memory.later_block, memory.nonzeros64,
-                    memory.sums64) {}
+                    memory.sums64),
+          few_(kernel_.few(), source, memory.few) {}
 
-    void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
-    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
+    void send_to_float32(std::size_t i) {
+        if (!answer_by_few_values(i)) engine32_.send(i, offer32());
+    }
+    void send_to_float64(std::size_t i) {
+        if (!answer_by_few_values(i)) engine64_.send(i, offer64());
+    }
 
     // Answers every row that was sent; returns what is wrong with the first one that is refused.
     Status finish() {
@@ -85,7 +91,7 @@ class ExactCascade {
   private:
     auto offer32() {
         return offer_by_row([this](std::size_t i, const RowSums<float>& sums) {
-            if (!settle_by_sums(i, sums, by_float32)) send_to_float64(i);
+            if (!settle_by_sums(i, sums, by_float32)) engine64_.send(i, offer64());
         });
     }
     auto offer64() {
@@ -96,8 +102,24 @@ class ExactCascade {
 
     template <class Real>
     bool settle_by_sums(std::size_t i, const RowSums<Real>& row, Stage stage) {
-        const double value = row.sums[0] + view_.decisions[0].intercept;
-        const double rounding = kernel_.rounding(row), bound = rounding + slack_of(i);
+        return settle_by_sum(i, row.sums[0], kernel_.rounding(row), stage);
+    }
+    // A row on the grid, in float32 where that may do, in float64, by the definition; false for any other row.
+    bool answer_by_few_values(std::size_t i) {
+        if (!few_.takes(i)) return false;
+        const DecisionNumbers& decision = view_.decisions[0];
+        double sum, moduli;
+        if (!(engine_tolerance_ < infinity)) {
+            few_.sum32(sum, moduli);
+            if (settle_by_sum(i, sum, few_.bound32(moduli, decision), by_float32)) return true;
+        }
+        few_.sum64(sum, moduli);
+        if (!settle_by_sum(i, sum, few_.bound64(moduli, decision), by_float64)) settle_by_definition(i);
+        return true;
+    }
+
+    bool settle_by_sum(std::size_t i, double sum, double rounding, Stage stage) {
+        const double value = sum + view_.decisions[0].intercept, bound = rounding + slack_of(i);
         // Not where a bound is NaN or infinite, which a row beyond the engine brings.
         if (!(rounding < infinity && rounding <= engine_tolerance_ && suffices(value, bound))) return false;
         settle(i, value, bound, stage);
@@ -133,6 +155,7 @@ class ExactCascade {
     Status status_ = Status::ok;
     EngineStage<float, typename Kernel::Sums32> engine32_;
     EngineStage<double, typename Kernel::Sums64> engine64_;
+    FewValuesStage few_;
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -17,6 +17,7 @@
 #include "../exact/rbf_winner.hpp"
 #include "../expansion/sparse.hpp"
 #include "../outputs/votes.hpp"
+#include "few_values_layout.hpp"
 #include "input_map.hpp"
 
 namespace approxsvm {
@@ -59,6 +60,7 @@ struct PreparedModel {
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
     WinnerEngine winner;
+    FewValues few;  // in place of the engines, for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
     double typical_float32_bound;             // of the engine in float32, for a row at the center
@@ -84,6 +86,11 @@ constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t
 inline bool by_columns(const ModelView& model) {
     return !is_polynomial(model) && !is_cosine(model) && engine_at_reference(model) &&
            are_few(model.packed.n_values, model.n_sv, model.n_features);
+}
+
+// Whether the engine for few values may be worth while (few_values_layout.hpp).
+inline bool may_have_few_values(const ModelView& view) {
+    return has_engines(view) && !is_polynomial(view) && !is_cosine(view) && !by_columns(view) && has_dictionary(view);
 }
 
 inline bool has_direction(const ModelView& model) {
@@ -143,6 +150,7 @@ struct PreparedPieces {
     WinnerMemory winner;
     PresumptionMemory presumption;
     SubspacesMemory subspaces;
+    FewValuesMemory few;
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
@@ -150,7 +158,8 @@ struct PreparedPieces {
         : winner(pair_coefficients(view), carver),
           presumption(winner.is_usable && view.presumption ? view.n_labels : 0, view.n_features, view.n_landmarks,
                       carver),
-          subspaces(view, carver) {
+          subspaces(view, carver),
+          few(view, may_have_few_values(view), carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
         if (view.subspaces.expansion) {
@@ -531,6 +540,7 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
         }
     }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
+    if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));
     model.subspaces = fill_subspaces(view, pieces.subspaces);
     if (pieces.expansion) {
         new (pieces.expansion) ModelView(subspace_expansion_of(view));

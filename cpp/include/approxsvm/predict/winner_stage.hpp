@@ -99,7 +99,7 @@ class WinnerStage {
         if (n_unknown_ == block_rows) presume(settle, pass_on);
     }
     // Takes row i, presumed to belong to class w: settle(row, class, stage) for rows that are certain, pass_on(row,
-    // whether sums in float32 may do) for others. Where subspaces leave a row open, pass_on.takes_sparse(row, share)
+    // whether sums in float32 may do) for others. Where subspaces leave a row open, pass_on.takes(row, share)
     // may take it before the pairs of w are added up in all features.
     template <class Settle, class PassOn>
     void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
@@ -139,7 +139,7 @@ class WinnerStage {
             if (outcome.wins_all) return settle(i, w, level == last ? by_float32 : by_subspace);
             if (outcome.beaten_by == view_.n_labels) {
                 if (level == last) return pass_on(i, false);
-                if (++level == last && pass_on.takes_sparse(i, 3)) return;
+                if (++level == last && pass_on.takes(i, 3)) return;
                 continue;
             }
             if (attempt++ >= n_attempts) return pass_on(i, true);
@@ -204,7 +204,7 @@ class WinnerStage {
     template <class Settle, class PassOn>
     void promote(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                  const PassOn& pass_on) {
-        if (level + 2 == n_levels_ && pass_on.takes_sparse(queued.row, 5)) return;
+        if (level + 2 == n_levels_ && pass_on.takes(queued.row, 5)) return;
         queue(level + 1, queued, w, settle, pass_on);
     }
 

@@ -1,0 +1,204 @@
+// Kernel sums of support vectors whose features take few values, all on one grid: f(z) = sum_i a_i exp(-g h_i), where
+// h_i is the squared distance of z and x_i in steps of the grid, a small integer, and g = gamma step^2. Integers are
+// exact, and kernel values are looked up: there is no exp. Which models and which rows are such is up to
+// predict/few_values_layout.hpp.
+//
+// Support vectors come in segments, in each of which all coefficients of a function have one sign, so that the moduli
+// of a segment's sums are the sums of moduli: the positive and the negative ones of a single function, or the classes
+// of several. A segment is filled up to whole panels with vectors whose coefficients are zero.
+//
+// A panel of few_panel vectors is stored in one of two ways:
+// * planes, (n_parts, few_panel) uint32, where each feature takes two values one step apart: a bit for each feature, 32
+//   of them in a plane; h is how many bits of row and vector differ;
+// * codes, (n_parts, few_panel) bytes, where features share bytes: the features of a group take at most 16 joint values
+//   among the support vectors, a row makes a table of what each adds to h, and h is a sum of look-ups.
+#pragma once
+
+#include <cmath>
+
+#include "../carver.hpp"
+#include "../simd/bits.hpp"
+#include "../simd/simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr std::size_t few_panel = 64;  // support vectors
+constexpr std::size_t few_chunk = 16 * few_panel;
+constexpr std::size_t joint_values = 16;     // of the features of a group, at most
+constexpr std::size_t most_steps = 15;       // from the lowest value of a feature to its highest
+constexpr std::size_t most_sq_steps = 4095;  // h, at most
+
+struct FewValues {
+    bool is_usable;
+    bool in_planes;
+    double work;  // of a support vector, in multiply-adds of the engine in float32
+    std::size_t n_features, n_segments, n_functions;
+    std::size_t n_parts;  // planes or groups
+    std::size_t max_sq_steps;
+
+    // The grid: values are origin + k step, and those of feature j have lowest[j] <= k <= lowest[j] + range[j].
+    double origin, step, inverse_step;
+    const double *lowest, *range;        // (n_features,)
+    const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a row of zeros; null where some is no value
+
+    const std::size_t* starts;     // (n_segments + 1,): lanes
+    const unsigned char* vectors;  // (n_lanes / few_panel, n_parts, few_panel)
+    const float* coef;             // of each segment (n_functions, lanes): a_i / coef_scale
+    const double* coef64;          // the same, a_i themselves
+    double coef_scale;             // a power of two
+
+    const std::uint32_t* first_features;   // (n_parts + 1,): of groups
+    const std::uint32_t* run_ends;         // the last is n_parts: bytes hold the sums of the parts between two of them
+    const std::uint32_t* first_squares;    // (n_features,)
+    const std::uint8_t (*squares)[16];     // [first_squares[j] + k][code]: what feature j adds to h
+    const float* digits;                   // (n_digits, digit_values)
+    std::size_t n_digits;
+    const double* kernels64;               // (max_sq_steps + 1,): exp(-g h)
+    double grid_error;                     // bound on what values beside their place on the grid do to f, of A1
+    double exponent_reach;                 // the largest g h that float64 can tell from infinity
+};
+
+// --- a row
+
+// A row as the sums want it: bits, or the tables of its groups.
+struct FewRow {
+    std::uint32_t* planes;         // (n_parts,)
+    std::uint8_t (*tables)[16];    // (n_parts,)
+};
+
+// `codes` has room for seven bytes more.
+inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow& row) {
+    if (few.in_planes) {
+        for (std::size_t j = few.n_features; j < few.n_features + 7; ++j) codes[j] = 0;
+        for (std::size_t p = 0; p < few.n_parts; ++p) row.planes[p] = 0;
+        for (std::size_t j = 0; j < few.n_features; j += 8) {
+            row.planes[j / 32] |= lowest_bits(codes + j) << j % 32;
+        }
+        return;
+    }
+    for (std::size_t p = 0; p < few.n_parts; ++p) {
+        std::uint8_t table[16] = {};
+        for (std::size_t j = few.first_features[p]; j < few.first_features[p + 1]; ++j) {
+            const std::uint8_t* const more = few.squares[few.first_squares[j] + codes[j]];
+            for (std::size_t c = 0; c < 16; ++c) table[c] = static_cast<std::uint8_t>(table[c] + more[c]);
+        }
+        std::memcpy(row.tables[p], table, 16);
+    }
+}
+
+// --- distances and kernels
+
+// h of a row and n_panels panels.
+inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
+                     std::uint32_t* h) {
+    const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
+    const unsigned char* const panels = few.vectors + first_panel * few.n_parts * few_panel * width;
+    if (few.in_planes) return differing_bits(panels, few.n_parts, n_panels, row.planes, h);
+    looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
+}
+
+// The sum of coef[i] exp(-g h[i]) over n lanes, at most few_chunk: sums in float32 in four lines, each of at most
+// few_path numbers, whose sums are added up in float64.
+constexpr std::size_t few_path = few_chunk / static_cast<std::size_t>(lanes) / 4;
+static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
+
+// kernel(i) is that of lanes i, i + 1, ...
+template <class KernelAt>
+APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, std::size_t n) {
+    constexpr std::size_t width = static_cast<std::size_t>(lanes);
+    f32v sum[4] = {zero(), zero(), zero(), zero()};
+    for (std::size_t i = 0; i < n; i += 4 * width) {
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+            sum[k] = fmadd(load(coef + i + k * width), kernel(i + k * width), sum[k]);
+        }
+    }
+    f64v total = zero64();
+    APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) total = add(total, add(widen_low(sum[k]), widen_high(sum[k])));
+    double lane[lanes64], result = 0.0;
+    store(lane, total);
+    for (int i = 0; i < lanes64; ++i) result += lane[i];
+    return result;
+}
+
+// Calls take(first lane, how many) for the chunks of a segment.
+template <class Take>
+APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, const Take& take) {
+    for (std::size_t first = few.starts[segment]; first < few.starts[segment + 1]; first += few_chunk) {
+        const std::size_t left = few.starts[segment + 1] - first;
+        take(first, left < few_chunk ? left : few_chunk);
+    }
+}
+
+// The coefficients of function f in a segment, from a lane of it on.
+template <class Real>
+APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
+                                     std::size_t lane) {
+    const std::size_t start = few.starts[segment], n = few.starts[segment + 1] - start;
+    return coef + start * few.n_functions + f * n + (lane - start);
+}
+
+template <int Digits>
+inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t segment) {
+    const DigitTables<Digits> tables(few.digits);
+    double sum = 0.0;
+    std::uint32_t h[few_chunk];
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        sq_steps(few, row, first / few_panel, n / few_panel, h);
+        sum += weighted_sum([&](std::size_t i) { return tables.at(h + i); }, coef_of(few, few.coef, segment, 0, first),
+                            n);
+    });
+    return few.coef_scale * sum;
+}
+
+// The sum of the only function over a segment.
+inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
+    return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
+}
+
+// kernels[i] = exp(-g h) of lane i, of all segments.
+inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
+    const std::size_t n_lanes = few.starts[few.n_segments];
+    std::uint32_t h[few_chunk];
+    for (std::size_t first = 0; first < n_lanes; first += few_chunk) {
+        const std::size_t left = n_lanes - first, n = left < few_chunk ? left : few_chunk;
+        sq_steps(few, row, first / few_panel, n / few_panel, h);
+        with_digits(few.n_digits, [&](auto n_digits) {
+            const DigitTables<n_digits.value> tables(few.digits);
+            for (std::size_t i = 0; i < n; i += static_cast<std::size_t>(lanes)) {
+                store(kernels + first + i, tables.at(h + i));
+            }
+            return 0;
+        });
+    }
+}
+// The sum of function f over a segment from these.
+inline double few_sum(const FewValues& few, const float* kernels, std::size_t segment, std::size_t f) {
+    double sum = 0.0;
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        const float* const of_chunk = kernels + first;
+        sum += weighted_sum([=](std::size_t i) { return load(of_chunk + i); },
+                            coef_of(few, few.coef, segment, f, first), n);
+    });
+    return few.coef_scale * sum;
+}
+
+// The sums of all functions over a segment in float64.
+inline void few_sums64(const FewValues& few, const FewRow& row, std::size_t segment, double* sums) {
+    std::uint32_t h[few_chunk];
+    for (std::size_t f = 0; f < few.n_functions; ++f) sums[f] = 0.0;
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        sq_steps(few, row, first / few_panel, n / few_panel, h);
+        for (std::size_t f = 0; f < few.n_functions; ++f) {
+            const double* const coef = coef_of(few, few.coef64, segment, f, first);
+            double sum[4] = {};
+            for (std::size_t i = 0; i < n; i += 4) {
+                for (std::size_t k = 0; k < 4; ++k) sum[k] += coef[i + k] * few.kernels64[h[i + k]];
+            }
+            sums[f] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        }
+    });
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,285 @@
+// Integers side by side: bits that differ, sums of look-ups by bytes, and kernel values by digits of a distance. With
+// simd.hpp these are all lines that know a compiler or a CPU.
+#pragma once
+
+#include "simd.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The lowest bit of each of eight bytes, the first one's lowest.
+APPROXSVM_INLINE std::uint32_t lowest_bits(const std::uint8_t* bytes) {
+    std::uint64_t all = 0;
+    for (int i = 0; i < 8; ++i) all |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
+    return static_cast<std::uint32_t>((all & 0x0101010101010101u) * 0x0102040810204080u >> 56);
+}
+
+// --- bits that differ
+
+// count[64 k + i] = the bits in which row differs from the vector in lane i of panel k, (n_planes, 64) uint32 at
+// panels + 256 n_planes k.
+#if defined(APPROXSVM_AVX512)
+
+#if defined(__AVX512VPOPCNTDQ__)
+#define APPROXSVM_COUNTS_BITS
+APPROXSVM_INLINE bool counts_bits() {
+    return true;
+}
+#elif defined(__GNUC__) && !defined(_WIN32)
+// Not all CPUs of this target count bits of registers: asked where a model is prepared.
+#define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
+APPROXSVM_INLINE bool counts_bits() {
+    return __builtin_cpu_supports("avx512vpopcntdq");
+}
+#else
+APPROXSVM_INLINE bool counts_bits() {
+    return false;
+}
+#endif
+
+#if defined(APPROXSVM_COUNTS_BITS)
+APPROXSVM_COUNTS_BITS inline void differing_bits(const unsigned char* panels, std::size_t n_planes,
+                                                 std::size_t n_panels, const std::uint32_t* row, std::uint32_t* count) {
+    for (std::size_t panel = 0; panel < n_panels; ++panel, count += 64) {
+        __m512i sum[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                          _mm512_setzero_si512()};
+        for (std::size_t p = 0; p < n_planes; ++p, panels += 256) {
+            const __m512i bits = _mm512_set1_epi32(static_cast<int>(row[p]));
+            APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
+                const __m512i differing = _mm512_xor_si512(bits, _mm512_loadu_si512(panels + 64 * k));
+                sum[k] = _mm512_add_epi32(sum[k], _mm512_popcnt_epi32(differing));
+            }
+        }
+        APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) _mm512_storeu_si512(count + 16 * k, sum[k]);
+    }
+}
+#undef APPROXSVM_COUNTS_BITS
+#else
+inline void differing_bits(const unsigned char*, std::size_t, std::size_t, const std::uint32_t*, std::uint32_t*) {}
+#endif
+
+#else
+
+#if defined(APPROXSVM_AVX2)
+APPROXSVM_INLINE bool counts_bits() {  // look-ups take less
+    return false;
+}
+#else
+APPROXSVM_INLINE bool counts_bits() {
+    return true;
+}
+#endif
+
+APPROXSVM_INLINE std::uint32_t n_bits(std::uint32_t x) {
+#if defined(APPROXSVM_NEON) && defined(__GNUC__)
+    return static_cast<std::uint32_t>(__builtin_popcount(x));
+#else
+    x -= x >> 1 & 0x55555555u;
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    x = (x + (x >> 4)) & 0x0F0F0F0Fu;
+    x += x >> 8;
+    return (x + (x >> 16)) & 0x3Fu;
+#endif
+}
+inline void differing_bits(const unsigned char* panels, std::size_t n_planes, std::size_t n_panels,
+                           const std::uint32_t* row, std::uint32_t* count) {
+    for (std::size_t panel = 0; panel < n_panels; ++panel, count += 64) {
+        for (std::size_t i = 0; i < 64; ++i) count[i] = 0;
+        for (std::size_t p = 0; p < n_planes; ++p, panels += 256) {
+            std::uint32_t bits[64];
+            std::memcpy(bits, panels, sizeof bits);
+            for (std::size_t i = 0; i < 64; ++i) count[i] += n_bits(bits[i] ^ row[p]);
+        }
+    }
+}
+
+#endif
+
+// --- look-ups by bytes
+
+// sum[64 k + i] = the sum of tables[p][code p of the vector in lane i of panel k] over n_parts, below 65,536; panels
+// are (n_parts, 64) bytes. run_ends ascends to n_parts: the sum over the parts between two of them is at most 255.
+#if defined(APPROXSVM_AVX512)
+inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
+                           const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
+    const __m512i low_bytes = _mm512_set1_epi16(0xFF);
+    for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
+        __m512i even = _mm512_setzero_si512(), odd = even;  // bytes of each kind, in 16 bits
+        for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
+            __m512i bytes = _mm512_setzero_si512();
+            for (; p < run_ends[r]; ++p, panels += 64) {
+                const __m512i table =
+                    _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[p])));
+                bytes = _mm512_add_epi8(bytes, _mm512_shuffle_epi8(table, _mm512_loadu_si512(panels)));
+            }
+            even = _mm512_add_epi16(even, _mm512_and_si512(bytes, low_bytes));
+            odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bytes, 8));
+        }
+        // Of each 16 lanes the first eight, and the others.
+        const __m512i first = _mm512_unpacklo_epi16(even, odd), second = _mm512_unpackhi_epi16(even, odd);
+        const auto store_quarter = [&](__m128i low, __m128i high, int k) {
+            _mm512_storeu_si512(sum + 16 * k, _mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
+        };
+        store_quarter(_mm512_castsi512_si128(first), _mm512_castsi512_si128(second), 0);
+        store_quarter(_mm512_extracti32x4_epi32(first, 1), _mm512_extracti32x4_epi32(second, 1), 1);
+        store_quarter(_mm512_extracti32x4_epi32(first, 2), _mm512_extracti32x4_epi32(second, 2), 2);
+        store_quarter(_mm512_extracti32x4_epi32(first, 3), _mm512_extracti32x4_epi32(second, 3), 3);
+    }
+}
+#elif defined(APPROXSVM_AVX2)
+inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
+                           const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
+    const __m256i low_bytes = _mm256_set1_epi16(0xFF);
+    for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
+        __m256i even[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, odd[2] = {even[0], even[0]};
+        for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
+            __m256i bytes[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+            for (; p < run_ends[r]; ++p, panels += 64) {
+                const __m256i table =
+                    _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[p])));
+                APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
+                    const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(panels + 32 * k));
+                    bytes[k] = _mm256_add_epi8(bytes[k], _mm256_shuffle_epi8(table, codes));
+                }
+            }
+            APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
+                even[k] = _mm256_add_epi16(even[k], _mm256_and_si256(bytes[k], low_bytes));
+                odd[k] = _mm256_add_epi16(odd[k], _mm256_srli_epi16(bytes[k], 8));
+            }
+        }
+        const auto store_eight = [](__m128i lanes16, std::uint32_t* out) {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_cvtepu16_epi32(lanes16));
+        };
+        APPROXSVM_UNROLL for (int k = 0; k < 2; ++k) {
+            const __m256i first = _mm256_unpacklo_epi16(even[k], odd[k]);
+            const __m256i second = _mm256_unpackhi_epi16(even[k], odd[k]);
+            store_eight(_mm256_castsi256_si128(first), sum + 32 * k);
+            store_eight(_mm256_castsi256_si128(second), sum + 32 * k + 8);
+            store_eight(_mm256_extracti128_si256(first, 1), sum + 32 * k + 16);
+            store_eight(_mm256_extracti128_si256(second, 1), sum + 32 * k + 24);
+        }
+    }
+}
+#else
+inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
+                           const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
+    for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
+        for (std::size_t i = 0; i < 64; ++i) sum[i] = 0;
+        for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
+            std::uint8_t bytes[64] = {};
+            for (; p < run_ends[r]; ++p, panels += 64) {
+#if defined(APPROXSVM_NEON)
+                const uint8x16_t table = vld1q_u8(tables[p]);
+                APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
+                    const uint8x16_t more = vqtbl1q_u8(table, vld1q_u8(panels + 16 * k));
+                    vst1q_u8(bytes + 16 * k, vaddq_u8(vld1q_u8(bytes + 16 * k), more));
+                }
+#else
+                for (std::size_t i = 0; i < 64; ++i) {
+                    bytes[i] = static_cast<std::uint8_t>(bytes[i] + tables[p][panels[i]]);
+                }
+#endif
+            }
+            for (std::size_t i = 0; i < 64; ++i) sum[i] += bytes[i];
+        }
+    }
+}
+#endif
+
+// What a plane, a part of codes and the rest take for each vector, in multiply-adds of float32; read off on Zen 5.
+struct BitsWork {
+    double plane, part, rest;
+};
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
+constexpr BitsWork bits_work = {1.5, 0.5, 6.0};
+#else
+constexpr BitsWork bits_work = {7.0, 3.0, 8.0};
+#endif
+
+// --- a function of an integer by its digits: the product of what tables hold for each of them
+
+// Digits to base digit_values, Digits of them; a single one where registers hold no tables.
+#if defined(APPROXSVM_AVX512)
+
+constexpr int digit_bits = 5, fewest_digits = 2, most_digits = 3;
+template <int Digits>
+class DigitTables {
+  public:
+    explicit DigitTables(const float* digits) {
+        APPROXSVM_UNROLL for (int k = 0; k < 2 * Digits; ++k) tables_[k] = load(digits + 16 * k);
+    }
+    APPROXSVM_INLINE f32v at(const std::uint32_t* h) const {
+        __m512i left = _mm512_loadu_si512(h);
+        f32v product = _mm512_permutex2var_ps(tables_[0], left, tables_[1]);
+        APPROXSVM_UNROLL for (int k = 1; k < Digits; ++k) {
+            left = _mm512_srli_epi32(left, 5);
+            product = mul(product, _mm512_permutex2var_ps(tables_[2 * k], left, tables_[2 * k + 1]));
+        }
+        return product;
+    }
+
+  private:
+    f32v tables_[2 * Digits];
+};
+
+#elif defined(APPROXSVM_AVX2)
+
+constexpr int digit_bits = 3, fewest_digits = 2, most_digits = 4;
+template <int Digits>
+class DigitTables {
+  public:
+    explicit DigitTables(const float* digits) {
+        APPROXSVM_UNROLL for (int k = 0; k < Digits; ++k) tables_[k] = load(digits + 8 * k);
+    }
+    APPROXSVM_INLINE f32v at(const std::uint32_t* h) const {
+        __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(h));
+        f32v product = _mm256_permutevar8x32_ps(tables_[0], left);
+        APPROXSVM_UNROLL for (int k = 1; k < Digits; ++k) {
+            left = _mm256_srli_epi32(left, 3);
+            product = mul(product, _mm256_permutevar8x32_ps(tables_[k], left));
+        }
+        return product;
+    }
+
+  private:
+    f32v tables_[Digits];
+};
+
+#else
+
+constexpr int digit_bits = 12, fewest_digits = 1, most_digits = 1;
+template <int Digits>
+class DigitTables {
+  public:
+    explicit DigitTables(const float* digits) : table_(digits) {}
+    APPROXSVM_INLINE f32v at(const std::uint32_t* h) const {
+        const float values[4] = {table_[h[0]], table_[h[1]], table_[h[2]], table_[h[3]]};
+        return load(values);
+    }
+
+  private:
+    const float* const table_;
+};
+
+#endif
+
+constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
+
+// Digits of numbers up to `most`.
+constexpr std::size_t digits_of(std::size_t most) {
+    std::size_t n = fewest_digits;
+    for (std::size_t rest = most >> (digit_bits * fewest_digits); rest > 0; rest >>= digit_bits) ++n;
+    return n;
+}
+
+// take(Number<n>), fewest_digits <= n <= most_digits.
+template <int Digits = fewest_digits, class Take>
+APPROXSVM_INLINE auto with_digits(std::size_t n, const Take& take) {
+    if constexpr (Digits < most_digits) {
+        if (n > Digits) return with_digits<Digits + 1>(n, take);
+    }
+    return take(Number<Digits>{});
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
