@@ -108,8 +108,9 @@ inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepare
 struct Routing {
     std::uint32_t *center_of, *order, *starts;
 
-    explicit Routing(std::uint32_t* memory)
-        : center_of(memory), order(center_of + route_rows), starts(order + route_rows) {}
+    // For up to n_rows rows at a time.
+    Routing(std::uint32_t* memory, std::size_t n_rows)
+        : center_of(memory), order(center_of + n_rows), starts(order + n_rows) {}
 
     // `y` is room for routed_rows rows.
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, float* y) {
@@ -166,9 +167,10 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     const ModelView& model = *prepared.view;
     float* scratch = memory.first_block;
     Gatherer<AnyCascade> gatherer(cascade, model, source, batch, scratch);
-    Routing routing(memory.routing);
-    for (std::size_t first = 0; first < source.n_rows(); first += route_rows) {
-        const std::size_t left = source.n_rows() - first, n = left < route_rows ? left : route_rows;
+    const std::size_t n_rows = source.n_rows(), n_routed = n_rows < route_rows ? n_rows : route_rows;
+    Routing routing(memory.routing, n_routed);
+    for (std::size_t first = 0; first < n_rows; first += n_routed) {
+        const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
         Status status = routing.fill(model, source, first, n, scratch + 4 * block_rows);
         for (std::size_t c = 0; c < model.n_centers && status == Status::ok; ++c) {
             const std::uint32_t begin = routing.starts[c], end = routing.starts[c + 1];
@@ -214,12 +216,11 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
 }
 
 // Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
-// number of rows that each stage answered. The workspace is of evaluation_workspace_bytes().
+// number of rows that each stage answered. The memory is for as many rows as
+// the request says the call has, or more.
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
-                              const Evaluation& out, std::uint64_t* counts, void* workspace) {
+                              const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
     const ModelView& model = *prepared.view;
-    Carver carver(workspace);
-    const EvaluationMemory memory(model, carver);
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
