@@ -319,6 +319,11 @@ def _character(delimiter: str | None) -> str | None:
     show_default=True,
     help="How long to search for the best plan: with up to 64, 1,024 or 4,096 centers.",
 )
+@click.option(
+    "--rows-per-call",
+    type=click.IntRange(min=1),
+    help="Rows of the calls that are to be fast: 1 for programs that predict one row at a time. Default: batches.",
+)
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Largest size of the artifact in bytes.")
 @click.option(
     "--target-error",
@@ -348,6 +353,7 @@ def convert_model(
     degree: int | None,
     centers: int | None,
     effort: Any,
+    rows_per_call: int | None,
     max_bytes: int | None,
     target_error: float | None,
     n_features: int | None,
@@ -390,6 +396,7 @@ def convert_model(
             target_error=target_error,
             max_bytes=max_bytes,
             effort=effort,
+            rows_per_call=rows_per_call,
             progress=show,
         )
         fast.save(output)

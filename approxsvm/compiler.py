@@ -58,6 +58,7 @@ def compile(
     max_bytes: int | None = None,
     effort: Effort = "normal",
     random_state: int = 0,
+    rows_per_call: int | None = None,
     n_jobs: int | None = None,
     verbose: bool | None = None,
     progress: Progress | None = None,
@@ -113,6 +114,9 @@ def compile(
         How much compile time may be spent: up to 64, 1,024 or 4,096 centers are tried.
     random_state : int
         Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.
+    rows_per_call : int, optional
+        Rows of the calls that are to be fast: 1 for programs that predict one row at a time. When left out, batches,
+        but no plan is taken whose row alone should cost more than three times as much as another plan's.
     n_jobs : int, optional
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     verbose : bool, optional
@@ -135,7 +139,7 @@ def compile(
         The estimator has not been fitted.
     InputError
         `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model;
-        or `n_features`, `max_bytes`, `random_state` or `n_jobs` is an invalid number.
+        or `n_features`, `max_bytes`, `random_state`, `rows_per_call` or `n_jobs` is an invalid number.
     ValueError
         An option has an unknown value, or `tolerance` is below what float64 can promise.
 
@@ -156,7 +160,7 @@ def compile(
     >>> bool((fast.predict(scale(X)) == svc.predict(scale(X))).all())
     True
     """
-    limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state)
+    limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state, rows_per_call)
     n_threads(n_jobs)
     with compiling(verbose) if progress is None else nullcontext(progress) as told:
         request = Request(mode, center, tolerance, limits, told)

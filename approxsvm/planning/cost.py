@@ -56,6 +56,9 @@ _SPILLED: Final = 1.5
 # The same beside it, where rows go by their non-zeros: every multiply-add then waits for a load (read off on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
 _CALL_ROWS: Final = 10_000
+# Of rows alone: a form of several classes about a center, and a coefficient of listed sums.
+_PAIR_COST_ALONE: Final = 10_000.0
+_LISTED_ALONE: Final = 4.0
 
 
 @dataclass(frozen=True)
@@ -72,25 +75,53 @@ class Constants:
         For a support vector in the exact engine, beside its inner product.
     run : float
         At least for a run of coefficients above degree 2.
+    coefficient : float
+        For one of an expansion, at least: what rows that share it do not wait for, a row alone does.
+    product : float
+        For a product of a row with a support vector, or with the basis of a subspace.
+    width : int
+        Rows that make a block's lanes full; 0 of rows alone.
     """
 
     row: float
     routing: float
     kernel: float
     run: float
+    coefficient: float = 1.0
+    product: float = 1.0
+    width: int = 8
 
     @classmethod
     def here(cls) -> Constants:
         """Of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
-        target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-        return _OF_TARGETS.get(target, _OF_TARGETS["avx2"])  # whose vectors are the next narrower ones
+        return _of_target(_OF_TARGETS)
+
+    @classmethod
+    def alone(cls) -> Constants:
+        """The same of rows that come one a call."""
+        return _of_target(_ALONE)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether rows come one by one."""
+        return self.width == 0
 
 
 # Read off on a Xeon.
 _OF_TARGETS: Final = {
-    "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0),
+    "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0, width=16),
     "avx2": Constants(1_500.0, 3_600.0, 36.0, 13.0),
 }
+# Read off on a Zen 5.
+_ALONE: Final = {
+    "avx512": Constants(5_000.0, 9_000.0, 45.0, 150.0, 6.0, 2.5, 0),
+    "avx2": Constants(2_500.0, 4_700.0, 42.0, 80.0, 4.0, 1.5, 0),
+}
+
+
+def _of_target(constants: Mapping[str, Constants]) -> Constants:
+    target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
+    return constants.get(target, constants["avx2"])  # whose vectors are the next narrower ones
 
 
 @dataclass(frozen=True)
@@ -153,7 +184,8 @@ class Products:
 
     def engine(self, n_sv: int) -> float:
         """Of a row in the exact engine of one decision function."""
-        return self.constants.row + self.slower * (self.cost + n_sv * self.constants.kernel)
+        products = self.constants.product * self.cost
+        return self.constants.row + self.slower * (products + n_sv * self.constants.kernel)
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
@@ -203,13 +235,17 @@ class PairCosts:
     @property
     def all_pairs(self) -> float:
         """By the sums of all pairs in float64."""
-        n_sv = float(self.counts.sum())
-        return self.products.slower * (
-            self.products.cost + n_sv * (self.products.constants.kernel + _SUM_COST * len(self.counts))
-        )
+        n_sv, constants = float(self.counts.sum()), self.products.constants
+        products = constants.product * self.products.cost
+        return self.products.slower * (products + n_sv * (constants.kernel + _SUM_COST * len(self.counts)))
 
     def of_winner(self, frequency: FloatArray) -> float:
         """By the pairs of one class, which each class is as often as `frequency` says."""
+        constants = self.products.constants
+        if constants.is_alone:  # the kernel values of all support vectors first
+            values = self.counts.sum() * (constants.product * self.n_features + constants.kernel)
+            listed = self.counts * len(self.counts) + self.listed
+            return float(self.products.slower * values + _LISTED_ALONE * (frequency @ listed))
         own = self.counts * (self.n_features + _LISTED_COST + len(self.counts))
         return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
 
@@ -261,16 +297,16 @@ class SubspaceCosts:
     constants: Constants
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any) -> SubspaceCosts:
+    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> SubspaceCosts:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         if model.n_decisions == 1:
-            products = Products.of(model, rows)
+            products = Products.of(model, rows, constants)
             exact = products.engine(model.n_sv)
             if products.n_terms < model.n_features and products.slower > 1.0:
                 exact *= _SPILLED_NONZEROS
             n_sv = np.array([float(model.n_sv)])
             return cls(model.n_features, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0, products.constants)
-        pairs = PairCosts.of(model, rows)
+        pairs = PairCosts.of(model, rows, constants)
         n = len(pairs.counts)
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
         behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
@@ -280,15 +316,24 @@ class SubspaceCosts:
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
         """Of a row in one stage, for each group: loading, projection and sums."""
-        projected = self.n_features * (n_coordinates + _LOADED)
-        sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
-        found: FloatArray = self.constants.row + projected + sums
+        constants = self.constants
+        projected = self.n_features * (constants.product * n_coordinates + _LOADED)
+        if constants.is_alone:
+            values = self.n_listed * (constants.product * n_coordinates + constants.kernel)
+            sums = values + _LISTED_ALONE * (self.n_own * self.n_forms + self.n_listed)
+        else:
+            sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
+        found: FloatArray = constants.row + projected + sums
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
         """Of a row in an expansion of the only function, in place of its sums."""
-        projected = self.n_features * (n_coordinates + _LOADED)
-        return np.array([self.constants.row + projected + math.comb(n_coordinates + degree, degree)])
+        constants, size = self.constants, Size(1, n_coordinates)
+        projected = self.n_features * (constants.product * n_coordinates + _LOADED)
+        form = constants.coefficient * size.coefficients(degree)
+        if constants.is_alone:
+            form = max(form, constants.run * size.runs(degree))
+        return np.array([constants.row + projected + form])
 
     def at_best(self, n_coordinates: int) -> float:
         """Of a row on average, if a stage settled all of them."""
@@ -307,6 +352,8 @@ class CostModel:
     exact : float
         In the exact engine.
     constants : Constants
+    call_rows : int
+        Of a call.
     """
 
     n_features: int
@@ -314,31 +361,43 @@ class CostModel:
     n_decisions: int
     exact: float
     constants: Constants
+    call_rows: int = _CALL_ROWS
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> CostModel:
+    def of(
+        cls, model: KernelModel, rows: Any, constants: Constants | None = None, call_rows: int = _CALL_ROWS
+    ) -> CostModel:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         constants = constants or Constants.here()
         if model.n_decisions > 1:
             exact = constants.row + PairCosts.of(model, rows, constants).typical
         else:
             exact = Products.of(model, rows, constants).engine(model.n_sv)
-        return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants)
+        return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants, call_rows)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Of a row that the expansion certifies at once."""
         routing = 0.0
         if size.n_centers > 1:
-            routing = self.constants.routing + 5.0 * self.n_features * math.sqrt(size.n_centers)
+            points = 5.0 * self.n_features * math.sqrt(size.n_centers)
+            routing = self.constants.routing + self.constants.coefficient * points
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
-        pairs = n_forms * _PAIR_COST * max(1.0, 25.0 / _rows_together(size, 1.0)) if n_forms > 1 else 0.0
+        each = _PAIR_COST * max(1.0, 25.0 / self._rows_together(size, 1.0))
+        pairs = n_forms * (_PAIR_COST_ALONE if self.constants.is_alone else each) if n_forms > 1 else 0.0
         at_once = min(degree, 2) if n_forms == 1 else degree
         return self.constants.row + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:
-        """Of a row on average.
+        """Of a row on average: `refining`, and the exact engine behind it."""
+        refining = self.refining(degree, size, share, lower)
+        return self.expansion(degree, size) + (1.0 - share["expansion"]) * refining + rows_in_engine(share) * self.exact
+
+    def refining(
+        self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
+    ) -> float:
+        """Of a row that the first look at its expansion leaves open, on average.
 
         Parameters
         ----------
@@ -350,6 +409,8 @@ class CostModel:
         lower : tuple of int and float, optional
             A lower degree above 2, and the share of rows that need no further one.
         """
+        if self.n_decisions > 1:  # the winner's engine is next
+            return 0.0
         refined = 1.0 - share["expansion"]
         further = self.constants.row + self._forms(max(degree, 2), size, refined, degree)
         if lower is not None:
@@ -357,21 +418,25 @@ class CostModel:
             first = self._forms(lower_degree, size, refined, degree)
             rest = self._forms(degree, size, 1.0 - certified, degree) - first
             further = self.constants.row + first + max(rest, 0.0) * min((1.0 - certified) / max(refined, 1e-9), 1.0)
-        if self.n_decisions > 1:  # the winner's engine is next
-            further = 0.0
-        engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
-        return self.expansion(degree, size) + refined * further + engine * self.exact
+        return further
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
         """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
-        together = _rows_together(size, share)
+        together = self._rows_together(size, share)
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * n_forms
+        if self.constants.is_alone:
+            work = self.constants.coefficient * size.coefficients(forms_degree)
+            return max(work, self.constants.run * size.runs(forms_degree))
         spilled = 30.0 / together if n_bytes > _CACHE_BYTES else 0.0
         work = max(size.coefficients(forms_degree), self.constants.run * size.runs(forms_degree))
         return work * (max(1.0, 25.0 / together) + spilled)
 
+    def _rows_together(self, size: Size, share: float) -> float:
+        """Rows of a center that are evaluated side by side, where a share of the rows of a call is."""
+        return min(max(share * self.call_rows / size.n_centers, 1.0), 48.0)
 
-def _rows_together(size: Size, share: float) -> float:
-    """Rows of a center that are evaluated side by side, where a share of the rows of a call is."""
-    return min(max(share * _CALL_ROWS / size.n_centers, 1.0), 48.0)
+
+def rows_in_engine(share: Mapping[str, float]) -> float:
+    """How many rows of the exact engine in float32 a row costs on average, given how many each stage answers."""
+    return share["float32"] + 2.0 * (share["float64"] + share["definition"])

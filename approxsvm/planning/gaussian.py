@@ -16,6 +16,7 @@ from approxsvm.expansion.stack import value_range
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
+from approxsvm.planning.calls import Cost
 from approxsvm.planning.planner import Plan
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
@@ -75,14 +76,17 @@ def _choose(problem: Problem, progress: Progress) -> Plan:
         cost = None if subspaces is None else subspaces.cost
         plan = planner.choose(problem, partial(progress, "Planning"), cost)
     if may_have_subspaces and not come_first:
-        subspaces = look_for(None if plan.candidate is None else plan.candidate.cost)
+        best = plan.candidate
+        subspaces = look_for(None if best is None else Cost(best.cost, best.cost_alone))
     elif plan.candidate is not None and subspaces is not None:
         plan, subspaces = replace(plan, tried=(*plan.tried, subspaces.tried)), None
     if subspaces is not None:
         plan = _with_subspaces(plan, subspaces)
     if problem.mode == "certified":
         is_plan = plan.candidate is None and plan.subspaces is None
-        plan = replace(plan, tried=(*plan.tried, TriedPlan("the exact engine alone", 1.0, chosen=is_plan)))
+        plan = replace(
+            plan, tried=(*plan.tried, TriedPlan("the exact engine alone", 1.0, chosen=is_plan, share_alone=1.0))
+        )
     return plan
 
 

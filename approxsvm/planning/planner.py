@@ -30,8 +30,9 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import class_pairs
 from approxsvm.model.schema import MAX_DEGREE
+from approxsvm.planning.calls import CallCosts, Cost
 from approxsvm.planning.centers import choose_centers, varying_features
-from approxsvm.planning.cost import CostModel, Size
+from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort
 from approxsvm.planning.subspaces import Subspaces
@@ -140,6 +141,7 @@ class Candidate:
     degree: int
     points: Points
     cost: float = math.inf
+    cost_alone: float = math.inf
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
@@ -164,7 +166,7 @@ class Plan:
     subspaces: Subspaces | None = None
 
 
-def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: float | None = None) -> Plan:
+def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Cost | None = None) -> Plan:
     """Choose what to expand, if anything.
 
     Parameters
@@ -173,7 +175,7 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: fl
         Of mode "certified" or "approximate".
     progress : callable
         Told the share of the work that is done, from 0 to 1.
-    cost_to_beat : float, optional
+    cost_to_beat : Cost, optional
         Of a row in what expansions have to be better than, where that is not the exact engine alone.
 
     Returns
@@ -214,14 +216,20 @@ def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
 class Planner:
     """Tries candidates on a problem and its sample. Parameters as of `choose`."""
 
-    def __init__(self, problem: Problem, cost_to_beat: float | None = None) -> None:
+    def __init__(self, problem: Problem, cost_to_beat: Cost | None = None) -> None:
         self._problem = problem
         self._model, self._mode, self._limits = problem.model, problem.mode, problem.limits
         self._sample = _draw_sample(problem)
-        costs = CostModel.of(self._model, self._sample.held_out)
+        self._costs = costs = CallCosts.of(self._model, self._sample.held_out, self._limits.rows_per_call)
         self._engine_cost = costs.exact
-        self._costs = costs if cost_to_beat is None else replace(costs, exact=cost_to_beat)
-        self.exact_cost = self._costs.exact
+        if cost_to_beat is not None:
+            blocks, alone = (
+                replace(costs.blocks, exact=cost_to_beat.asked),
+                replace(costs.alone, exact=cost_to_beat.alone),
+            )
+            self._costs = CallCosts(blocks, alone, costs.n_rows)
+        self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
+        self.exact_cost = self._exact.asked
         self._work_of_best = 0.0
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
@@ -256,10 +264,11 @@ class Planner:
         was_judged = math.isfinite(candidate.cost)
         return TriedPlan(
             candidate.name,
-            candidate.cost / self._engine_cost if was_judged else None,
+            candidate.cost / self._engine_cost.asked if was_judged else None,
             candidate.certified if was_judged else None,
             candidate.seconds_per_row,
             chosen,
+            candidate.cost_alone / self._engine_cost.alone if was_judged else None,
         )
 
     def _degrees_may_pay(self, best: Candidate) -> bool:
@@ -321,7 +330,15 @@ class Planner:
                 best = candidate
         return best
 
+    def _quick_alone(self, tried: list[Candidate]) -> list[Candidate]:
+        """Those whose row alone does not cost far more than by the best of these, or by what they have to beat."""
+        asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.cost_alone for c in tried))
+        return [c for c in tried if not Cost(c.cost, c.cost_alone).is_slow_alone(least, asked)]
+
     def _best_certified(self, tried: list[Candidate]) -> Plan:
+        n_tried, least_alone = len(tried), min(c.cost_alone for c in tried)
+        if not self._is_forced:
+            tried = self._quick_alone(tried) or tried
         fewest = min(c.points.size.n_centers for c in self._about_best(tried))
         best = self._best_degree([c for c in tried if c.points.size.n_centers == fewest])
         if self._is_forced:
@@ -331,16 +348,17 @@ class Planner:
             chosen = None if self._is_free else best
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as was asked for"
             return Plan(chosen, f"{name}: {self._too_few}")
-        if self._is_free and least.cost > _WORTHWHILE * self.exact_cost:
+        is_slow_alone = self._exact.is_slow_alone(least_alone, self._limits.rows_per_call)
+        if self._is_free and least.cost > _WORTHWHILE * self.exact_cost and not is_slow_alone:
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
                 f"would take {least.cost / self.exact_cost:.0%} of its time, {self._judgement}"
             )
             return Plan(None, reason)
-        share = best.cost / self.exact_cost
+        share = Cost(best.cost, best.cost_alone).share_of(self._engine_cost, self._limits.rows_per_call)
         reason = (
-            f"{best.name}{f', the fastest of {len(tried)} plans tried' if len(tried) > 1 else ''}: "
-            f"certifies {best.certified:.1%} and should take {share:.1%} of the exact engine's time, {self._judgement}"
+            f"{best.name}{f', the fastest of {n_tried} plans tried' if n_tried > 1 else ''}: "
+            f"certifies {best.certified:.1%} and should take {share}, {self._judgement}"
         )
         return Plan(best, reason)
 
@@ -538,7 +556,7 @@ class Planner:
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
-        return replace(candidate, cost=float(cost), certified=float(certified))
+        return replace(candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified))
 
     def _affordable(self, size: Size) -> int:
         """Centers that can be tried in as long as building the best plan so far takes, and a second."""

@@ -35,6 +35,8 @@ class Limits:
         How many centers are tried, and so how long compiling takes.
     random_state : int
         Seeds the choice of rows and centers.
+    rows_per_call : int, optional
+        Of the calls that are to be fast; batches where nobody says so.
     """
 
     degree: int | Literal["auto"] = "auto"
@@ -43,6 +45,7 @@ class Limits:
     target_error: float | None = None
     effort: Effort = "normal"
     random_state: int = 0
+    rows_per_call: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ class Request:
         ValueError
             An option has an unknown value, or options contradict each other.
         InputError
-            `max_bytes` or `random_state` is an invalid number.
+            `max_bytes`, `random_state` or `rows_per_call` is an invalid number.
         """
         mode, limits = self.mode, self.limits
         if mode not in MODES:
@@ -80,6 +83,8 @@ class Request:
         if limits.max_bytes is not None:
             whole_number(limits.max_bytes, "max_bytes", 1)
         whole_number(limits.random_state, "random_state", 0, MAX_SEED)
+        if limits.rows_per_call is not None:
+            whole_number(limits.rows_per_call, "rows_per_call", 1)
         if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
             raise ValueError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
         if self.tolerance is not None and mode == "approximate":

@@ -24,7 +24,8 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.planning.cost import Products, SubspaceCosts
+from approxsvm.planning.calls import Cost, cheaper_way
+from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
 from approxsvm.reports.compilation import TriedPlan
@@ -78,7 +79,7 @@ class Subspaces:
         Of each class, or of the only decision function.
     expansion : Artifact, optional
         In the coordinates of the first stage, in place of its sums.
-    cost : float
+    cost : Cost
         Of a row on average, by these and the exact engine behind them.
     presumed_cost : float
         Without what presuming its class takes.
@@ -90,7 +91,7 @@ class Subspaces:
 
     groups: list[SubspaceGroup]
     expansion: Artifact | None
-    cost: float
+    cost: Cost
     presumed_cost: float
     reason: str
     tried: TriedPlan
@@ -111,7 +112,7 @@ def goes_by_many_features(problem: Problem) -> bool:
 
 
 def choose_subspaces(
-    problem: Problem, progress: Callable[[float], None], cost_of_plan: float | None = None
+    problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None = None
 ) -> Subspaces | None:
     """Try more and more coordinates, and take the stages with which sample rows cost least.
 
@@ -121,7 +122,7 @@ def choose_subspaces(
         Labels of several classes go by votes.
     progress : callable
         Told the share of the work that is done.
-    cost_of_plan : float, optional
+    cost_of_plan : Cost, optional
         Of a row, by a plan that they are to be better than; the exact engine's where it is left out.
 
     Returns
@@ -137,15 +138,19 @@ def choose_subspaces(
     return found if found.n_bytes + problem.exact.artifact.n_bytes <= limit else None
 
 
-def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: float | None) -> Subspaces | None:
+def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None) -> Subspaces | None:
     model, rows, d = problem.model, problem.typical_rows, problem.model.n_features
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
-    costs = SubspaceCosts.of(model, rows)
-    if cost_of_plan is not None and cost_of_plan < _GOOD_ENOUGH * costs.exact:
+    costs = _CallCosts(
+        SubspaceCosts.of(model, rows), SubspaceCosts.of(model, rows, Constants.alone()), problem.limits.rows_per_call
+    )
+    exact = costs.exact
+    if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
         return None
     worthwhile = _WORTHWHILE if model.n_decisions == 1 else _WORTHWHILE_OF_CLASSES
-    to_beat = worthwhile * (costs.exact if cost_of_plan is None else min(cost_of_plan, costs.exact))
+    to_beat = worthwhile * (exact.asked if cost_of_plan is None else min(cost_of_plan.asked, exact.asked))
+    least_alone = exact.alone if cost_of_plan is None else min(cost_of_plan.alone, exact.alone)
     least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
     numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and costs.at_best(k) <= to_beat]
     lists = Lists.of(model)
@@ -168,7 +173,47 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: flo
             if trial.is_enough(k, numbers[0]):
                 break
         best, cost = trial.best()
-        return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share)) if cost <= to_beat else None
+        if cost.asked > to_beat or cost.is_slow_alone(least_alone, problem.limits.rows_per_call):
+            return None
+        return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share))
+
+
+@dataclass(frozen=True, eq=False)
+class _CallCosts:
+    """Costs in calls of so many rows, or in batches where n_rows is None."""
+
+    blocks: SubspaceCosts
+    alone: SubspaceCosts
+    n_rows: int | None
+
+    @property
+    def exact(self) -> Cost:
+        """Of the exact engine alone."""
+        return Cost(self._cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+
+    @property
+    def fixed(self) -> Cost:
+        """Once for a row."""
+        return Cost(self._cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
+
+    def at_best(self, n_coordinates: int) -> float:
+        """Of a row on average, if a stage settled all of them."""
+        return self._cheaper(1.0, self.blocks.at_best(n_coordinates), self.alone.at_best(n_coordinates))
+
+    def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
+        """Of a row in a step, which a share of the rows comes to, of each group as often; in the engine behind."""
+        blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
+        return Cost(self._cheaper(share / len(frequency), blocks, alone), alone)
+
+    def _cheaper(self, share: float, blocks: float, alone: float) -> float:
+        n_rows = None if self.n_rows is None else share * self.n_rows
+        return cheaper_way(n_rows, blocks, alone, self.blocks.constants.width)
+
+
+def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
+    if step is None:
+        return costs.behind
+    return costs.of_expansion(*step) if step.degree else costs.of_stage(step.n_coordinates)
 
 
 class _Trial:
@@ -179,21 +224,19 @@ class _Trial:
     problem : Problem
     lists : list of Lists
         Of all groups.
-    costs : SubspaceCosts
+    costs : _CallCosts
     most : int
         Coordinates, of all stages.
     in_order : InOrder
         Maps a function over arguments side by side.
     """
 
-    def __init__(
-        self, problem: Problem, lists: list[Lists], costs: SubspaceCosts, most: int, in_order: InOrder
-    ) -> None:
+    def __init__(self, problem: Problem, lists: list[Lists], costs: _CallCosts, most: int, in_order: InOrder) -> None:
         self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
         # Some of several classes, from those with few support vectors to those with many, say it for all.
-        order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
+        order, n = np.argsort(costs.blocks.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
         self._stages: dict[int, dict[int, SubspaceStage]] = {}
         self._expansions: dict[_Step, Artifact] = {}
@@ -248,16 +291,17 @@ class _Trial:
         enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._problem.tolerance) else least)
         return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
 
-    def best(self) -> tuple[tuple[_Step, ...], float]:
+    def best(self) -> tuple[tuple[_Step, ...], Cost]:
         """The steps with which rows cost least, and what that is."""
         # Rows of a class that a stage leaves open are few, and make no full blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [chain for n in range(1, most + 1) for chain in combinations(self._certified, n) if _is_chain(chain)]
-        costs = [self._cost(chain) for chain in tried]
-        least = int(np.argmin(costs))
+        costs, asked = [self._cost(chain) for chain in tried], self._problem.limits.rows_per_call
+        quickest = min(cost.alone for cost in costs)
+        least = min(range(len(tried)), key=lambda k: (costs[k].is_slow_alone(quickest, asked), costs[k].asked))
         return tried[least], costs[least]
 
-    def built(self, steps: tuple[_Step, ...], cost: float, progress: Callable[[float], None]) -> Subspaces | None:
+    def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
         """These stages of all groups."""
         chosen, most, n_groups = [], steps[-1].n_coordinates, len(self._lists)
         for w in range(n_groups):
@@ -272,10 +316,11 @@ class _Trial:
         name = f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates"
         reason = (
             f"{name}, then the exact engine: should settle {settled:.1%} before it and "
-            f"take {cost / self._costs.exact:.0%} of its time"
+            f"take {cost.share_of(self._costs.exact, self._problem.limits.rows_per_call)}"
         )
-        tried = TriedPlan(name, cost / self._costs.exact, settled)
-        return Subspaces(chosen, self._expansions.get(steps[0]), cost, cost - self._costs.fixed, reason, tried)
+        exact, presumed = self._costs.exact, cost.asked - self._costs.fixed.asked
+        tried = TriedPlan(name, cost.asked / exact.asked, settled, share_alone=cost.alone / exact.alone)
+        return Subspaces(chosen, self._expansions.get(steps[0]), cost, presumed, reason, tried)
 
     def _stage(self, group: GroupInSubspace, k: int) -> SubspaceStage | None:
         return group.stage(k, self._input_scale, self._in_order)
@@ -284,8 +329,9 @@ class _Trial:
         """Of expansions of the only function that could pay beside its sums."""
         if self._model.n_decisions > 1:
             return []
-        most = _WORTHWHILE * float(self._costs.of_stage(k)[0])
-        return [degree for degree in _DEGREES if float(self._costs.of_expansion(k, degree)[0]) <= most]
+        costs = self._costs.blocks
+        most = _WORTHWHILE * float(costs.of_stage(k)[0])
+        return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
 
     def _settled(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
         """Which rows the sums in k coordinates settle, or an expansion, if values are smaller by so much."""
@@ -300,15 +346,21 @@ class _Trial:
                 found[mine] &= settled
         return found
 
-    def _cost(self, steps: tuple[_Step, ...]) -> float:
+    def _cost(self, steps: tuple[_Step, ...]) -> Cost:
         """Of a row on average."""
-        costs, open_rows, total = self._costs, np.ones(len(self._classes), bool), 0.0
-        for step in steps:
-            of_step = costs.of_expansion(*step) if step.degree else costs.of_stage(step.n_coordinates)
-            total += float(of_step[self._classes[open_rows]].sum())
-            open_rows &= ~self._certified[step]
-        total += float(costs.behind[self._classes[open_rows]].sum())
-        return costs.fixed + (1.0 + costs.misses) * total / len(self._classes)
+        costs, open_rows = self._costs, np.ones(len(self._classes), bool)
+        asked = alone = 0.0
+        for step in (*steps, None):
+            share = float(open_rows.mean())
+            if share == 0.0:
+                break
+            counts = np.bincount(self._classes[open_rows], minlength=len(self._lists))
+            cost = costs.of_rows(share, step, counts / counts.sum())
+            asked, alone = asked + share * cost.asked, alone + share * cost.alone
+            if step is not None:
+                open_rows &= ~self._certified[step]
+        tries = 1.0 + costs.blocks.misses
+        return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone)
 
 
 def in_subspaces(

@@ -13,8 +13,9 @@ class TriedPlan:
     ----------
     name : str
         For people.
-    share_of_exact : float or None
-        Predicted cost of a row, as a share of the exact engine's; None where nothing was predicted.
+    share_of_exact, share_alone : float or None
+        Predicted cost of a row, as a share of the exact engine's, in calls as asked for and of one row; None where
+        nothing was predicted.
     certified : float or None
         Share of held-out rows that it settled before the exact engine.
     seconds_per_row : float or None
@@ -28,6 +29,7 @@ class TriedPlan:
     certified: float | None = None
     seconds_per_row: float | None = None
     chosen: bool = False
+    share_alone: float | None = None
 
 
 @dataclass(frozen=True)

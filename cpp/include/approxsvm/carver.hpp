@@ -27,8 +27,12 @@ class Carver {
         return piece;
     }
 
-    // Bytes that suffice for these pieces at any address; all that a size_t can say where they are too many.
-    std::size_t bytes_anywhere() const { return used_ == too_many_bytes ? too_many_bytes : used_ + 64; }
+    // Bytes that suffice for these pieces at any address, this one's or another; all that a size_t can say where they
+    // are too many.
+    std::size_t bytes_anywhere() const {
+        const std::size_t before_first = used_ == 0 ? 0 : (0 - start_) % 64;
+        return used_ == too_many_bytes ? too_many_bytes : used_ - before_first + 64;
+    }
 
   private:
     static constexpr bool has_32_bits = sizeof(std::size_t) < sizeof(std::uint64_t);

@@ -78,8 +78,12 @@ class Model {
 
     // --- answers
 
-    // Bytes of scratch memory for a thread; 0 before prepare().
-    std::size_t workspace_bytes() const { return prepared_ ? approxsvm::workspace_bytes(*prepared_) : 0; }
+    // Bytes of scratch memory for a thread, in calls of any number of rows, or of up to n_rows; 0 before prepare(). Up
+    // to four rows need little.
+    std::size_t workspace_bytes() const { return workspace_bytes(any_number_of_rows); }
+    std::size_t workspace_bytes(std::size_t n_rows) const {
+        return prepared_ ? approxsvm::workspace_bytes(*prepared_, n_rows) : 0;
+    }
 
     // The position of each row's label.
     template <class Rows>

@@ -3,7 +3,7 @@
 //
 // Kernel values of whole panels come first, then the lists pick theirs. Inner products and kernel values go through the
 // same roundings as in a block. Coefficients are float32 as there, but their products are added up in float64, so that
-// the bound of a block's sums (listed_error) covers these.
+// the bound of a block's sums (listed_errors) covers these.
 #pragma once
 
 #include "rbf_winner.hpp"

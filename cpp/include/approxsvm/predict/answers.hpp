@@ -34,10 +34,11 @@ struct AnswerMemory {
     std::size_t* open;
     MappingMemory mapping;
 
-    AnswerMemory(const ModelView& model, Carver& carver) : AnswerMemory(model, answer_piece_rows(model), carver) {}
+    AnswerMemory(const ModelView& model, const CallRows& call, Carver& carver)
+        : AnswerMemory(model, call.at_most(answer_piece_rows(model)), call, carver) {}
 
   private:
-    AnswerMemory(const ModelView& model, std::size_t n_rows, Carver& carver)
+    AnswerMemory(const ModelView& model, std::size_t n_rows, const CallRows& call, Carver& carver)
         : values(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
           bounds(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
           shares(carver.take<double>(n_answers(model))),
@@ -47,7 +48,7 @@ struct AnswerMemory {
           stages(carver.take<std::uint8_t>(n_rows)),
           open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
           open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)),
-          mapping(model, carver) {}
+          mapping(model, call, carver) {}
     static std::size_t n_answers(const ModelView& model) {
         return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
     }
@@ -60,14 +61,14 @@ struct EnsembleMemory {
     std::size_t* open;
     void* member;
 
-    EnsembleMemory(const PreparedModel& prepared, Carver& carver) {
+    EnsembleMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver) {
         const ModelView& model = *prepared.view;
-        const std::size_t n_rows = answer_piece_rows(model), n_labels = model.n_labels;
+        const std::size_t n_rows = call.at_most(answer_piece_rows(model)), n_labels = model.n_labels;
         std::size_t n_decisions = 1, member_bytes = 0;
         for (std::size_t k = 0; k < model.n_members; ++k) {
             const ModelView& view = *prepared.members[k]->view;
             Carver counter(nullptr);
-            MappingMemory memory(view, counter);
+            MappingMemory memory(view, call, counter);
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
         }
@@ -86,13 +87,13 @@ struct EnsembleMemory {
     }
 };
 
-// Bytes of scratch memory for answer(), one for each thread.
-inline std::size_t workspace_bytes(const PreparedModel& prepared) {
+// Bytes of scratch memory for answer(), one for each thread, in calls of up to so many rows.
+inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Carver counter(nullptr);
     if (prepared.view->n_members > 0) {
-        EnsembleMemory memory(prepared, counter);
+        EnsembleMemory memory(prepared, CallRows(n_rows), counter);
     } else {
-        AnswerMemory memory(*prepared.view, counter);
+        AnswerMemory memory(*prepared.view, CallRows(n_rows), counter);
     }
     return counter.bytes_anywhere();
 }
@@ -368,7 +369,7 @@ class EnsembleAnswers {
         wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const MappingMemory memory(*member.view, carver);
+        const MappingMemory memory(*member.view, CallRows(request.n_rows_in_call), carver);
         const Status status = evaluate_raw(member, rows, request, wanted, counts_, memory);
         for (std::size_t i = 0; stages && status == Status::ok && i < n; ++i) {
             if (k == 0 || stages[i] < memory_.stages[i]) stages[i] = memory_.stages[i];
@@ -405,16 +406,23 @@ class EnsembleAnswers {
 // --- any model
 
 // Answers for all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once for each
-// member of an ensemble and for each time that a row is looked at. The workspace is of workspace_bytes().
+// member of an ensemble and for each time that a row is looked at. The workspace is of workspace_bytes() for as many
+// rows as the call has.
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
-                     const Evaluation& out, std::uint64_t* counts, void* workspace) {
+                     const Evaluation& out, std::uint64_t* counts, void* workspace,
+                     std::size_t n_bytes = ~std::size_t{0}) {
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
+    const CallRows call(request.n_rows_in_call);
     Carver carver(workspace);
     if (prepared.view->n_members > 0) {
-        return EnsembleAnswers(prepared, counts, EnsembleMemory(prepared, carver)).answer(rows, request, out);
+        const EnsembleMemory memory(prepared, call, carver);
+        if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+        return EnsembleAnswers(prepared, counts, memory).answer(rows, request, out);
     }
-    return SingleAnswers(prepared, counts, AnswerMemory(*prepared.view, carver)).answer(rows, request, out);
+    const AnswerMemory memory(*prepared.view, call, carver);
+    if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+    return SingleAnswers(prepared, counts, memory).answer(rows, request, out);
 }
 
 // --- rows as callers have them
@@ -509,11 +517,8 @@ inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Ev
         if (fault) *fault = Fault{};
         Request request{source.n_rows(), values};
         request.fault = fault;
-        const Status allowed = check_request(*prepared.view, source.n_rows(), request, out);
-        if (allowed != Status::ok) return allowed;
-        if (workspace.size < workspace_bytes(prepared)) return Status::buffer_too_small;
         std::uint64_t counts[n_stages] = {};
-        const Status status = answer(prepared, source, request, out, counts, workspace.data);
+        const Status status = answer(prepared, source, request, out, counts, workspace.data, workspace.size);
         if (fault && status == Status::not_finite) fault->row = first_bad_number(*prepared.view, source).row;
         if (fault && status == Status::unsorted_indices) fault->row = first_unsorted_row(source);
         return status;

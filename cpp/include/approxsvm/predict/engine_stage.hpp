@@ -28,6 +28,24 @@ struct Batch {
     static bool leaves_most_empty(std::size_t n, std::size_t n_lanes) { return 3 * n <= n_lanes + 2; }
 };
 
+// How many rows a call may have, which says what memory it needs: where all are taken one by one (batch_of), none for
+// rows side by side.
+struct CallRows {
+    std::size_t n, side_by_side;
+
+    explicit CallRows(std::size_t n_rows) : n(n_rows), side_by_side(n_rows <= max_single_rows ? 1 : block_rows) {}
+
+    // Of a block as the stages lend each other: rows in its lanes or one of doubles, or rows on their way to a center.
+    std::size_t block_bytes(std::size_t n_features) const {
+        constexpr std::size_t n_floats = routed_rows > 2 ? routed_rows : 2;
+        return side_by_side > 1 ? workspace_bytes(n_features)
+                                : (n_features * n_floats + 4 * block_rows + panel_rows) * sizeof(float) + 64;
+    }
+    std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
+};
+// Of any call.
+constexpr std::size_t any_number_of_rows = ~std::size_t{0};
+
 // The part of a row's bound that is not rounding: how far the source's function may be from this one, and what an error
 // of the row itself changes, at most A1 as kernels are between 0 and 1. `slope` is kernel_slope(gamma).
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
@@ -95,8 +113,9 @@ struct ClassSums {
 constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
     return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
 }
-constexpr std::size_t sums_room(std::size_t n_sums) {
-    return n_sums * (sparse_rows_together(n_sums) > block_rows ? sparse_rows_together(n_sums) : block_rows);
+inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
+    const std::size_t n_sparse = call.at_most(sparse_rows_together(n_sums));
+    return n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
 }
 
 // Room for the inner products of a row by columns.
@@ -115,10 +134,11 @@ struct NonzeroRoom {
     std::size_t n_bytes;
 
     template <class Real>
-    static NonzeroRoom of(const ModelView& model, Carver& carver) {
+    static NonzeroRoom of(const ModelView& model, const CallRows& call, Carver& carver) {
         const std::size_t d = model.n_features;
+        const bool is_for_one = by_columns(model) || call.side_by_side == 1;
         const std::size_t n_bytes = !has_engines(model) ? 0
-                                    : by_columns(model) ? d * (sizeof(Real) + sizeof(std::int32_t))
+                                    : is_for_one        ? d * (sizeof(Real) + sizeof(std::int32_t))
                                                         : workspace_bytes(d);
         return {carver.take<unsigned char>(n_bytes), n_bytes};
     }
@@ -194,7 +214,9 @@ class EngineStage {
           room_(room),
           capacity_(nonzeros.capacity<Real>()),
           values_(reinterpret_cast<Real*>(nonzeros.memory)),
-          columns_(reinterpret_cast<std::int32_t*>(values_ + capacity_)) {}
+          columns_(reinterpret_cast<std::int32_t*>(values_ + capacity_)) {
+        starts_[0] = 0;
+    }
 
     // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up. Before that, an
     // offer may settle some rows of a block, which is_settled notes.
@@ -304,7 +326,7 @@ class EngineStage {
 
     std::size_t n_dense_ = 0, n_sparse_ = 0;
     std::size_t dense_[dense_capacity];
-    std::size_t sparse_[sparse_block_rows], starts_[sparse_block_rows + 1] = {0};
+    std::size_t sparse_[sparse_block_rows], starts_[sparse_block_rows + 1];
     Real half_sq_norm_[sparse_block_rows];
     const std::size_t capacity_;  // non-zeros
     Real* const values_;

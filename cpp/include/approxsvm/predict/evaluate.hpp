@@ -103,13 +103,14 @@ inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepare
 
 // --- many centers
 
-// Rows [first, first + n) of the source in the order of their centers: those of center c are order[starts[c]] ...
-// order[starts[c + 1] - 1], counted from `first`. On the way there `center_of` holds their groups.
+// Rows [first, first + n) of the source in the order of their centers, counted from `first`. On the way there
+// `center_of` holds their groups.
 struct Routing {
-    std::uint32_t *center_of, *order, *starts;
+    std::uint32_t *center_of, *order, *counts;
 
-    explicit Routing(std::uint32_t* memory)
-        : center_of(memory), order(center_of + route_rows), starts(order + route_rows) {}
+    // For up to n_rows rows at a time.
+    Routing(std::uint32_t* memory, std::size_t n_rows)
+        : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
     // `y` is room for routed_rows rows.
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, float* y) {
@@ -126,16 +127,24 @@ struct Routing {
             for (std::size_t r = 0; r < m; ++r) center_of[k + r] = static_cast<std::uint32_t>(found[r]);
         }
         sort(n, model.router.n_groups);
-        for (std::size_t g = 0; g < model.router.n_groups; ++g) {
-            const std::size_t end = starts[g + 1];
-            for (std::size_t k = starts[g]; k < end; k += routed_rows) {
+        for (std::size_t begin = 0, end; begin < n; begin = end) {
+            const std::size_t group = center_of[order[begin]];
+            end = end_of_run(begin, n);
+            for (std::size_t k = begin; k < end; k += routed_rows) {
                 const std::size_t m = load(model, source, first, k, end, y);
-                route_in_group(model, g, y, stride, m, found);
+                route_in_group(model, group, y, stride, m, found);
                 for (std::size_t r = 0; r < m; ++r) center_of[order[k + r]] = static_cast<std::uint32_t>(found[r]);
             }
         }
         sort(n, model.n_centers);
         return Status::ok;
+    }
+
+    // The end of the rows from `begin` on, in their order, that have one center, or group.
+    std::size_t end_of_run(std::size_t begin, std::size_t n) const {
+        std::size_t end = begin + 1;
+        while (end < n && center_of[order[end]] == center_of[order[begin]]) ++end;
+        return end;
     }
 
   private:
@@ -150,14 +159,23 @@ struct Routing {
         return m;
     }
 
-    // Counts and then sorts the rows by center_of, each kind in ascending order.
+    // Sorts the rows by center_of, each kind in ascending order: few rows by insertion, as counting looks at all kinds.
     void sort(std::size_t n, std::size_t n_kinds) {
-        for (std::size_t c = 0; c <= n_kinds; ++c) starts[c] = 0;
-        for (std::size_t i = 0; i < n; ++i) ++starts[center_of[i]];
+        if (n <= few_rows) {
+            for (std::size_t i = 0; i < n; ++i) {
+                std::size_t k = i;
+                for (; k > 0 && center_of[order[k - 1]] > center_of[i]; --k) order[k] = order[k - 1];
+                order[k] = static_cast<std::uint32_t>(i);
+            }
+            return;
+        }
+        for (std::size_t c = 0; c <= n_kinds; ++c) counts[c] = 0;
+        for (std::size_t i = 0; i < n; ++i) ++counts[center_of[i]];
         std::uint32_t end = 0;
-        for (std::size_t c = 0; c <= n_kinds; ++c) starts[c] = end += starts[c];
-        for (std::size_t i = n; i-- > 0;) order[--starts[center_of[i]]] = static_cast<std::uint32_t>(i);
+        for (std::size_t c = 0; c <= n_kinds; ++c) counts[c] = end += counts[c];
+        for (std::size_t i = n; i-- > 0;) order[--counts[center_of[i]]] = static_cast<std::uint32_t>(i);
     }
+    static constexpr std::size_t few_rows = 16;
 };
 
 template <class AnyCascade>
@@ -166,15 +184,15 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     const ModelView& model = *prepared.view;
     float* scratch = memory.first_block;
     Gatherer<AnyCascade> gatherer(cascade, model, source, batch, scratch);
-    Routing routing(memory.routing);
-    for (std::size_t first = 0; first < source.n_rows(); first += route_rows) {
-        const std::size_t left = source.n_rows() - first, n = left < route_rows ? left : route_rows;
+    const std::size_t n_rows = source.n_rows(), n_routed = n_rows < route_rows ? n_rows : route_rows;
+    Routing routing(memory.routing, n_routed);
+    for (std::size_t first = 0; first < n_rows; first += n_routed) {
+        const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
         Status status = routing.fill(model, source, first, n, scratch + 4 * block_rows);
-        for (std::size_t c = 0; c < model.n_centers && status == Status::ok; ++c) {
-            const std::uint32_t begin = routing.starts[c], end = routing.starts[c + 1];
-            if (begin == end) continue;
-            cascade.begin_center(c);
-            for (std::uint32_t k = begin; k < end && status == Status::ok; ++k) {
+        for (std::size_t begin = 0, end; begin < n && status == Status::ok; begin = end) {
+            end = routing.end_of_run(begin, n);
+            cascade.begin_center(routing.center_of[routing.order[begin]]);
+            for (std::size_t k = begin; k < end && status == Status::ok; ++k) {
                 status = gatherer.add(first + routing.order[k]);
             }
             if (status == Status::ok) status = gatherer.flush();
@@ -214,12 +232,11 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
 }
 
 // Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
-// number of rows that each stage answered. The workspace is of evaluation_workspace_bytes().
+// number of rows that each stage answered. The memory is for as many rows as
+// the request says the call has, or more.
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
-                              const Evaluation& out, std::uint64_t* counts, void* workspace) {
+                              const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
     const ModelView& model = *prepared.view;
-    Carver carver(workspace);
-    const EvaluationMemory memory(model, carver);
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);

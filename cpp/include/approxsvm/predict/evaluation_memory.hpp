@@ -21,42 +21,40 @@ struct EvaluationMemory {
     float* products32;
     double* products64;
     double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
+    double *row_values, *row_bounds;  // of one row
     std::uint32_t *routing, *tally, *block_wins;
     WinnerRoom winner;
     SubspaceRoom subspaces;
     FewRoom few;
 
-    EvaluationMemory(const ModelView& model, Carver& carver)
-        : winner(model, carver), subspaces(model, carver), few(model, carver) {
-        const bool blocks = model.n_centers > 0 || !by_columns(model);
-        const std::size_t block = blocks ? workspace_bytes(model.n_features) / sizeof(float) : 0;
+    EvaluationMemory(const ModelView& model, const CallRows& call, Carver& carver)
+        : winner(model, call, carver), subspaces(model, call, carver), few(model, carver) {
+        const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
+        const std::size_t block = blocks ? call.block_bytes(model.n_features) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);
-        const bool classes = has_classes(model);
-        const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t n_sums = classes ? n_labels * n_labels : 2;
         first_block = carver.take<float>(block);
         later_block = carver.take<float>(block > defined ? block : defined);
-        nonzeros32 = NonzeroRoom::of<float>(model, carver);
-        nonzeros64 = NonzeroRoom::of<double>(model, carver);
-        products32 = carver.take<float>(room_for_products<float>(model));
-        products64 = carver.take<double>(room_for_products<double>(model));
-        sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
-        sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
-        routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
+        const bool classes = has_classes(model);
+        const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
+        const std::size_t room = has_engines(model) ? sums_room(classes ? n_labels * n_labels : 2, call) : 0;
+        nonzeros32 = NonzeroRoom::of<float>(model, call, carver);
+        nonzeros64 = NonzeroRoom::of<double>(model, call, carver);
+        products32 = carver.take<float>(is_by_columns ? room_for_products<float>(model) : 0);
+        products64 = carver.take<double>(is_by_columns ? room_for_products<double>(model) : 0);
+        sums32 = carver.take<double>(room);
+        sums64 = carver.take<double>(room);
+        const std::size_t n_routed = call.n < route_rows ? call.n : route_rows;
+        routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * n_routed + model.n_centers + 1 : 0);
         const std::size_t n_pairs_here = classes || is_polynomial(model) ? model.n_decisions : 0;
-        pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
-        pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
+        pair_values = carver.take<double>(call.side_by_side * n_pairs_here);
+        pair_bounds = carver.take<double>(call.side_by_side * n_pairs_here);
         pair_moved = carver.take<double>(n_pairs_here);
+        row_values = carver.take<double>(n_pairs_here);
+        row_bounds = carver.take<double>(n_pairs_here);
         tally = carver.take<std::uint32_t>(2 * n_labels);
-        block_wins = carver.take<std::uint32_t>(n_labels * block_rows);
+        block_wins = carver.take<std::uint32_t>(n_labels * call.side_by_side);
     }
 };
-
-inline std::size_t evaluation_workspace_bytes(const ModelView& model) {
-    Carver counter(nullptr);
-    EvaluationMemory memory(model, counter);
-    return counter.bytes_anywhere();
-}
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -16,21 +16,19 @@ inline std::size_t mapped_piece_rows(const ModelView& model) {
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Scratch memory of one thread: a piece of mapped rows, their errors, one raw row and what the stages need; then that
-// of evaluate_source().
+// Scratch memory of one thread: a piece of mapped rows, their errors, one raw row and what the stages need.
 struct MappingMemory {
-    double *mapped, *errors, *raw, *stages, *bounds;
-    void* evaluation;
+    double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *stages = nullptr, *bounds = nullptr;
+    EvaluationMemory evaluation;
 
-    MappingMemory(const ModelView& model, Carver& carver) {
-        const std::size_t n = model.has_input_map ? mapped_piece_rows(model) : 0;
-        const bool has_tolerance = model.has_input_map && model.tolerance_asked;
+    MappingMemory(const ModelView& model, const CallRows& call, Carver& carver) : evaluation(model, call, carver) {
+        if (!model.has_input_map) return;
+        const std::size_t n = call.at_most(mapped_piece_rows(model));
         mapped = carver.take<double>(n * model.n_features);
         errors = carver.take<double>(n);
-        raw = carver.take<double>(model.has_input_map ? model.n_raw_features : 0);
-        stages = carver.take<double>(model.has_input_map ? map_doubles(model.input_map) : 0);
-        bounds = carver.take<double>(has_tolerance ? n : 0, model.n_decisions);
-        evaluation = carver.take<unsigned char>(evaluation_workspace_bytes(model));
+        raw = carver.take<double>(model.n_raw_features);
+        stages = carver.take<double>(map_doubles(model.input_map));
+        bounds = carver.take<double>(model.tolerance_asked ? n : 0, model.n_decisions);
     }
 };
 

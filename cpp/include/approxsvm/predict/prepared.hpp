@@ -294,32 +294,46 @@ class EngineBound {
 
 // --- the bound of listed sums
 
-// What rounding does to kernel values and sums in float32 (rbf_winner.hpp), relatively to the moduli. As EngineBound,
-// but with the furthest support vector in place of each: (sqrt(h_i) + sqrt(h))^2 is at most (sqrt(max h_i) +
-// sqrt(h))^2, and so no weighted sums are needed. The sums take listed_path roundings in float32 beside. Infinite where
-// the cancellation in a distance may be harmful. What underflows is below 2^-60 of each coefficient.
-inline double listed_error(const KernelSum<float>& e, double half_sq_norm) {
-    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
-    const double reach = std::sqrt(static_cast<double>(e.max_half_sq_norm)) + std::sqrt(half_sq_norm);
-    const double arguments = per_reach * reach * reach;
-    if (!(arguments <= 0x1p-5)) return infinity;
-    const double kernels = 1.05 * (2.125 * arguments + 6.1 * unit32);
-    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
-    return 1.002 * (kernels + 1.1 * sums);
-}
-constexpr double listed_underflow = 0x1p-58;  // of A1
-
-// What a row has to do with the bounds of all pairs: factors of the moduli that the engine adds up, and of A1.
-struct WinnerErrors {
+// What the moduli that listed sums add up, and A1, are multiplied by in the error of a row's sums.
+struct ListedErrors {
     double of_moduli, of_all_moduli;
 };
 
-inline WinnerErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
-    const double listed = listed_error(*model.winner.sums.kernels, half_sq_norm);
-    if (!(listed < infinity)) return {infinity, infinity};
+// Support vectors that are further from the center than the row by this, in units of 1 / sqrt(gamma), count as far.
+constexpr double far_beyond = 4.0;
+
+// What rounding does to kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
+// distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound says, the argument of
+// exp errs by d_i = p (r_i + r)^2, p = u (path + 8), and K_i by 1.05 (2.125 d_i + 6.1 u) of itself.
+//
+// Up to r_i = r + g, g = far_beyond, that is at most what it is there, or at the furthest support vector: a factor of
+// the moduli. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2) is next to nothing, and so is the rest,
+//     p ((r_i + r)^2 - (2 r + g)^2) K_i = p t (4 r + 2 g + t) K_i
+//         <= p exp(-g^2) (t (4 r + 2 g) + t^2) exp(-2 g t) <= p exp(-g^2) ((2 r / g + 1) / e + 1 / (g e)^2),
+// as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Rounding of the norms moves g by less than 2^-12,
+// as d_i <= 2^-5, and the rest by less than a hundredth.
+//
+// The sums take listed_path roundings in float32 beside; what underflows is below 2^-60 of each coefficient. Infinite
+// where the cancellation in a distance may be harmful.
+inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
+    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
+    const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
+    if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
+    const double near = own + far_beyond, reach = (near < furthest ? near : furthest) + own;
+    const double kernels = 1.05 * (2.125 * per_reach * reach * reach + 6.1 * unit32);
+    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    constexpr double of_gap = 1.1254e-7;  // exp(-far_beyond^2)
+    const double of_far = near < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
+    return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
+}
+
+// What a row has to do with the bounds of all pairs.
+inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
+    const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);
+    if (!(listed.of_moduli < infinity)) return listed;
     const double rounded = 1.01 * 0.61 * 2.0 * unit32 * std::sqrt(2.0 * half_sq_norm), moved = slope * row_error;
     const double of_row = row_error == 0.0 ? 0.0 : moved < 1.0 ? moved : 1.0;
-    return {listed, 1.0001 * (rounded + of_row + listed_underflow)};
+    return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
 }
 
 // What a pair adds by itself.

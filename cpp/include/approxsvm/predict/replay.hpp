@@ -8,12 +8,12 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct ReplayMemory {
-    void *evaluation, *expansion;
+    EvaluationMemory evaluation;
+    void* expansion;
     float* row;
     double *values, *bounds;
 
-    ReplayMemory(const ModelView& model, Carver& carver) {
-        evaluation = carver.take<unsigned char>(evaluation_workspace_bytes(model));
+    ReplayMemory(const ModelView& model, Carver& carver) : evaluation(model, CallRows(any_number_of_rows), carver) {
         expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
         row = carver.take<float>(model.n_features);
         values = carver.take<double>(block_rows * model.n_decisions);
@@ -77,8 +77,7 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
                 if (!(std::fabs(memory.values[i] - check.value) <= check.tolerance)) return Status::check_row_mismatch;
             }
             if (model.mode != Mode::approximate) continue;
-            Carver carver(memory.evaluation);
-            const EvaluationMemory room(model, carver);
+            const EvaluationMemory& room = memory.evaluation;
             const DenseSource<float> source(rows, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * model.n_decisions};

@@ -69,18 +69,21 @@ inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& kn
 
 // Memory of one thread for them.
 struct SubspaceRoom {
-    float *coordinates, *partial;  // (whole tiles of coordinates, block_rows) and (n_forms, block_rows)
-    float* scratch;                // (4, block_rows)
-    double *own, *others;          // (n_forms, block_rows)
-    float* values;                 // of one row: the kernel values of a stage
-    double* lists;                 // of one row: (n_forms, tile_rows)
+    float *coordinates = nullptr, *partial = nullptr;  // (whole tiles of coordinates, rows side by side) and
+    double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
+    float* scratch = nullptr;                          // (4, block_rows)
+    float* values = nullptr;                           // of one row: the kernel values of a stage
+    double* lists = nullptr;                           // of one row: (n_forms, tile_rows)
 
-    SubspaceRoom(const ModelView& model, Carver& carver) {
-        const bool is_there = model.subspaces.n_stages > 0;
-        const std::size_t room = is_there ? n_subspace_forms(model) * block_rows : 0;
-        coordinates = carver.take<float>(tiles_for(model.subspaces.n_coordinates) * tile_rows * block_rows);
+    SubspaceRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+        if (model.subspaces.n_stages == 0) return;
+        const std::size_t room = n_subspace_forms(model) * call.side_by_side;
+        const std::size_t n_coordinates = model.subspaces.n_coordinates;
+        coordinates = carver.take<float>(call.side_by_side > 1
+                                             ? tiles_for(n_coordinates) * tile_rows * block_rows
+                                             : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
         partial = carver.take<float>(room);
-        scratch = carver.take<float>(model.subspaces.expansion ? 4 * block_rows : 0);
+        scratch = carver.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
         std::size_t n_lanes = 0;
@@ -89,7 +92,7 @@ struct SubspaceRoom {
             if (n > n_lanes) n_lanes = n;
         });
         values = carver.take<float>(n_lanes);
-        lists = carver.take<double>(is_there ? n_subspace_forms(model) * tile_rows : 0);
+        lists = carver.take<double>(n_subspace_forms(model) * tile_rows);
     }
 };
 
@@ -115,11 +118,11 @@ inline void project_rows(const PreparedModel& prepared, const RowSource& source,
 }
 
 // The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
-// room.others; what is known of each row, and what the moduli of its sums are multiplied by in their error.
+// room.others; what is known of each row, and of the error of its sums.
 template <int Registers>
 inline void subspace_sums(const PreparedModel& prepared, const RowSource& source, std::size_t group, std::size_t stage,
                           const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
-                          ResidualOfRow* residuals, double* listed) {
+                          ResidualOfRow* residuals, ListedErrors* listed) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     const Subspaces& subspaces = prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
@@ -128,7 +131,7 @@ inline void subspace_sums(const PreparedModel& prepared, const RowSource& source
     subspace_sums_block<Registers>(sums, subspaces.n_forms, room.coordinates, half_s_in, room.partial, room.own,
                                    room.others);
     for (std::size_t r = 0; r < stride; ++r) {
-        listed[r] = listed_error(sums.kernels, static_cast<double>(half_s_in[r]));
+        listed[r] = listed_errors(sums.kernels, static_cast<double>(half_s_in[r]));
     }
 }
 
@@ -178,15 +181,16 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
     return half_s_in;
 }
 
-// As subspace_sums; returns what the moduli of the sums are multiplied by in their error.
-inline double subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage, const float* u,
-                                   double half_s, const SubspaceRoom& room, ResidualOfRow& residual) {
+// As subspace_sums; returns what is known of the error of the sums.
+inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
+                                         const float* u, double half_s, const SubspaceRoom& room,
+                                         ResidualOfRow& residual) {
     const Subspaces& subspaces = prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     const float half_s_in = project_row(prepared, sums, u, half_s, room, residual);
     kernels_row(sums.kernels, room.coordinates, half_s_in, room.values);
     subspace_sums_row(sums, subspaces.n_forms, room.values, room.lists, room.own, room.others);
-    return listed_error(sums.kernels, static_cast<double>(half_s_in));
+    return listed_errors(sums.kernels, static_cast<double>(half_s_in));
 }
 
 // As expand_in_subspace.
@@ -240,10 +244,10 @@ class SubspaceStage {
                 expand_row_in_subspace(prepared_, block_, half_s, room_, residual, value, error);
                 modulus = std::fabs(value);
             } else {
-                const double listed = subspace_sums_of_row(prepared_, 0, stage, block_, half_s, room_, residual);
+                const ListedErrors listed = subspace_sums_of_row(prepared_, 0, stage, block_, half_s, room_, residual);
                 value = room_.own[0] + room_.others[0];
                 modulus = std::fabs(room_.own[0]) + std::fabs(room_.others[0]);
-                error = listed * modulus + listed_underflow * prepared_.view->decisions[0].sum_moduli;
+                error = listed.of_moduli * modulus + listed.of_all_moduli * prepared_.view->decisions[0].sum_moduli;
             }
             const double bound = residual_bound(residual, *prepared_.subspaces.sums[stage].known, modulus, error);
             if (settle(i, residual.gaussian * value, bound)) return;
@@ -292,13 +296,13 @@ class SubspaceStage {
             for (std::size_t r = 0; r < n; ++r) moduli[r] = std::fabs(values[r]);
             return;
         }
-        double listed[block_rows];
+        ListedErrors listed[block_rows];
         subspace_sums<Registers>(prepared_, source_, 0, stage, rows, n, block_, room_, residuals, listed);
-        const double underflow = listed_underflow * prepared_.view->decisions[0].sum_moduli;
+        const double all_moduli = prepared_.view->decisions[0].sum_moduli;
         for (std::size_t r = 0; r < n; ++r) {
             values[r] = room_.own[r] + room_.others[r];
             moduli[r] = std::fabs(room_.own[r]) + std::fabs(room_.others[r]);
-            errors[r] = listed[r] * moduli[r] + underflow;
+            errors[r] = listed[r].of_moduli * moduli[r] + listed[r].of_all_moduli * all_moduli;
         }
     }
 

@@ -22,23 +22,25 @@ struct QueuedRow {
 
 // Memory of one thread for it.
 struct WinnerRoom {
-    float *scores, *partial;  // (n_labels, block_rows), as many rows as whole tiles take
-    double *own, *others;     // (n_labels, block_rows)
-    QueuedRow* queues;        // (n_levels, n_labels, block_rows)
-    std::size_t* n_rows;      // (n_levels, n_labels)
-    float* values;            // of one row: the kernel values of all lanes, and before those of the landmarks
-    double* lists;            // of one row: (n_labels, tile_rows)
+    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), as many rows as whole tiles take
+    double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
+    QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
+    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
+    float* values = nullptr;  // of one row: the kernel values of all lanes, and before those of the landmarks
+    double* lists = nullptr;  // of one row: (n_labels, tile_rows)
 
-    WinnerRoom(const ModelView& model, Carver& carver) {
-        const std::size_t n = has_class_engines(model) ? std::size_t{model.n_labels} : 0, room = n * block_rows;
+    WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+        if (!has_class_engines(model)) return;
+        const std::size_t n = model.n_labels, room = n * call.side_by_side;
         const std::size_t n_levels = model.subspaces.n_stages + 1;
-        scores = carver.take<float>(tiles_for(n) * tile_rows * block_rows);
+        scores = carver.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
+                                                          : kernel_expansion_panels<float>(n) * panel_width<float>);
         partial = carver.take<float>(room);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
-        queues = carver.take<QueuedRow>(n_levels * room);
+        queues = carver.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
         n_rows = carver.take<std::size_t>(n_levels * n);
-        values = carver.take<float>(n > 0 ? class_kernel_panels<float>(model.class_counts, n) : 0, panel_width<float>);
+        values = carver.take<float>(class_kernel_panels<float>(model.class_counts, n), panel_width<float>);
         lists = carver.take<double>(n * tile_rows);
     }
 };
@@ -274,7 +276,7 @@ class WinnerStage {
 
     WinnerOutcome judge_alone(std::size_t i, std::size_t w, float half_sq_norm) {
         winner_sums_row(prepared_.winner.sums, w, memory_.values, memory_.lists, memory_.own, memory_.others);
-        const WinnerErrors errors[1] = {
+        const ListedErrors errors[1] = {
             winner_errors(prepared_, static_cast<double>(half_sq_norm), slope_, row_error_of(request_, i))};
         Margins<1> margins(view_.n_labels);
         add_margins(w, errors, margins);
@@ -282,7 +284,7 @@ class WinnerStage {
     }
     WinnerOutcome judge_alone_in_subspace(std::size_t i, std::size_t w, std::size_t stage, double half_s) {
         ResidualOfRow residual;
-        const double listed = subspace_sums_of_row(prepared_, w, stage, block_, half_s, subspaces_, residual);
+        const ListedErrors listed = subspace_sums_of_row(prepared_, w, stage, block_, half_s, subspaces_, residual);
         Margins<1> margins(view_.n_labels);
         add_margins_in_subspace<1>(w, stage, &i, 1, &residual, &listed, margins);
         return margins.outcome(0);
@@ -295,7 +297,7 @@ class WinnerStage {
         load<Registers>(rows, n, half_sq_norm);
         winner_sums_block<Registers>(prepared_.winner.sums, w, block_, half_sq_norm, memory_.partial, memory_.own,
                                      memory_.others);
-        WinnerErrors errors[stride];
+        ListedErrors errors[stride];
         for (std::size_t r = 0; r < stride; ++r) {
             errors[r] = winner_errors(prepared_, static_cast<double>(half_sq_norm[r]), slope_,
                                       r < n ? row_error_of(request_, rows[r]) : 0.0);
@@ -305,7 +307,7 @@ class WinnerStage {
         for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
     }
     template <std::size_t Stride>
-    void add_margins(std::size_t w, const WinnerErrors (&errors)[Stride], Margins<Stride>& margins) const {
+    void add_margins(std::size_t w, const ListedErrors (&errors)[Stride], Margins<Stride>& margins) const {
         for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
             const double fixed = winner_bound_of_pair(prepared_, w, c, decision);
             const double *own = memory_.own + f * Stride, *other = memory_.others + c * Stride;
@@ -322,7 +324,7 @@ class WinnerStage {
                            WinnerOutcome* outcomes) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         ResidualOfRow residuals[stride];
-        double listed[stride];
+        ListedErrors listed[stride];
         subspace_sums<Registers>(prepared_, source_, w, stage, rows, n, block_, subspaces_, residuals, listed);
         Margins<stride> margins(view_.n_labels);
         add_margins_in_subspace(w, stage, rows, n, residuals, listed, margins);
@@ -330,14 +332,15 @@ class WinnerStage {
     }
     template <std::size_t Stride>
     void add_margins_in_subspace(std::size_t w, std::size_t stage, const std::size_t* rows, std::size_t n,
-                                 const ResidualOfRow* residuals, const double* listed, Margins<Stride>& margins) const {
+                                 const ResidualOfRow* residuals, const ListedErrors* listed,
+                                 Margins<Stride>& margins) const {
         const ResidualNumbers* const known = prepared_.subspaces.sums[w * prepared_.subspaces.n_stages + stage].known;
         for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
             const double *own = subspaces_.own + f * Stride, *other = subspaces_.others + f * Stride;
             const double fixed = 0x1p-51 * std::fabs(decision.intercept);
             for (std::size_t r = 0; r < n; ++r) {
                 const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
-                const double error = listed[r] * moduli + listed_underflow * decision.sum_moduli;
+                const double error = listed[r].of_moduli * moduli + listed[r].of_all_moduli * decision.sum_moduli;
                 const double bound = residual_bound(residuals[r], known[f], moduli, error) +
                                      row_slack(decision, slope_, row_error_of(request_, rows[r])) + fixed;
                 margins.add(r, c, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);

@@ -1,0 +1,98 @@
+"""What rows cost in calls of so many: of rows side by side and one by one whichever is less, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
+
+# Where nobody says how many rows calls have, a plan's row alone may cost as many times as the best plan's.
+_MOST_ALONE: Final = 3.0
+
+
+class Cost(NamedTuple):
+    """Of a row on average.
+
+    Attributes
+    ----------
+    asked : float
+        In calls of as many rows as was asked for.
+    alone : float
+        In calls of one.
+    """
+
+    asked: float
+    alone: float
+
+    def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
+        """Whether a row alone costs far more than by another plan, while nobody says that calls have many rows."""
+        return rows_per_call is None and self.alone > _MOST_ALONE * least
+
+    def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
+        """For people."""
+        alone = f"{self.alone / exact.alone:.1%}"
+        if rows_per_call == 1:
+            return f"{alone} of the exact engine's time in calls of one row"
+        calls = "batches" if rows_per_call is None else f"calls of {rows_per_call:,} rows"
+        return f"{self.asked / exact.asked:.1%} of the exact engine's time in {calls}, {alone} in calls of one row"
+
+
+def cheaper_way(n_rows: float | None, blocks: float, alone: float, width: int) -> float:
+    """Of a row of a stage that so many of a call come to: a block costs the same with fewer rows; None for many."""
+    return blocks if n_rows is None else min(alone, blocks * max(1.0, width / max(n_rows, 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class CallCosts:
+    """Costs of a row of one model.
+
+    Attributes
+    ----------
+    blocks, alone : CostModel
+        Of rows side by side, and one by one.
+    n_rows : int or None
+        Of a call; None for batches.
+    """
+
+    blocks: CostModel
+    alone: CostModel
+    n_rows: int | None
+
+    @classmethod
+    def of(cls, model: KernelModel, rows: Any, n_rows: int | None) -> CallCosts:
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        alone = CostModel.of(model, rows, Constants.alone())
+        return cls(
+            CostModel.of(model, rows) if n_rows is None else CostModel.of(model, rows, call_rows=n_rows), alone, n_rows
+        )
+
+    @property
+    def exact(self) -> Cost:
+        """In the exact engine."""
+        return Cost(self._cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+
+    def expansion(self, degree: int, size: Size) -> float:
+        """Of a row that the expansion certifies at once."""
+        found = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
+        return self._cheaper(1.0 / size.n_centers, *found)
+
+    def cascade(
+        self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
+    ) -> Cost:
+        """Of a row on average. Parameters as of `CostModel.refining`."""
+        alone = self.alone.cascade(degree, size, share, lower)
+        if self.n_rows is None:
+            return Cost(self.blocks.cascade(degree, size, share, lower), alone)
+        refined, engine = 1.0 - share["expansion"], rows_in_engine(share)
+        found = (costs.refining(degree, size, share, lower) for costs in (self.blocks, self.alone))
+        refining = self._cheaper(refined / size.n_centers, *found)
+        in_engine = self._cheaper(engine, self.blocks.exact, self.alone.exact)
+        return Cost(self.expansion(degree, size) + refined * refining + engine * in_engine, alone)
+
+    def _cheaper(self, share: float, blocks: float, alone: float) -> float:
+        """Of a row of a stage that a share of the rows of a call comes to."""
+        n_rows = None if self.n_rows is None else share * self.n_rows
+        return cheaper_way(n_rows, blocks, alone, self.blocks.constants.width)
