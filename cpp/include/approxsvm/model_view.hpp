@@ -90,8 +90,8 @@ struct OutputsView {
 //
 // on the slice of all z whose features, but for those that vary, are the center's: u and s are of these alone.
 //
-// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree, of cosines
-// f(z) = intercept + sum_j cosine_coef_j cos(frequency_j.z + phase_j).
+// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree; other kinds say it
+// where their sections are read.
 struct ModelView {
     KernelKind kernel;
     Mode mode;
@@ -142,10 +142,9 @@ struct ModelView {
     double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
     const double* form;  // (n_decisions, form_size): see form.hpp; null in a model of mode exact
 
-    // Sums of cosines only.
-    std::size_t n_cosines;
-    const double *cosine_coef, *phases;  // (n_cosines,)
-    const double* frequencies;           // (n_cosines, n_features)
+    // Of other kinds the section that only they have, and of any kind the terms of its exact sum: support vectors, ...
+    const unsigned char* own_section;
+    std::size_t n_terms;
 
     // Certified and exact models only.
     std::size_t n_sv;

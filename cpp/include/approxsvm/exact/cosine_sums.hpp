@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cmath>
+#include <new>
 
 #include "../artifact/cosines_section.hpp"
 #include "../bounds/certificate.hpp"
@@ -44,48 +45,52 @@ struct CosineSum {
 };
 
 struct CosineSums {
+    CosinesView view;
     CosineSum<float> in32;
     CosineSum<double> in64;
 };
 
 struct CosinePieces {
-    unsigned char *in32 = nullptr, *in64 = nullptr;
-    float* phases32 = nullptr;
-    double *phases64 = nullptr, *vector = nullptr;
+    CosineSums* prepared;
+    unsigned char *in32, *in64;
+    float* phases32;
+    double *phases64, *vector;
 
-    CosinePieces() = default;
     CosinePieces(const ModelView& view, Carver& carver) {
-        in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_cosines, view.n_features));
-        in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_cosines, view.n_features));
-        phases32 = carver.take<float>(KernelSumMemory<float>::n_lanes(view.n_cosines));
-        phases64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_cosines));
+        prepared = carver.take<CosineSums>(1);
+        in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
+        in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
+        phases32 = carver.take<float>(KernelSumMemory<float>::n_lanes(view.n_terms));
+        phases64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms));
         vector = carver.take<double>(view.n_features);
     }
 };
 
 template <class Real>
-inline CosineSum<Real> lay_out_cosines(const ModelView& view, unsigned char* memory, Real* phases, double* vector) {
+inline CosineSum<Real> lay_out_cosines(const CosinesView& view, std::size_t d, unsigned char* memory, Real* phases,
+                                       double* vector) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
-    const std::size_t d = view.n_features;
-    KernelExpansionWriter<Real> writer(memory, view.n_cosines, d, one);
+    KernelExpansionWriter<Real> writer(memory, view.n, d, one);
     double largest = 0.0;
-    for (std::size_t j = 0; j < view.n_cosines; ++j) {
+    for (std::size_t j = 0; j < view.n; ++j) {
         const double* const omega = view.frequencies + j * d;
         for (std::size_t k = 0; k < d; ++k) vector[k] = omega[k] * inverse_two_pi;
         const double norm = norm_above(vector, d) * (1.0 + 0x1p-50);
         if (!(norm <= largest)) largest = norm;
-        writer.add_support_vector({vector, nullptr, d}, view.cosine_coef[j], 0.0);
+        writer.add_support_vector({vector, nullptr, d}, view.coef[j], 0.0);
         const double turns = view.phases[j] * inverse_two_pi;  // of max_phase, less than two
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
-    for (std::size_t j = view.n_cosines; j < KernelSumMemory<Real>::n_lanes(view.n_cosines); ++j) phases[j] = Real{0};
+    for (std::size_t j = view.n; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) phases[j] = Real{0};
     return {writer.expansion(), phases, largest};
 }
 
-inline CosineSums lay_out_cosines(const ModelView& view, const CosinePieces& pieces) {
-    return {lay_out_cosines<float>(view, pieces.in32, pieces.phases32, pieces.vector),
-            lay_out_cosines<double>(view, pieces.in64, pieces.phases64, pieces.vector)};
+inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
+    const CosinesView view = cosines_of(model);
+    const std::size_t d = model.n_features;
+    new (pieces.prepared) CosineSums{view, lay_out_cosines<float>(view, d, pieces.in32, pieces.phases32, pieces.vector),
+                                     lay_out_cosines<double>(view, d, pieces.in64, pieces.phases64, pieces.vector)};
 }
 
 // --- bounds
@@ -110,7 +115,7 @@ inline double cosine_bound(const ModelView& model, const CosineSum<Real>& sum, R
     const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (path + 8.0) * u) + tiny_norm;
     if (!(1.0001 * sum.largest_norm * norm + 2.0 <= most_turns)) return infinity;
     const double underflown = underflow * (1.0 + norm) * (1.0 + sum.largest_norm);
-    const double in_sum = (static_cast<double>(model.n_cosines) + 8.0) * unit64;
+    const double in_sum = (static_cast<double>(model.n_terms) + 8.0) * unit64;
     return 1.001 * u * ((path + 5.0) * norm * decision.total + 34.0 * a1) + 1.01 * (in_sum + underflown) * a1 +
            0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
 }
@@ -237,18 +242,18 @@ inline CosineValue cosines_by_definition(const ModelView& model, const CosineSum
         sum = two_sum(sum, term, rest);
         lost += rest;
     };
-    for (std::size_t j = 0; j < model.n_cosines; ++j) {
-        const double* const omega = model.frequencies + j * d;
-        double high = model.phases[j], low = 0.0;
+    for (std::size_t j = 0; j < sums.view.n; ++j) {
+        const double* const omega = sums.view.frequencies + j * d;
+        double high = sums.view.phases[j], low = 0.0;
         for (std::size_t k = 0; k < d; ++k) {
             const double product = rounded_product(omega[k], z[k]);
             low += std::fma(omega[k], z[k], -product);
             add_exactly(high, product, low);
         }
         const double cosine = std::cos(high) * std::cos(low) - std::sin(high) * std::sin(low);
-        add_exactly(total, model.cosine_coef[j] * cosine, all_lost);
+        add_exactly(total, sums.view.coef[j] * cosine, all_lost);
     }
-    const double n = static_cast<double>(model.n_cosines), path = static_cast<double>(d) + 4.0;
+    const double n = static_cast<double>(sums.view.n), path = static_cast<double>(d) + 4.0;
     const double norm = norm_above(z, d), a1 = decision.sum_moduli, value = total + all_lost;
     // In turns. Products of numbers beyond that may overflow.
     if (!(sums.in64.largest_norm * norm <= 0x1p900)) return {value, infinity};

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmath>
+#include <new>
 
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
@@ -114,12 +115,13 @@ inline std::size_t polynomial_engine_bytes(const ModelView& view) {
 }
 
 struct PolynomialPieces {
-    double *moments = nullptr, *vector = nullptr;
-    FormNorms* form_norms = nullptr;
-    unsigned char* engine = nullptr;
+    PolynomialKernel* prepared;
+    double *moments, *vector;
+    FormNorms* form_norms;
+    unsigned char* engine;
 
-    PolynomialPieces() = default;
     PolynomialPieces(const ModelView& view, Carver& carver) {
+        prepared = carver.take<PolynomialKernel>(1);
         const std::size_t n_moments = static_cast<std::size_t>(view.degree) + 1;
         moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
         vector = carver.take<double>(view.n_features);
@@ -216,8 +218,8 @@ inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const Polyno
     return writer.expansion();
 }
 
-inline PolynomialKernel lay_out_polynomial(const ModelView& view, const PolynomialPieces& pieces) {
-    PolynomialKernel kernel{};
+inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
+    PolynomialKernel& kernel = *new (pieces.prepared) PolynomialKernel{};
     kernel.coef0 = view.coef0;
     kernel.degree = view.degree;
     if (has_engines(view)) kernel.moments = find_moments(view, pieces);
@@ -226,7 +228,6 @@ inline PolynomialKernel lay_out_polynomial(const ModelView& view, const Polynomi
         pieces.form_norms[k] = norms_of_form(form_of(view, k), view.n_features);
     }
     kernel.form_norms = pieces.form_norms;
-    return kernel;
 }
 
 // --- a row by its form

@@ -15,6 +15,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+inline bool is_gaussian(const ModelView& model) {
+    return model.kernel == KernelKind::gaussian;
+}
 inline bool is_polynomial(const ModelView& model) {
     return model.kernel == KernelKind::polynomial;
 }

@@ -2,7 +2,7 @@
 // beyond float64 is refused, and so is one whose value misses the tolerance that was asked for.
 #pragma once
 
-#include "exact_cascade.hpp"
+#include "engine_rows.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -15,7 +15,9 @@ class CosineFunction {
 
     // `memory` is room for (n_features,) float64.
     CosineFunction(const PreparedModel& prepared, float* memory)
-        : view_(*prepared.view), cosines_(prepared.cosines), room_(reinterpret_cast<double*>(memory)) {}
+        : view_(*prepared.view),
+          cosines_(*static_cast<const CosineSums*>(prepared.of_kind)),
+          room_(reinterpret_cast<double*>(memory)) {}
 
     Sums32 sums(float*) const { return {cosines_.in32}; }
     Sums64 sums(double*) const { return {cosines_.in64}; }
@@ -40,6 +42,23 @@ class CosineFunction {
     const ModelView& view_;
     const CosineSums& cosines_;
     double* const room_;
+};
+
+// What evaluate.hpp asks of a kind of kernel.
+struct CosineKind {
+    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
+                           const EvaluationMemory& memory) {
+        ExactCascade<CosineFunction> cascade(prepared, source, out, counts, request, batch, memory);
+        const Status status = engine_rows(cascade, source, wants_exact_values(*prepared.view, request, out));
+        return status == Status::ok ? cascade.finish() : status;
+    }
+
+    // By the slope of all cosines together.
+    static bool feels_error(const PreparedModel& prepared, double error, const double*) {
+        const double a1 = prepared.largest_moduli;
+        return is_felt(prepared, a1 > 0.0 ? error * (prepared.view->decisions[0].total / a1) : 0.0);
+    }
 };
 
 }  // namespace APPROXSVM_TARGET

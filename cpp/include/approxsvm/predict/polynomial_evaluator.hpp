@@ -43,7 +43,7 @@ class PolynomialEvaluator {
                         std::uint64_t* counts, const Request& request, const Batch& batch,
                         const EvaluationMemory& memory)
         : view_(*prepared.view),
-          kernel_(prepared.polynomial),
+          kernel_(*static_cast<const PolynomialKernel*>(prepared.of_kind)),
           source_(source),
           out_(out),
           counts_(counts),
@@ -277,6 +277,19 @@ class PolynomialEvaluator {
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
     EngineStage<double, PolynomialSums> engine_;
+};
+
+// What evaluate.hpp asks of a kind of kernel.
+struct PolynomialKind {
+    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
+                           const EvaluationMemory& memory) {
+        return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
+    }
+    // These kernels grow with rows: it is measured by the row's norm.
+    static bool feels_error(const PreparedModel& prepared, double error, const double* row) {
+        return !(error <= 0.1 * exact_share * norm_above(row, prepared.view->n_features));
+    }
 };
 
 }  // namespace APPROXSVM_TARGET
