@@ -69,6 +69,7 @@ from artifact_changes import (
     classifier,
     content,
     cosines,
+    cosines_of_classes,
     deep,
     entries,
     entry,
@@ -559,12 +560,31 @@ def broken_cosines() -> Broken:
                 f"phase {position - 4} of section cosines is -8.5, expected -8 to 8",
             )
         else:
-            assert Artifact(changed(number(COSINES, position, "d", -8.5), artifact)).n_cosines == 4
+            assert Artifact(changed(number(COSINES, position, "d", -8.5), artifact)).n_terms == 4
     for other in (classifier(), classifier("exact"), polynomial("exact")):
         yield broken(
             "cosines",
             changed(content({COSINES: stored}), other),
             "section cosines is found in a classification artifact of mode",
+        )
+
+
+def broken_functions_of_each_class() -> Broken:
+    """As many functions as decision_shape says, of kinds that may have them."""
+    artifact = cosines_of_classes()
+    stored = artifact.section("outputs")
+    assert Artifact(changed(content({OUTPUTS: stored}), artifact)).outputs.of_each_class
+    for n in (0, 1, 3, 5, 6, 2**32 - 1):
+        yield broken("n_decisions", changed(field(N_DECISIONS, "I", n), artifact), f"n_decisions is {n}, expected 4")
+    yield broken("n_decisions", changed(content({OUTPUTS: None}), artifact), "n_decisions is 4, expected 6")
+    for shape, rule, kind, n_expected in ((2, 0, 0, "label_rule"), (2, 1, 1, "probability"), (3, 1, 0, "shape")):
+        wrong = struct.pack("<6I", shape, rule, kind, 0, 0, 0)
+        yield broken("outputs", changed(content({OUTPUTS: wrong}), artifact), f"{n_expected} of section outputs is ")
+    for other in (classifier(), several_classes(), polynomial("exact"), cosines()):
+        yield broken(
+            "outputs",
+            changed(content({OUTPUTS: stored}), other),
+            "decision_shape of section outputs is 2, expected 0 to 1",
         )
 
 
@@ -1128,6 +1148,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
         (source, ())
         for source in (
             broken_cosines,
+            broken_functions_of_each_class,
             broken_modes_and_header_of_cosines,
             broken_checksum,
             broken_labels,

@@ -128,17 +128,21 @@ def _polynomial(
 
 
 def _cosines(g: GraphBuilder, artifact: Artifact, rows: GraphRows, with_bounds: bool) -> KnownValues:
-    d, n, decisions = artifact.n_features, artifact.n_cosines, artifact.decision_numbers()
+    d, n, decisions = artifact.n_features, artifact.n_terms, artifact.decision_numbers()
     g.check_room(8 * n * d)
-    coef, phases, frequencies = artifact.cosines()
+    numbers, n_coef = np.frombuffer(artifact.section("cosines"), "<f8"), n * len(decisions)
+    coef, phases, frequencies = numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], numbers[n_coef + n :]
+    frequencies = frequencies.reshape(n, d)
     turns = g.op("MatMul", rows.values, g.doubles(np.ascontiguousarray(frequencies.T) / (2.0 * math.pi)))
     turns = g.op("Add", turns, (phases / (2.0 * math.pi))[np.newaxis])
     rest = g.op("Sub", turns, g.op("Round", turns))
     cosines = g.op("Cos", g.op("Mul", rest, 2.0 * math.pi))
-    values = g.op("Add", g.op("MatMul", cosines, g.doubles(coef[:, np.newaxis])), decisions["intercept"][np.newaxis])
+    values = g.op(
+        "Add", g.op("MatMul", cosines, g.doubles(np.ascontiguousarray(coef.T))), decisions["intercept"][np.newaxis]
+    )
     if not with_bounds:
         return KnownValues(values)
-    sum_moduli, slope = float(decisions["sum_moduli"][0]), float(decisions["total"][0])
+    sum_moduli, slope = decisions["sum_moduli"][np.newaxis], decisions["total"][np.newaxis]
     norm = _norms(g, rows)
     path = (d + 8) * _ROUNDING
     bounds = g.op("Add", g.op("Mul", norm, path * slope), (8.0 * path + (n + 16) * _ROUNDING + _EXP) * sum_moduli)

@@ -25,10 +25,10 @@ struct PackedVectors {
     const unsigned char* reference;  // (n_features,) float64: what compressed rows leave out; null for zeros
 };
 
-// A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order; every other model has
-// one.
-constexpr std::size_t n_decisions_of(std::size_t n_labels) {
-    return n_labels > 2 ? n_labels * (n_labels - 1) / 2 : 1;
+// A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order, unless it says that it
+// has one for each class; a model of two classes has one.
+constexpr std::size_t n_decisions_of(std::size_t n_labels, DecisionShape shape = DecisionShape::ovo) {
+    return n_labels <= 2 ? 1 : shape == DecisionShape::each ? n_labels : n_labels * (n_labels - 1) / 2;
 }
 // The position of the pair (i, j), i < j < n_labels.
 constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::size_t j) {
@@ -68,7 +68,8 @@ struct InputMapView {
 // What decision values become: votes or scores of classes, labels, probabilities (outputs.hpp). All zeros and nulls say
 // labels by votes, values as they are, no probabilities.
 struct OutputsView {
-    DecisionShape decision_shape;  // of several classes: a value for each pair, or a score for each class
+    DecisionShape
+        decision_shape;  // of several classes: a value for each pair, a score for each class, or its own value
     LabelRule label_rule;
     ProbabilityKind probability;
     bool couple_two_classes;          // pairwise_sigmoid

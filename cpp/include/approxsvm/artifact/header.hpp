@@ -29,8 +29,6 @@ inline Status read_header(const unsigned char* bytes, ModelView& model, Artifact
     if (!kind.expands) check(field::header_center_kind, header.center_kind, equal_to(0));
     // Those of an ensemble are counted with its members.
     check(field::header_n_labels, header.n_labels, from_to(0, max_n_labels));
-    if (!ensemble)
-        check(field::header_n_decisions, header.n_decisions, equal_to(n_decisions_of(std::size_t{header.n_labels})));
     check(field::header_n_features, header.n_features, from_to(1, max_n_features));
     check(field::header_n_raw_features, header.n_raw_features, from_to(1, max_n_features));
     const bool may_have_majorities = header.mode == number_of(Mode::certified) && kind.expands && header.n_labels > 2 &&

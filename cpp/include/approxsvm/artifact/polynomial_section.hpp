@@ -34,6 +34,7 @@ inline Status read_polynomial(const SectionTable& sections, ModelView& model, Ar
 constexpr KindRules polynomial_rules = {/* expands */ false,
                                         /* only_exact */ false,
                                         /* has_support_vectors */ true,
+                                        /* may_have_several */ false,
                                         /* max_degree */ max_form_degree,
                                         /* max_exact_degree */ max_kernel_degree,
                                         /* gamma */ finite_number,

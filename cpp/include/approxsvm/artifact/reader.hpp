@@ -63,7 +63,7 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
         of_counts(fault, section::class_counts, Status::bad_section),
         numbers(fault, section::dual_coef, Status::bad_coefficient);
     const bool wanted = model.mode != Mode::approximate && rules_of(model).has_support_vectors,
-               classes = model.n_labels > 2;
+               classes = has_classes(model);
     const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : 1;
     model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(sections.bytes + coef.offset);
@@ -173,9 +173,16 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
     const unsigned char *outputs = sections.at(section::outputs), *map = sections.at(section::input_map);
     model.has_input_map = map != nullptr;
-    Status status =
-        read_outputs(outputs, sections[section::outputs].bytes, model.task, model.n_labels, model.outputs, fault);
+    Status status = read_outputs(outputs, sections[section::outputs].bytes, model.task, model.n_labels, model.outputs,
+                                 fault, rules_of(model).may_have_several);
     if (status != Status::ok) return status;
+    Check header(fault, section::none, Status::bad_header);
+    const std::size_t n_targets =
+        model.task == Task::regression && rules_of(model).may_have_several ? max_n_targets : 1;
+    if (!header(field::header_n_decisions, model.n_decisions,
+                model.n_labels > 2 ? equal_to(n_decisions_of(model.n_labels, model.outputs.decision_shape))
+                                   : from_to(1, n_targets)))
+        return header.status();
     status = read_input_map(map, sections[section::input_map].bytes, model.n_raw_features, model.n_features,
                             model.input_map, fault);
     if (status != Status::ok) return status;

@@ -22,9 +22,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-inline bool has_classes(const ModelView& model) {
-    return model.n_labels > 2;
-}
 inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
 }

@@ -15,6 +15,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// Decision functions of the pairs of several classes.
+inline bool has_classes(const ModelView& model) {
+    return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
+}
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }

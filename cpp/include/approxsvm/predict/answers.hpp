@@ -206,7 +206,12 @@ class SingleAnswers {
     bool proves(const Evaluation& found, std::size_t i) const {
         const std::size_t n_decisions = view_.n_decisions;
         const double *values = found.values.data + i * n_decisions, *bounds = found.bounds.data + i * n_decisions;
-        if (view_.task == Task::regression) return is_finite(bounds[0]);
+        if (view_.task == Task::regression) {
+            for (std::size_t k = 1; k < n_decisions; ++k) {
+                if (!is_finite(bounds[k])) return false;
+            }
+            return is_finite(bounds[0]);
+        }
         if (view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
         std::size_t winner;
         return certified_class(view_.outputs, view_.n_labels, values, bounds, winner, memory_.room);

@@ -30,7 +30,7 @@ struct EvaluationMemory {
         const std::size_t defined = definition_bytes(model) / sizeof(float);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t n_sums = classes ? n_labels * n_labels : 2;
+        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions > 2 ? model.n_decisions : 2;
         first_block = carver.take<float>(block);
         later_block = carver.take<float>(block > defined ? block : defined);
         nonzeros32 = NonzeroRoom::of<float>(model, carver);
@@ -40,7 +40,7 @@ struct EvaluationMemory {
         sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
-        const std::size_t n_pairs_here = classes || is_polynomial(model) ? model.n_decisions : 0;
+        const std::size_t n_pairs_here = model.n_decisions > 1 || is_polynomial(model) ? model.n_decisions : 0;
         pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_moved = carver.take<double>(n_pairs_here);
