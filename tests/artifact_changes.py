@@ -74,6 +74,12 @@ def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
     return build_polynomial(model, mode, sum_up(model) if mode == "certified" else None)
 
 
+def sigmoid() -> Artifact:
+    return build_polynomial(
+        replace(random_model(5, n_features=3, n_sv=9, gamma=0.6), is_sigmoid=True, coef0=0.5), "exact"
+    )
+
+
 def cosine_model() -> CosineModel:
     """Four cosines of three features, two labels."""
     rng = np.random.default_rng(5)

@@ -81,6 +81,7 @@ from artifact_changes import (
     regressor,
     resealed,
     section,
+    sigmoid,
     texts,
 )
 
@@ -626,9 +627,30 @@ def broken_modes_and_header_of_cosines() -> Broken:
         yield broken("modes", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
     for kernel in (0, 1):
         yield broken("modes", changed(field(KERNEL, "I", kernel), artifact))
-    yield broken("modes", changed(field(KERNEL, "I", 3), artifact), "kernel is 3, expected 0 to 2")
-    for mode in MODES:
-        yield broken("modes", changed(field(KERNEL, "I", 2), classifier(mode)))
+    yield broken("modes", changed(field(KERNEL, "I", 4), artifact), "kernel is 4, expected 0 to 3")
+    for kernel in (2, 3):
+        for mode in MODES:
+            yield broken("modes", changed(field(KERNEL, "I", kernel), classifier(mode)))
+
+
+def broken_sigmoid() -> Broken:
+    """As a polynomial kernel of mode exact, without a degree."""
+    artifact = sigmoid()
+    assert Artifact(artifact.data).kernel_name == "sigmoid, coef0 0.5"
+    for wrong in (b"", bytes(8), bytes(24)):
+        yield broken("polynomial", changed(content({POLYNOMIAL: wrong}), artifact), "section polynomial has ")
+    for name, offset in (("degree", DEGREE), ("n_centers", N_CENTERS), ("center_kind", CENTER_KIND)):
+        yield broken("modes", changed(field(offset, "I", 1), artifact), f"{name} is 1, expected 0")
+    for mode in (0, 1):
+        yield broken("modes", changed(field(MODE, "I", mode), artifact), f"mode is {mode}, expected 2")
+    for gamma in (NAN, INF):
+        yield broken("gamma", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
+    for identifier in (POLYNOMIAL, DUAL_COEF, SUPPORT_VECTORS):
+        yield broken("modes", changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} ")
+    for identifier in (CENTER, EXPANSIONS, COSINES, PRESUMPTION, SUBSPACES):
+        yield broken(
+            "modes", changed(content({identifier: bytes(16)}), artifact), f"section {SECTIONS[identifier - 1]} "
+        )
 
 
 def broken_modes_of_many_centers_and_higher_degrees(mode: str) -> Broken:
@@ -1149,6 +1171,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
         for source in (
             broken_cosines,
             broken_functions_of_each_class,
+            broken_sigmoid,
             broken_modes_and_header_of_cosines,
             broken_checksum,
             broken_labels,

@@ -1,4 +1,4 @@
-"""Polynomial kernels in an artifact: coef0 and the forms of their decision functions."""
+"""Kernels of inner products in an artifact: coef0, and the forms of polynomial ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.schema import Mode
 from approxsvm.reference.decision_values import decision_function
-from approxsvm.reference.definition import PolynomialDefinition
+from approxsvm.reference.definition import PolynomialDefinition, SigmoidDefinition
 
 
 def build_polynomial(
@@ -37,7 +37,7 @@ def build_polynomial(
     tolerance: float | None = None,
     plan: str = "",
 ) -> Artifact:
-    """Lay out a model with a polynomial kernel; as `build`, and without an expansion.
+    """Lay out a model with a polynomial or sigmoid kernel; as `build`, and without an expansion.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
     """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
-    definition = PolynomialDefinition(model)
+    definition = (SigmoidDefinition if model.is_sigmoid else PolynomialDefinition)(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)
     amplitude = power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0

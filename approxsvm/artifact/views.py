@@ -255,6 +255,8 @@ class Artifact(SealedBytes):
         degree = int(self.header["degree"])
         if self.kernel == "gaussian":
             return "Gaussian"
+        if self.kernel == "sigmoid":
+            return f"sigmoid, coef0 {self.coef0:.6g}"
         if not self.is_polynomial:
             return f"{self.n_terms:,} {self.kernel}s"
         if degree == 1 and self.header["gamma"] == 1.0 and self.coef0 == 0.0:
@@ -263,11 +265,11 @@ class Artifact(SealedBytes):
 
     @property
     def coef0(self) -> float:
-        """Of a polynomial kernel (gamma x.z + coef0)^degree."""
-        return float(self.polynomial_numbers()[0]) if self.is_polynomial else 0.0
+        """What kernels of inner products add to gamma x.z."""
+        return float(self.polynomial_numbers()[0]) if len(self.polynomial_numbers()) else 0.0
 
     def polynomial_numbers(self) -> npt.NDArray[np.float64]:
-        """Section polynomial as it is stored; empty for the Gaussian."""
+        """Section polynomial as it is stored; empty where kernels are not of inner products."""
         return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property

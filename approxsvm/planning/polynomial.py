@@ -1,4 +1,4 @@
-"""From a model with a linear or polynomial kernel to its artifact: a form, support vectors, or both."""
+"""From a model with a linear, polynomial or sigmoid kernel to its artifact: a form, support vectors, or both."""
 
 from __future__ import annotations
 
@@ -30,4 +30,13 @@ def build(model: KernelModel, request: Request) -> Built:
     return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
 
 
-WAYS: dict[str, Way] = {"polynomial": build}
+def build_sigmoid(model: KernelModel, request: Request) -> Built:
+    """The exact engine."""
+    if request.mode == "approximate":
+        raise UnsupportedModelError("a sigmoid kernel has no expansion: compile it with mode='certified' or 'exact'")
+    request.check_positive_tolerance()
+    plan = "the exact engine alone: the kernel is sigmoid, which has no expansion"
+    return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
+
+
+WAYS: dict[str, Way] = {"polynomial": build, "sigmoid": build_sigmoid}

@@ -42,11 +42,12 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
         for first in range(0, model.n_sv, BLOCK_VECTORS):
             last = min(first + BLOCK_VECTORS, model.n_sv)
             vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in inner products
-            if not model.is_polynomial:
+            if model.kernel == "gaussian":
                 vectors = model.dense_support_vectors(first, last)
             for row, z in enumerate(X):
-                if model.is_polynomial:
-                    kernel = (model.gamma * (vectors @ z) + model.coef0) ** model.degree
+                if model.kernel != "gaussian":
+                    base = model.gamma * (vectors @ z) + model.coef0
+                    kernel = np.tanh(base) if model.is_sigmoid else base**model.degree
                 else:
                     kernel = np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1))
                 sums[row] += [coef[first:last] @ kernel for coef in coefficients]

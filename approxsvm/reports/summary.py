@@ -86,7 +86,7 @@ class Summary:
             why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
             texts["certified_fraction"] = f"not applicable: {why}"
         unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
-        if self.kernel.startswith(("linear", "polynomial")):
+        if self.kernel.startswith(("linear", "polynomial", "sigmoid")):
             unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
         if self.gamma == 0.0:
             unused = (*unused, "gamma", "gamma_max_support_vectors")

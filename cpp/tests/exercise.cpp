@@ -76,7 +76,7 @@ std::string complaint_about_expansion(const ModelView& model) {
 std::string complaint_about(const ModelView& model) {
     for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         std::string complaint =
-            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model);
+            model.mode == Mode::exact || is_of_products(model) ? "" : complaint_about_expansion(model);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }

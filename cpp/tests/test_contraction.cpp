@@ -71,7 +71,7 @@ class GoldenModel {
                 sq_distance += (x - z) * (x - z);
                 product += x * z;
             }
-            const long double kernel = is_polynomial(view_)
+            const long double kernel = is_of_products(view_)
                                            ? std::pow(view_.gamma * product + view_.coef0, view_.degree)
                                            : std::exp(-view_.gamma * sq_distance);
             if (view_.n_labels <= 2) {
@@ -162,7 +162,7 @@ class GoldenModel {
     /// At most, of any support vector.
     template <class Real>
     double largest_kernel(const Real* raw) const {
-        if (!is_polynomial(view_)) return 1.0;
+        if (!is_of_products(view_)) return 1.0;
         const std::vector<long double> row = mapped({raw, raw + view_.n_raw_features});
         double sq_norm = 0;
         for (const long double x : row) sq_norm += static_cast<double>(x * x);

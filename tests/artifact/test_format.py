@@ -96,7 +96,7 @@ def test_enumerations() -> None:
     numbers = {
         "task": "be 0 classification, 1 regression or 2 one-class",
         "mode": "be 0 approximate, 1 certified, 2 exact or 3 ensemble",
-        "kernel": "be 0, the Gaussian, 1, polynomial, or 2, a sum of cosines",
+        "kernel": "be 0, the Gaussian, 1, polynomial, 2, a sum of cosines, or 3, sigmoid",
         "center_kind": "be 0 origin or 1 mean",
         "label_kind": "be 0 none, 1 int64, 2 float64 or 3 text",
         "storage": "be 0, all values row after row; 1, compressed rows; or 2, compressed rows relative to a reference",

@@ -9,7 +9,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // By KernelKind.
-constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules};
+constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, sigmoid_rules};
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 
 // Those of a number that is none are the first's, and the number is refused.

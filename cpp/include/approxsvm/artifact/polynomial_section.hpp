@@ -1,4 +1,4 @@
-// Section polynomial: coef0 and the forms of polynomial kernels.
+// Section polynomial: coef0 of kernels of inner products, and the forms of polynomial ones.
 #pragma once
 
 #include "../expansion/form.hpp"
@@ -40,6 +40,17 @@ constexpr KindRules polynomial_rules = {/* expands */ false,
                                         /* gamma */ finite_number,
                                         section::polynomial,
                                         read_polynomial};
+
+// coef0 and coef_error alone.
+constexpr KindRules sigmoid_rules = {/* expands */ false,
+                                     /* only_exact */ true,
+                                     /* has_support_vectors */ true,
+                                     /* may_have_several */ false,
+                                     /* max_degree */ 0,
+                                     /* max_exact_degree */ 0,
+                                     /* gamma */ finite_number,
+                                     section::polynomial,
+                                     read_polynomial};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

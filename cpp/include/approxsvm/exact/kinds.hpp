@@ -22,6 +22,7 @@ inline const void* lay_out_kind(const ModelView& view, Carver& carver, bool only
         case KernelKind::gaussian:
             return nullptr;
         case KernelKind::polynomial:
+        case KernelKind::sigmoid:
             return lay_out_as<PolynomialPieces>(view, carver, only_counts);
         case KernelKind::cosine:
             return lay_out_as<CosinePieces>(view, carver, only_counts);

@@ -22,8 +22,9 @@ inline bool has_classes(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-inline bool is_polynomial(const ModelView& model) {
-    return model.kernel == KernelKind::polynomial;
+// Kernels that are functions of inner products, polynomial and sigmoid ones: all their values are exact.
+inline bool is_of_products(const ModelView& model) {
+    return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
 // Numbers of one decision function: constant, how far rounding may have moved the constant, the linear term (norm) and
 // the triangle (Frobenius norm of the symmetric matrix), then the linear term and the triangle, in panels as

@@ -226,6 +226,7 @@ inline auto with_kind(const ModelView& model, const Call& call) {
         case KernelKind::gaussian:
             break;
         case KernelKind::polynomial:
+        case KernelKind::sigmoid:
             return call(PolynomialKind{});
         case KernelKind::cosine:
             return call(CosineKind{});

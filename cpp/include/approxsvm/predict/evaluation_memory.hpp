@@ -40,7 +40,7 @@ struct EvaluationMemory {
         sums32 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         sums64 = carver.take<double>(has_engines(model) ? sums_room(n_sums) : 0);
         routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * route_rows + model.n_centers + 1 : 0);
-        const std::size_t n_pairs_here = model.n_decisions > 1 || is_polynomial(model) ? model.n_decisions : 0;
+        const std::size_t n_pairs_here = model.n_decisions > 1 || is_of_products(model) ? model.n_decisions : 0;
         pair_values = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_bounds = carver.take<double>((block_rows + 1) * n_pairs_here);
         pair_moved = carver.take<double>(n_pairs_here);
