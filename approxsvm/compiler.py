@@ -6,7 +6,6 @@ import inspect
 import os
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
@@ -36,12 +35,7 @@ from approxsvm.table_columns import rows_by_column
 from approxsvm.threads import n_threads
 
 # From a model to its artifact, by the kind of model.
-_WAYS: Final[dict[str, Callable[[Any, Request], Built]]] = {
-    "gaussian": gaussian.build,
-    "polynomial": polynomial.build,
-    "taylor": features.build_taylor,
-    "cosine": features.build_cosines,
-}
+_WAYS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS
 
 
 def compile(

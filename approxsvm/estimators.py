@@ -666,7 +666,7 @@ class CompiledEnsemble(CompiledClassifier):
 
 def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
     header = artifact.header
-    if artifact.is_polynomial or header["max_sv_norm"] == 0.0:
+    if artifact.kernel != "gaussian" or header["max_sv_norm"] == 0.0:
         return np.ones(rows.shape[0], bool)
     if artifact.input_map is not None:
         rows = artifact.input_map.apply(rows)

@@ -87,7 +87,7 @@ class Evaluator:
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.native)
         self._task = artifact.task
-        self._several = self._task == "regression" and len(artifact.members) > 1
+        self._several = self._task == "regression" and artifact.n_decisions > 1
         self._is_column = artifact.outputs.is_column
         # What a single row's answer is looked up in: by position, or itself.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(self._task, artifact.labels)
@@ -179,6 +179,8 @@ class Evaluator:
             return np.asarray(values)
         if values.ndim == 1:
             return np.asarray(values if labels[0] > labels[1] else -values)
+        if self.artifact.outputs.of_each_class:
+            return np.asarray(values[:, self.order])
         if self.artifact.outputs.decision_shape == "ovr":
             outputs = native_outputs(self.artifact.outputs, self.artifact.task, len(labels))
             return np.asarray(outputs.one_vs_rest_scores(values)[:, self.order])

@@ -14,10 +14,12 @@ import pytest
 from conftest import random_model
 
 from approxsvm import Artifact, ArtifactError, KernelModel
-from approxsvm.artifact.writer import build_cosines, build_polynomial
+from approxsvm.artifact.cosines import build_cosines
+from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
 from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.outputs import Outputs
 
 # Offsets of header fields, from the table in models/FORMAT.md.
 KERNEL = 184
@@ -72,10 +74,16 @@ def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
     return build_polynomial(model, mode, sum_up(model) if mode == "certified" else None)
 
 
-def cosines() -> Artifact:
+def sigmoid() -> Artifact:
+    return build_polynomial(
+        replace(random_model(5, n_features=3, n_sv=9, gamma=0.6), is_sigmoid=True, coef0=0.5), "exact"
+    )
+
+
+def cosine_model() -> CosineModel:
     """Four cosines of three features, two labels."""
     rng = np.random.default_rng(5)
-    model = CosineModel(
+    return CosineModel(
         "classification",
         frequencies=rng.normal(size=(4, 3)),
         phases=rng.uniform(0, 6, 4),
@@ -84,7 +92,18 @@ def cosines() -> Artifact:
         labels=np.array([1, -1]),
         feature_names=("a", "b", "c"),
     )
-    return build_cosines(model, plan="because")
+
+
+def cosines() -> Artifact:
+    return build_cosines(cosine_model(), plan="because")
+
+
+def cosines_of_classes() -> Artifact:
+    """A function for each of four labels."""
+    rng = np.random.default_rng(6)
+    several = {"coef": rng.normal(size=(4, 4)), "intercept": np.ones(4), "value_error": np.zeros(4)}
+    outputs = Outputs(label_rule="scores", decision_shape="each")
+    return build_cosines(replace(cosine_model(), labels=np.arange(4), outputs=outputs, **several))
 
 
 def sealed(data: bytearray) -> bytes:

@@ -69,6 +69,7 @@ from artifact_changes import (
     classifier,
     content,
     cosines,
+    cosines_of_classes,
     deep,
     entries,
     entry,
@@ -80,6 +81,7 @@ from artifact_changes import (
     regressor,
     resealed,
     section,
+    sigmoid,
     texts,
 )
 
@@ -559,12 +561,31 @@ def broken_cosines() -> Broken:
                 f"phase {position - 4} of section cosines is -8.5, expected -8 to 8",
             )
         else:
-            assert Artifact(changed(number(COSINES, position, "d", -8.5), artifact)).n_cosines == 4
+            assert Artifact(changed(number(COSINES, position, "d", -8.5), artifact)).n_terms == 4
     for other in (classifier(), classifier("exact"), polynomial("exact")):
         yield broken(
             "cosines",
             changed(content({COSINES: stored}), other),
             "section cosines is found in a classification artifact of mode",
+        )
+
+
+def broken_functions_of_each_class() -> Broken:
+    """As many functions as decision_shape says, of kinds that may have them."""
+    artifact = cosines_of_classes()
+    stored = artifact.section("outputs")
+    assert Artifact(changed(content({OUTPUTS: stored}), artifact)).outputs.of_each_class
+    for n in (0, 1, 3, 5, 6, 2**32 - 1):
+        yield broken("n_decisions", changed(field(N_DECISIONS, "I", n), artifact), f"n_decisions is {n}, expected 4")
+    yield broken("n_decisions", changed(content({OUTPUTS: None}), artifact), "n_decisions is 4, expected 6")
+    for shape, rule, kind, n_expected in ((2, 0, 0, "label_rule"), (2, 1, 1, "probability"), (3, 1, 0, "shape")):
+        wrong = struct.pack("<6I", shape, rule, kind, 0, 0, 0)
+        yield broken("outputs", changed(content({OUTPUTS: wrong}), artifact), f"{n_expected} of section outputs is ")
+    for other in (classifier(), several_classes(), polynomial("exact"), cosines()):
+        yield broken(
+            "outputs",
+            changed(content({OUTPUTS: stored}), other),
+            "decision_shape of section outputs is 2, expected 0 to 1",
         )
 
 
@@ -606,9 +627,30 @@ def broken_modes_and_header_of_cosines() -> Broken:
         yield broken("modes", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
     for kernel in (0, 1):
         yield broken("modes", changed(field(KERNEL, "I", kernel), artifact))
-    yield broken("modes", changed(field(KERNEL, "I", 3), artifact), "kernel is 3, expected 0 to 2")
-    for mode in MODES:
-        yield broken("modes", changed(field(KERNEL, "I", 2), classifier(mode)))
+    yield broken("modes", changed(field(KERNEL, "I", 4), artifact), "kernel is 4, expected 0 to 3")
+    for kernel in (2, 3):
+        for mode in MODES:
+            yield broken("modes", changed(field(KERNEL, "I", kernel), classifier(mode)))
+
+
+def broken_sigmoid() -> Broken:
+    """As a polynomial kernel of mode exact, without a degree."""
+    artifact = sigmoid()
+    assert Artifact(artifact.data).kernel_name == "sigmoid, coef0 0.5"
+    for wrong in (b"", bytes(8), bytes(24)):
+        yield broken("polynomial", changed(content({POLYNOMIAL: wrong}), artifact), "section polynomial has ")
+    for name, offset in (("degree", DEGREE), ("n_centers", N_CENTERS), ("center_kind", CENTER_KIND)):
+        yield broken("modes", changed(field(offset, "I", 1), artifact), f"{name} is 1, expected 0")
+    for mode in (0, 1):
+        yield broken("modes", changed(field(MODE, "I", mode), artifact), f"mode is {mode}, expected 2")
+    for gamma in (NAN, INF):
+        yield broken("gamma", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
+    for identifier in (POLYNOMIAL, DUAL_COEF, SUPPORT_VECTORS):
+        yield broken("modes", changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} ")
+    for identifier in (CENTER, EXPANSIONS, COSINES, PRESUMPTION, SUBSPACES):
+        yield broken(
+            "modes", changed(content({identifier: bytes(16)}), artifact), f"section {SECTIONS[identifier - 1]} "
+        )
 
 
 def broken_modes_of_many_centers_and_higher_degrees(mode: str) -> Broken:
@@ -1128,6 +1170,8 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
         (source, ())
         for source in (
             broken_cosines,
+            broken_functions_of_each_class,
+            broken_sigmoid,
             broken_modes_and_header_of_cosines,
             broken_checksum,
             broken_labels,

@@ -55,7 +55,7 @@ def pack_outputs(outputs: Outputs) -> bytes:
     if isinstance(head, OneVsRestCalibration):
         calibration_shape, n_calibrators = _SHAPES.index(head.decision_shape), len(head.calibrators)
     header = _OUTPUTS_HEADER.pack(
-        int(outputs.is_column or outputs.decision_shape == "ovr"),
+        int(outputs.is_column) or _SHAPES.index(outputs.decision_shape),
         _LABEL_RULES.index(outputs.label_rule),
         _KINDS.index(type(head)),
         positive,

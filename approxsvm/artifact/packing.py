@@ -47,7 +47,7 @@ def pack(model: KernelModel) -> bytes:
         ):  # dense storage takes at least a byte per value, but for constants
             return sparse
         dense, others = vectors.toarray(), [sparse]
-    reference = None if model.is_polynomial else reference_row(dense)
+    reference = None if model.kernel != "gaussian" else reference_row(dense)
     if reference is not None:
         others.append(_pack_csr(model.n_features, *_differences(dense, reference), reference))
     return min([_pack_dense(dense), *others], key=len)

@@ -213,6 +213,11 @@ class Artifact(SealedBytes):
         return int(self.header["n_features"])
 
     @property
+    def n_decisions(self) -> int:
+        """Number of decision values of a row; 0 where probabilities are averaged."""
+        return int(self.header["n_decisions"])
+
+    @property
     def n_raw_features(self) -> int:
         """Number of columns of a row before the input map, if there is one."""
         return int(self.header["n_raw_features"])
@@ -224,7 +229,7 @@ class Artifact(SealedBytes):
 
     @property
     def kernel(self) -> str:
-        """Its name: "gaussian", "polynomial" or "cosine"; of an ensemble the first."""
+        """Its name, as in schema.inc; of an ensemble the first."""
         return names_of("kernel")[int(self.header["kernel"])]
 
     @property
@@ -233,14 +238,9 @@ class Artifact(SealedBytes):
         return self.kernel == "polynomial"
 
     @property
-    def n_cosines(self) -> int:
-        """How many cosines it is a sum of; 0 where it is none."""
-        return len(self._sections.get("cosines", b"")) // (8 * (self.n_features + 2))
-
-    def cosines(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Coefficients and phases, (n_cosines,), and frequencies, (n_cosines, n_features), of a sum of cosines."""
-        numbers, n = np.frombuffer(self._sections["cosines"], "<f8"), self.n_cosines
-        return numbers[:n], numbers[n : 2 * n], numbers[2 * n :].reshape(n, -1)
+    def n_terms(self) -> int:
+        """How many terms the exact sum has: support vectors, or what a kind without any has in their place."""
+        return int(self.native.n_terms)
 
     @property
     def has_form(self) -> bool:
@@ -253,21 +253,23 @@ class Artifact(SealedBytes):
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
-        if self.kernel == "cosine":
-            return f"{self.n_cosines:,} cosines"
-        if not self.is_polynomial:
+        if self.kernel == "gaussian":
             return "Gaussian"
+        if self.kernel == "sigmoid":
+            return f"sigmoid, coef0 {self.coef0:.6g}"
+        if not self.is_polynomial:
+            return f"{self.n_terms:,} {self.kernel}s"
         if degree == 1 and self.header["gamma"] == 1.0 and self.coef0 == 0.0:
             return "linear"
         return f"polynomial of degree {degree}, coef0 {self.coef0:.6g}"
 
     @property
     def coef0(self) -> float:
-        """Of a polynomial kernel (gamma x.z + coef0)^degree."""
-        return float(self.polynomial_numbers()[0]) if self.is_polynomial else 0.0
+        """What kernels of inner products add to gamma x.z."""
+        return float(self.polynomial_numbers()[0]) if len(self.polynomial_numbers()) else 0.0
 
     def polynomial_numbers(self) -> npt.NDArray[np.float64]:
-        """Section polynomial as it is stored; empty for the Gaussian."""
+        """Section polynomial as it is stored; empty where kernels are not of inner products."""
         return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property

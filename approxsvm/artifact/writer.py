@@ -21,12 +21,9 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
-from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
-from approxsvm.model.compensated import norms_above
-from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (
     DECISION_NUMBERS,
@@ -55,12 +52,11 @@ from approxsvm.model.schema import (
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.reference.decision_values import decision_function
-from approxsvm.reference.definition import CosineDefinition, GaussianDefinition, PolynomialDefinition
+from approxsvm.reference.definition import GaussianDefinition
 
 N_CHECK_ROWS: Final = 2
-# Of check rows of kernels and cosines that have no scale of their own.
-_MOST_AMPLITUDE: Final = 2.0**60
+# Of check rows of kinds that have no scale of their own.
+MOST_AMPLITUDE: Final = 2.0**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +203,8 @@ def build(
         gamma, the coefficients or the labels are beyond what the format holds.
     """
     assert (expanded is None) == (mode == "exact")
-    header = _header(model, mode, frame, tolerance, tolerance_asked)
-    decisions = _decisions(model)
+    header = start_header(model, mode, frame, tolerance, tolerance_asked)
+    decisions = decisions_of(model)
     if model.gamma == 0.0:  # f is a constant, and must stay one for rows whose norm overflows
         decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
     sections = {"center": frame.center.astype("<f4").tobytes()}
@@ -223,7 +219,7 @@ def build(
             "first_remainder_degree": max(c.first_remainder_degree for c in expanded.certificates),
         }
         sections |= _expansion_sections(model, header, frame, expanded, decisions["intercept"])
-    sections["decisions"] = _packed_decisions(decisions)
+    sections["decisions"] = pack_decisions(decisions)
     if mode != "approximate":
         sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
     if presumption is not None:
@@ -234,7 +230,7 @@ def build(
         sections["subspace_expansion"] = subspace_expansion.data
     if plan:
         sections["plan"] = plan.encode()
-    return _assemble(model, header, sections)
+    return assemble(model, header, sections)
 
 
 def _pack_presumption(presumption: Presumption) -> bytes:
@@ -243,7 +239,7 @@ def _pack_presumption(presumption: Presumption) -> bytes:
     return head + bytes(-len(landmarks) % 8) + presumption.weights.astype("<f4").tobytes()
 
 
-def _decisions(model: KernelModel) -> npt.NDArray[np.void]:
+def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
     """What is known of each decision function without an expansion; sums may be infinite."""
     decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
@@ -254,7 +250,8 @@ def _decisions(model: KernelModel) -> npt.NDArray[np.void]:
     return decisions
 
 
-def _packed_decisions(decisions: npt.NDArray[np.void]) -> bytes:
+def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
+    """As they are, or UnsupportedModelError where sums are beyond the format."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
     if not finite or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
@@ -270,14 +267,16 @@ def _constant_decision(model: KernelModel, decision: int) -> float:
         return math.inf
 
 
-def _power_of_two_above(largest: float) -> float:
+def power_of_two_above(largest: float) -> float:
     """The least power of two above a number, within the limits of the format; 1 for 0."""
     if largest == 0.0:
         return 1.0
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
 
 
-def _header(model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool) -> dict[str, Any]:
+def start_header(
+    model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool
+) -> dict[str, Any]:
     """What does not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     return {
@@ -359,7 +358,7 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
     """
     origin = np.zeros(model.n_features, np.float32)
     frame = Frame(origin, "origin", 0.0, 0.0)  # no support vectors: the paper's test of validity has no limit
-    header = _header(model, "approximate", frame, math.inf, False) | {
+    header = start_header(model, "approximate", frame, math.inf, False) | {
         "n_centers": 1,
         "first_remainder_degree": certificates.first_remainder_degree,
     }
@@ -367,11 +366,11 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
     decisions["intercept"], decisions["total"] = model.intercept, certificates.total
     decisions["sum_moduli"], decisions["value_error"] = certificates.sum_moduli, model.value_error
     expanded = Expanded(origin[np.newaxis], model.degree, (expansion,), (certificates,))
-    sections = {"center": origin.astype("<f4").tobytes(), "decisions": _packed_decisions(decisions)}
+    sections = {"center": origin.astype("<f4").tobytes(), "decisions": pack_decisions(decisions)}
     sections |= _expansion_sections(model, header, frame, expanded, model.intercept)
     if plan:
         sections["plan"] = plan.encode()
-    return _assemble(model, header, sections)
+    return assemble(model, header, sections)
 
 
 # --- expansions
@@ -469,7 +468,7 @@ def _scaled_parts(
             largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
     if not (largest < MAX_OUTPUT_SCALE).all():
         raise UnsupportedModelError(f"a coefficient of {largest.max():.6g} is too large; the limit is 2^1000")
-    scales = np.array([_power_of_two_above(x) for x in largest])
+    scales = np.array([power_of_two_above(x) for x in largest])
     return [(part / scales[:, np.newaxis]).astype("<f4") for part in scaled], scales
 
 
@@ -477,7 +476,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
     """G of every center as a packed triangle; scales, traces and errors go to the records."""
     assert certificates.directions is not None
     directions, errors = certificates.directions, certificates.direction_errors
-    scales = np.array([_power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
+    scales = np.array([power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
     records["direction_scale"] = scales
     records["direction_trace"] = certificates.direction_traces
     records["direction_error"] = errors
@@ -576,151 +575,21 @@ def _exact_sections(
             intercept=intercepts,
         )
     check_rows = _exact_check_rows(model, header, center)
-    return _support_vector_sections(model) | {"exact_check_rows": check_rows}
+    return support_vector_sections(model) | {"exact_check_rows": check_rows}
 
 
-def _support_vector_sections(model: KernelModel) -> dict[str, bytes]:
+def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
+    """Support vectors, their coefficients and, of pairs of classes, how many each class has."""
     sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
     if model.n_decisions > 1:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
     return sections
 
 
-# --- polynomial kernels
-
-
-def build_polynomial(
-    model: KernelModel,
-    mode: Mode,
-    form: PolynomialForm | None = None,
-    *,
-    tolerance: float | None = None,
-    plan: str = "",
-) -> Artifact:
-    """Lay out a model with a polynomial kernel; as `build`, and without an expansion.
-
-    Parameters
-    ----------
-    model : KernelModel
-    mode : {"approximate", "certified", "exact"}
-        The form alone, both, or the support vectors alone.
-    form : PolynomialForm, optional
-        Left out in mode "exact".
-    tolerance : float, optional
-        Of values: a row that misses it is to be refused.
-    plan : str
-
-    Raises
-    ------
-    UnsupportedModelError
-        The coefficients, kernels at the origin or the labels are beyond what the format holds.
-    """
-    assert (form is None) == (mode == "exact")
-    frame = Frame.of(model, "origin")
-    promise = np.inf if tolerance is None else float(tolerance)
-    header = _header(model, mode, frame, promise, bool(np.isfinite(promise)))
-    sections = {
-        "decisions": _packed_decisions(_decisions(model)),
-        "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
-        "exact_check_rows": _polynomial_check_rows(model, header),
-    }
-    if mode != "approximate":
-        sections |= _support_vector_sections(model)
-    if plan:
-        sections["plan"] = plan.encode()
-    return _assemble(model, header, sections)
-
-
-def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
-    """One decision function after the other."""
-    if form is None:
-        return b""
-    numbers = [form.constants, form.constant_errors, form.linear_errors, form.quadratic_errors]
-    parts = [np.column_stack(numbers), form.linear]
-    if form.triangle is not None:
-        parts.append(form.triangle[:, storage_order(n_features, 2)])
-    return np.concatenate(parts, axis=1).astype("<f8").tobytes()
-
-
-def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
-    """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
-    definition = PolynomialDefinition(model)
-    typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
-    origin = np.zeros(model.n_features, np.float32)
-    amplitude = _power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
-    amplitude = min(max(amplitude, 1.0 / _MOST_AMPLITUDE), _MOST_AMPLITUDE)
-    result: list[tuple[float, float, float]] = []
-    while len(result) < N_CHECK_ROWS:
-        k = len(result)
-        decision = [k * model.n_decisions // N_CHECK_ROWS]
-        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
-        value = decision_function(model, row, decision)
-        tolerance = float(definition.rounding(row, value, decision)[0, 0])
-        if tolerance < math.inf:
-            result.append((amplitude, float(value[0, 0]), tolerance))
-        elif amplitude > 0.0:  # smaller rows, the origin in the end
-            amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
-        else:
-            raise UnsupportedModelError("the kernel of this model is beyond the range of float64 at the origin")
-    return np.array(result, "<f8").tobytes()
-
-
-# --- sums of cosines
-
-
-def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: str = "") -> Artifact:
-    """Lay out a linear model on random Fourier features, of mode "exact".
-
-    Parameters
-    ----------
-    model : CosineModel
-    tolerance : float, optional
-        Of values: a row that misses it is to be refused.
-    plan : str
-
-    Raises
-    ------
-    UnsupportedModelError
-        The coefficients, frequencies or labels are beyond what the format holds.
-    """
-    frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
-    promise = np.inf if tolerance is None else float(tolerance)
-    header = _header(model, "exact", frame, promise, bool(np.isfinite(promise)))
-    decisions = np.zeros(1, DECISION_NUMBERS)
-    decisions["intercept"], decisions["value_error"] = model.intercept, model.value_error
-    decisions["sum_moduli"], decisions["total"] = model.sum_moduli, model.slope
-    if not model.slope < math.inf:
-        raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} are beyond float64")
-    numbers = np.concatenate([model.coef, model.phases, model.frequencies.ravel()])
-    sections = {
-        "decisions": _packed_decisions(decisions),
-        "cosines": numbers.astype("<f8").tobytes(),
-        "exact_check_rows": _cosine_check_rows(model, header),
-    }
-    if plan:
-        sections["plan"] = plan.encode()
-    return _assemble(model, header, sections)
-
-
-def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
-    """As `_exact_check_rows`, about the origin, where angles are about 1."""
-    largest = float(norms_above(model.frequencies).max())
-    amplitude = min(_power_of_two_above(1.0 / max(largest, 1.0 / _MOST_AMPLITUDE)), _MOST_AMPLITUDE)
-    origin = np.zeros(model.n_features, np.float32)
-    result = []
-    for k in range(N_CHECK_ROWS):
-        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
-        value = decision_function(model, row)
-        result.append((amplitude, float(value[0, 0]), float(CosineDefinition(model).rounding(row, value)[0, 0])))
-    if not np.isfinite(result).all():
-        raise UnsupportedModelError(f"the values of this {model.source} are beyond the range of float64")
-    return np.array(result, "<f8").tobytes()
-
-
 # --- layout
 
 
-def _assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
+def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
     """Add what every mode has."""
     labels = _pack_labels(model.labels)[2]
     if labels:

@@ -18,7 +18,7 @@ from approxsvm.model.schema import MAX_PHASE
 
 @dataclass(frozen=True, eq=False)
 class CosineModel(FeatureModel):
-    """f(z) = intercept + sum_j coef_j cos(frequencies_j . z + phases_j).
+    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j).
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class CosineModel(FeatureModel):
     frequencies : ndarray of shape (n_cosines, n_features)
     phases : ndarray of shape (n_cosines,)
         At most 8 in modulus, so that all from 0 to 2 pi are allowed.
-    coef : ndarray of shape (n_cosines,)
-    intercept : ndarray of shape (1,)
+    coef : ndarray of shape (n_decisions, n_cosines), or (n_cosines,) of one function
+    intercept : ndarray of shape (n_decisions,)
     labels, source, feature_names, input_map, outputs, value_error
         As in FeatureModel; by name.
 
@@ -51,16 +51,27 @@ class CosineModel(FeatureModel):
         super().__post_init__()
         if self.frequencies.ndim != 2 or 0 in self.frequencies.shape:
             raise ModelFormatError(f"frequencies have shape {self.frequencies.shape}, expected rows of numbers")
-        for name in ("phases", "coef"):
-            shape, expected = getattr(self, name).shape, (len(self.frequencies),)
-            if shape != expected:
-                raise ModelFormatError(f"{name} has shape {shape}, expected {expected}")
+        if self.coef.ndim == 1:
+            object.__setattr__(self, "coef", self.coef[np.newaxis])
+        n_cosines = len(self.frequencies)
+        for name, expected in (
+            ("phases", (n_cosines,)),
+            ("coef", (self.n_decisions, n_cosines)),
+            ("intercept", (self.n_decisions,)),
+        ):
+            if getattr(self, name).shape != expected:
+                raise ModelFormatError(f"{name} has shape {getattr(self, name).shape}, expected {expected}")
         numbers = (self.frequencies, self.phases, self.coef, self.intercept, self.value_error)
         if not all(np.isfinite(array).all() for array in numbers):
             raise ModelFormatError("frequencies, phases, coef, intercept or value_error hold NaN or infinity")
         largest = float(np.abs(self.phases).max())
         if largest > MAX_PHASE:
             raise ModelFormatError(f"a phase is {largest} in modulus, but at most {MAX_PHASE} is allowed")
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """Row by row."""
+        values = [self.coef @ np.cos(self.frequencies @ z + self.phases) + self.intercept for z in X]
+        return np.array(values).reshape(len(X), self.n_decisions)
 
     @property
     def n_cosines(self) -> int:
@@ -73,20 +84,30 @@ class CosineModel(FeatureModel):
         return int(self.frequencies.shape[1])
 
     @property
-    def sum_moduli(self) -> float:
-        """A1, the sum of the moduli of the coefficients, rounded up; may be infinite."""
+    def all_moduli(self) -> FloatArray:
+        """A1 of each function, the sum of the moduli of its coefficients, rounded up; may be infinite."""
         with np.errstate(over="ignore"):
-            return float(np.abs(self.coef).sum()) * self._up
+            return np.asarray(np.abs(self.coef).sum(axis=1) * self._up)
+
+    @property
+    def all_slopes(self) -> FloatArray:
+        """S of each function, the sum of |coef_kj| times the norms of frequencies_j, rounded up; may be infinite.
+
+        A row that moves by e changes the function by e S at most.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.abs(self.coef) @ norms_above(self.frequencies) * self._up + 2.0**-1000
+        return np.where(np.isnan(slopes), math.inf, slopes)
+
+    @property
+    def sum_moduli(self) -> float:
+        """The largest A1."""
+        return float(self.all_moduli.max())
 
     @property
     def slope(self) -> float:
-        """S, the sum of the moduli of coef_j times the norms of frequencies_j, rounded up; may be infinite.
-
-        A row that moves by e changes f by e S at most.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            slope = float(np.abs(self.coef) @ norms_above(self.frequencies)) * self._up + 2.0**-1000
-        return slope if slope == slope else math.inf
+        """The largest S."""
+        return float(self.all_slopes.max())
 
     @property
     def _up(self) -> float:
@@ -101,7 +122,7 @@ class CosineModel(FeatureModel):
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
         """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
         coef = self.coef * factor
-        return {"coef": coef}, float(np.abs(coef).sum())
+        return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 
     def negated(self) -> CosineModel:
         """The same two-class model with its labels in the other order: every value changes its sign."""

@@ -1,9 +1,9 @@
-"""What linear models behind feature maps have in common: one decision function, no support vectors."""
+"""What linear models behind feature maps have in common: functions of the same features, no support vectors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,12 @@ class FeatureModel:
     Parameters
     ----------
     task : {"classification", "regression"}
-    labels : array of two labels, or empty for a regression
-        A positive value means the first.
+    labels : array of labels, or empty for a regression
+        Of two, a positive value means the first. Of several there is a function for each.
     source : str
         Where the model came from, for people.
     feature_names, input_map, outputs, value_error
-        As in KernelModel.
+        As in KernelModel; `value_error` says how many functions there are.
 
     Raises
     ------
@@ -42,16 +42,29 @@ class FeatureModel:
     outputs: Outputs = field(default_factory=Outputs, kw_only=True)
     value_error: FloatArray = field(default_factory=lambda: np.zeros(1), kw_only=True)
 
-    # What it has in common with every KernelModel of one decision function.
-    n_decisions = 1
+    # What it has in common with every KernelModel.
+    kind: ClassVar[str]
+    kernel: ClassVar[str]
     n_sv = 0
     first_index = 1
 
     def __post_init__(self) -> None:
         """Check once."""
-        if len(self.labels) != (2 if self.task == "classification" else 0):
-            raise ModelFormatError(f"a {self.task} model cannot have {len(self.labels)} labels")
-        self.outputs.check(self.task, len(self.labels))
+        n_labels, n = len(self.labels), self.n_decisions
+        if n_labels != (0 if self.task == "regression" else 2 if n == 1 else n):
+            raise ModelFormatError(f"a {self.task} model of {n} functions cannot have {n_labels} labels")
+        if self.outputs.of_each_class != (n_labels > 2):
+            raise ModelFormatError(f"decision_shape is {self.outputs.decision_shape!r} of {n} functions")
+        self.outputs.check(self.task, n_labels)
+
+    @property
+    def n_decisions(self) -> int:
+        """How many functions of the features there are."""
+        return len(self.value_error)
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """The definition, term after term: naive on purpose, nobody speeds it up. Shape (n_rows, n_decisions)."""
+        raise NotImplementedError
 
     @property
     def n_features(self) -> int:

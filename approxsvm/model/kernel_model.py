@@ -26,7 +26,7 @@ class KernelModel:
     """Decision functions that share support vectors: f(z) = sum_i a_i K(x_i, z) + intercept.
 
     The kernel K is Gaussian, exp(-gamma ||x_i - z||^2), or where `degree` is 1 to 6 polynomial,
-    (gamma x_i.z + coef0)^degree, the linear kernel among these.
+    (gamma x_i.z + coef0)^degree, the linear kernel among these; or tanh(gamma x_i.z + coef0) where `is_sigmoid`.
 
     Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
     for ``labels[i]`` and any other for ``labels[j]``.
@@ -69,10 +69,12 @@ class KernelModel:
     degree : int
         Of a polynomial kernel, from 1 to 6; 0 for the Gaussian.
     coef0 : float
-        Of a polynomial kernel.
+        Of a polynomial or sigmoid kernel.
     coef_error : float
         How far, relatively, `dual_coef` may be from the source's, where the kernel is polynomial: the larger the
         kernel, the more that is.
+    is_sigmoid : bool
+        Whether the kernel is tanh(gamma x_i.z + coef0).
 
     Raises
     ------
@@ -98,6 +100,7 @@ class KernelModel:
     degree: int = 0
     coef0: float = 0.0
     coef_error: float = 0.0
+    is_sigmoid: bool = False
 
     def __post_init__(self) -> None:
         """Convert and check once, so that nobody has to check again."""
@@ -146,8 +149,10 @@ class KernelModel:
     def _check_kernel(self) -> None:
         if self.degree != int(self.degree) or not 0 <= self.degree <= MAX_KERNEL_DEGREE:
             raise ModelFormatError(f"degree is {self.degree}, but must be 0 (Gaussian) or 1 to {MAX_KERNEL_DEGREE}")
-        if not np.isfinite(self.gamma) or (self.gamma < 0 and not self.is_polynomial):
-            least = "" if self.is_polynomial else " of at least 0"
+        if self.is_sigmoid and self.degree > 0:
+            raise ModelFormatError(f"degree is {self.degree}, but a sigmoid kernel has none")
+        if not np.isfinite(self.gamma) or (self.gamma < 0 and self.kernel == "gaussian"):
+            least = " of at least 0" if self.kernel == "gaussian" else ""
             raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number{least}")
         if not np.isfinite(self.coef0):
             raise ModelFormatError(f"coef0 is {self.coef0}, but must be finite")
@@ -178,7 +183,7 @@ class KernelModel:
     @property
     def kernel(self) -> str:
         """Its name in an artifact."""
-        return "polynomial" if self.is_polynomial else "gaussian"
+        return "sigmoid" if self.is_sigmoid else "polynomial" if self.is_polynomial else "gaussian"
 
     @property
     def kind(self) -> str:
@@ -242,7 +247,8 @@ class KernelModel:
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
         """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by.
 
-        A Gaussian is at most 1. What is rounded of coefficients of polynomials counts by how large they are at a row.
+        A Gaussian and a sigmoid are at most 1. What is rounded of coefficients of polynomials counts by how large they
+        are at a row.
         """
         dual_coef = self.dual_coef * factor
         if not self.is_polynomial:

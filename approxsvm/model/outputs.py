@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import MAX_EXCESS, N_DENSITY_MARKS
 
 LabelRule = Literal["votes", "scores", "probability"]
-DecisionShape = Literal["ovo", "ovr"]
+DecisionShape = Literal["ovo", "ovr", "each"]
 
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
@@ -207,10 +207,11 @@ class Outputs:
     probability : optional
         How they become probabilities; None when the source has none.
     label_rule : {"votes", "scores", "probability"}
-        How `predict` labels: most votes (LIBSVM, scikit-learn), best one-vs-rest score (break_ties=True), or greatest
-        probability, the first class of several (CalibratedClassifierCV).
-    decision_shape : {"ovo", "ovr"}
-        What decision_function returns for more than two classes: pairs, or one-vs-rest scores.
+        How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
+        greatest probability, the first class of several (CalibratedClassifierCV).
+    decision_shape : {"ovo", "ovr", "each"}
+        What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
+        or, where the model has a function for each class instead, their values, which are the scores then.
     is_column : bool
         Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets.
     """
@@ -224,10 +225,15 @@ class Outputs:
         """Check once."""
         if self.label_rule not in ("votes", "scores", "probability"):
             raise ModelFormatError(f"unknown label rule {self.label_rule!r}")
-        if self.decision_shape not in ("ovo", "ovr"):
-            raise ModelFormatError(f"decision_shape is {self.decision_shape!r}, but must be 'ovo' or 'ovr'")
+        if self.decision_shape not in get_args(DecisionShape):
+            raise ModelFormatError(f"decision_shape is {self.decision_shape!r}, but must be 'ovo', 'ovr' or 'each'")
         if self.label_rule == "probability" and not isinstance(self.probability, ClassProbability):
             raise ModelFormatError("labels by probability need class probabilities")
+
+    @property
+    def of_each_class(self) -> bool:
+        """Whether there is a decision function for each of several classes, rather than for each pair."""
+        return self.decision_shape == "each"
 
     def check(self, task: str, n_classes: int) -> None:
         """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
@@ -241,6 +247,8 @@ class Outputs:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
         if self.label_rule != "votes" and task != "classification":
             raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
+        if self.of_each_class and (n_classes < 3 or self.label_rule == "votes" or isinstance(head, PairwiseSigmoid)):
+            raise ModelFormatError(f"functions of each of {n_classes} classes give neither votes nor sigmoids of pairs")
         if self.is_column and task != "regression":
             raise ModelFormatError(f"a {task} model cannot have values of the shape (n_rows, 1)")
         n_pairs = n_classes * (n_classes - 1) // 2

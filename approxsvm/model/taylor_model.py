@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any, Final
 
 import numpy as np
@@ -64,6 +65,18 @@ class TaylorModel(FeatureModel):
     def degree(self) -> int:
         """The highest one."""
         return len(self.weights) - 1
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """One monomial after the other."""
+        with np.errstate(over="ignore", under="ignore"):
+            gaussian = np.exp(-self.gamma * (X**2).sum(axis=1))
+            columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * self.gamma)
+        values = np.zeros(len(X))
+        for k, weights in enumerate(self.weights):
+            for weight, factors in zip(weights, combinations_with_replacement(range(self.n_features), k), strict=True):
+                factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
+                values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
+        return (values + self.intercept)[:, np.newaxis]
 
     @property
     def n_features(self) -> int:

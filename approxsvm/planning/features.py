@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from approxsvm.artifact import writer
+from approxsvm.artifact import cosines, writer
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import taylor_features
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.planning.request import Built, Request
+from approxsvm.planning.request import Built, Request, Way
 
 
 def build_taylor(model: TaylorModel, request: Request) -> Built:
@@ -33,4 +33,7 @@ def build_cosines(model: CosineModel, request: Request) -> Built:
         raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
     request.check_positive_tolerance()
     plan = f"the model is a sum of {model.n_cosines:,} cosines, which is added up as it is"
-    return writer.build_cosines(model, tolerance=request.tolerance, plan=plan), ()
+    return cosines.build_cosines(model, tolerance=request.tolerance, plan=plan), ()
+
+
+WAYS: dict[str, Way] = {"taylor": build_taylor, "cosine": build_cosines}

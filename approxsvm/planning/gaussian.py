@@ -20,7 +20,7 @@ from approxsvm.planning.calls import Cost
 from approxsvm.planning.planner import Plan
 from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.request import Built, Progress, Request
+from approxsvm.planning.request import Built, Progress, Request, Way
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
 from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import one_thread_inside
@@ -141,3 +141,6 @@ def _typical_row_error(model: KernelModel, rows: Any) -> float:
         rows = rows[model.input_map.takes(rows)]
     some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
     return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0
+
+
+WAYS: dict[str, Way] = {"gaussian": build}

@@ -1,12 +1,12 @@
-"""From a model with a linear or polynomial kernel to its artifact: a form, support vectors, or both."""
+"""From a model with a linear, polynomial or sigmoid kernel to its artifact: a form, support vectors, or both."""
 
 from __future__ import annotations
 
-from approxsvm.artifact import writer
+from approxsvm.artifact import polynomials
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import polynomial_form
 from approxsvm.model.kernel_model import KernelModel
-from approxsvm.planning.request import Built, Request
+from approxsvm.planning.request import Built, Request, Way
 
 
 def build(model: KernelModel, request: Request) -> Built:
@@ -18,11 +18,25 @@ def build(model: KernelModel, request: Request) -> Built:
         form = polynomial_form.sum_up(model)
         if not form.is_finite:
             raise UnsupportedModelError(f"the form of this {model.source} is beyond the range of float64")
-        return writer.build_polynomial(model, "approximate", form, plan=summed_up), ()
+        return polynomials.build_polynomial(model, "approximate", form, plan=summed_up), ()
     form_to_add = polynomial_form.sum_up(model) if polynomial_form.is_cheaper(model) else None
     if form_to_add is not None and form_to_add.is_finite:
-        artifact = writer.build_polynomial(model, "certified", form_to_add, tolerance=request.tolerance, plan=summed_up)
+        artifact = polynomials.build_polynomial(
+            model, "certified", form_to_add, tolerance=request.tolerance, plan=summed_up
+        )
         if request.limits.max_bytes is None or artifact.n_bytes <= request.limits.max_bytes:
             return artifact, ()
     plan = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
-    return writer.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
+    return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
+
+
+def build_sigmoid(model: KernelModel, request: Request) -> Built:
+    """The exact engine."""
+    if request.mode == "approximate":
+        raise UnsupportedModelError("a sigmoid kernel has no expansion: compile it with mode='certified' or 'exact'")
+    request.check_positive_tolerance()
+    plan = "the exact engine alone: the kernel is sigmoid, which has no expansion"
+    return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
+
+
+WAYS: dict[str, Way] = {"polynomial": build, "sigmoid": build_sigmoid}

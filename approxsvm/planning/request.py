@@ -102,3 +102,7 @@ class Request:
         """
         if self.tolerance is not None and not self.tolerance > 0.0:
             raise ValueError(f"tolerance is {self.tolerance}, but must be positive")
+
+
+# From a model to its artifact, by `kind`: each module of this room has a table of those that it knows.
+Way = Callable[[Any, Request], Built]

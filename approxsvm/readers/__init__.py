@@ -67,7 +67,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
-    """Read whatever approxsvm knows: as `read_model`, and averages, polynomials and cosines as well.
+    """Read whatever approxsvm knows: as `read_model`, and averages and linear models on features as well.
 
     Parameters and errors as for `read_model`.
 
@@ -75,10 +75,8 @@ def read_any(
     -------
     KernelModel
         A sum of kernels.
-    TaylorModel
-        A Gaussian times a polynomial: TaylorFeatures with a linear model.
-    CosineModel
-        A sum of cosines: RBFSampler with a linear model.
+    FeatureModel
+        A linear model on features: those of TaylorFeatures, or random Fourier features.
     Ensemble
         Several sums of kernels, averaged.
     """

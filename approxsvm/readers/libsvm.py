@@ -64,7 +64,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file with the RBF kernel, a linear one, or a polynomial one of degree 1 to 6.
+    """Read a model file with the RBF kernel, a linear or sigmoid one, or a polynomial one of degree 1 to 6.
 
     Parameters and errors as for `read_libsvm_model`.
 
@@ -92,6 +92,10 @@ def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None
                 "compiled"
             )
         return replace(_machine(content, name, n_features, gamma), degree=degree, coef0=coef0)
+    if content["kernel_type"] == "sigmoid":
+        assert gamma is not None
+        assert coef0 is not None
+        return replace(_machine(content, name, n_features, gamma), is_sigmoid=True, coef0=coef0)
     return _rbf_machine(content, name, n_features)
 
 
@@ -173,11 +177,11 @@ def _vectors(model: Any, n_sv: int) -> tuple[Any, Any, Any]:
 def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | None) -> KernelModel:
     kernel = content["kernel_type"]
     if kernel != "rbf":
-        why = {"precomputed": " (it holds row numbers, not vectors)", "sigmoid": " (it is not positive definite)"}
+        why = {"precomputed": " (it holds row numbers, not vectors)"}
         advice = (
             "which read_any reads; this reads rbf alone"
-            if kernel in ("linear", "polynomial")
-            else "but rbf, linear, or polynomial of degree 1 to 6 is what can be compiled"
+            if kernel in ("linear", "polynomial", "sigmoid")
+            else "but rbf, linear, sigmoid, or polynomial of degree 1 to 6 is what can be compiled"
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
 
 # Support vectors that are taken at a time: sparse ones are dense then.
 BLOCK_VECTORS: Final = 4096
@@ -24,7 +21,7 @@ def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int
 
     Parameters
     ----------
-    model : KernelModel, TaylorModel or CosineModel
+    model : KernelModel or FeatureModel
     X : ndarray of shape (n_rows, n_features), float64
     decisions : sequence of int, optional
         Those of several decision functions that are wanted, all when left out.
@@ -33,10 +30,8 @@ def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int
     -------
     ndarray of shape (n_rows, n_decisions), float64
     """
-    if isinstance(model, TaylorModel):
-        return _of_taylor_features(model, X)[:, np.newaxis]
-    if isinstance(model, CosineModel):
-        return np.array([[model.coef @ np.cos(model.frequencies @ z + model.phases) + model.intercept[0]] for z in X])
+    if isinstance(model, FeatureModel):
+        return model.decision_function(X)
     return _of_kernels(model, X, list(range(model.n_decisions) if decisions is None else decisions))
 
 
@@ -47,28 +42,16 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
         for first in range(0, model.n_sv, BLOCK_VECTORS):
             last = min(first + BLOCK_VECTORS, model.n_sv)
             vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in inner products
-            if not model.is_polynomial:
+            if model.kernel == "gaussian":
                 vectors = model.dense_support_vectors(first, last)
             for row, z in enumerate(X):
-                if model.is_polynomial:
-                    kernel = (model.gamma * (vectors @ z) + model.coef0) ** model.degree
+                if model.kernel != "gaussian":
+                    base = model.gamma * (vectors @ z) + model.coef0
+                    kernel = np.tanh(base) if model.is_sigmoid else base**model.degree
                 else:
                     kernel = np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1))
                 sums[row] += [coef[first:last] @ kernel for coef in coefficients]
     return sums + model.intercept[decisions]
-
-
-def _of_taylor_features(model: TaylorModel, X: FloatArray) -> FloatArray:
-    """One monomial after the other."""
-    with np.errstate(over="ignore", under="ignore"):
-        gaussian = np.exp(-model.gamma * (X**2).sum(axis=1))
-        columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * model.gamma)
-    values = np.zeros(len(X))
-    for k, weights in enumerate(model.weights):
-        for weight, factors in zip(weights, combinations_with_replacement(range(model.n_features), k), strict=True):
-            factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
-            values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
-    return values + model.intercept
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:

@@ -218,12 +218,53 @@ class GaussianDefinition(_OfKernels):
         return value, min(relative, 1.0) * float(np.abs(coef).sum()) + 32.0 * UNIT64 * abs(intercept)
 
 
-class PolynomialDefinition(_OfKernels):
-    """Of a kernel machine with a polynomial kernel, which grows with rows."""
-
+class _OfProducts(_OfKernels):
     def vectors(self, first: int, last: int) -> Any:
         """Sparse ones stay sparse."""
         return self.model.support_vectors[first:last]
+
+    @cached_property
+    def _norms_of_products(self) -> FloatArray:
+        """|gamma| ||x_i||, shape (n_sv,)."""
+        return np.asarray(abs(self.model.gamma) * self.vector_norms)
+
+    def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
+        """sum_i weights_i B_i^power at each row, of weights (n, n_sv); shape (n_rows, n)."""
+        sums = np.zeros((len(mapped), len(weights)))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for row, norm in enumerate(norms_above(mapped)):
+                for first in range(0, self.model.n_sv, BLOCK_VECTORS):
+                    some = slice(first, first + BLOCK_VECTORS)
+                    reach = self._norms_of_products[some] * norm + abs(self.model.coef0)
+                    sums[row] += weights[:, some] @ reach**power
+        return sums
+
+
+class SigmoidDefinition(_OfProducts):
+    """Of a kernel machine with a sigmoid kernel, whose values are in [-1, 1] and whose slope is at most 1."""
+
+    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
+        """By inner products."""
+        return np.asarray(np.tanh(self.model.gamma * (rows @ vectors.T) + self.model.coef0))
+
+    def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
+        """Four times what cpp/include/approxsvm/exact/polynomial_kernel.hpp derives; as PolynomialDefinition."""
+        model = self.model
+        chosen = list(range(model.n_decisions) if decisions is None else decisions)
+        weights = np.abs([model.coefficients(k) for k in chosen])
+        of_arguments = (model.n_features + 8) * self._sums_of_powers(mapped, weights, 1)
+        of_sums = (model.n_sv + 32) * weights.sum(axis=1) + np.abs(model.intercept[chosen])
+        return np.asarray(4.0 * UNIT64 * (of_arguments + of_sums) + 2.0**-1000)
+
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
+        """By the steepest slope."""
+        weights = np.abs([self.model.coefficients(k) for k in range(self.model.n_decisions)])
+        moved = errors * (weights @ self._norms_of_products) * (1.0 + 1e-6)
+        return np.asarray(np.minimum(moved, 2.0 * weights.sum(axis=1)))
+
+
+class PolynomialDefinition(_OfProducts):
+    """Of a kernel machine with a polynomial kernel, which grows with rows."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """By inner products."""
@@ -249,22 +290,6 @@ class PolynomialDefinition(_OfKernels):
         slopes = model.degree * self._sums_of_powers(mapped, steep, model.degree - 1)
         return np.asarray(errors * slopes * (1.0 + 1e-6))
 
-    @cached_property
-    def _norms_of_products(self) -> FloatArray:
-        """|gamma| ||x_i||, shape (n_sv,)."""
-        return np.asarray(abs(self.model.gamma) * self.vector_norms)
-
-    def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
-        """sum_i weights_i B_i^power at each row, of weights (n, n_sv); shape (n_rows, n)."""
-        sums = np.zeros((len(mapped), len(weights)))
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for row, norm in enumerate(norms_above(mapped)):
-                for first in range(0, self.model.n_sv, BLOCK_VECTORS):
-                    some = slice(first, first + BLOCK_VECTORS)
-                    reach = self._norms_of_products[some] * norm + abs(self.model.coef0)
-                    sums[row] += weights[:, some] @ reach**power
-        return sums
-
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """Squared distances of a row to blocks of support vectors, each block with the number of its first."""
@@ -285,6 +310,7 @@ def _moved_in_gaussians(gamma: float, moduli: float, errors: FloatArray) -> Floa
 _BY_KIND: Final[dict[str, Any]] = {
     "gaussian": GaussianDefinition,
     "polynomial": PolynomialDefinition,
+    "sigmoid": SigmoidDefinition,
     "taylor": TaylorFeatureDefinition,
     "cosine": CosineDefinition,
 }

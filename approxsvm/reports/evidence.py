@@ -309,6 +309,8 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
         flipped = artifact.task == "classification" and artifact.labels[0] < artifact.labels[1]
         return -values if flipped else values, bounds, stages, certified
     winners = evaluator.classes(rows)
+    if artifact.outputs.of_each_class:
+        return *_leads_of_each(values, bounds, winners), stages, certified
     return *_least_leads(values, bounds, winners, len(artifact.labels)), stages, certified
 
 
@@ -322,6 +324,15 @@ def _least_leads(
         less = ((winners == i) | (winners == j)) & np.isfinite(bounds[:, k]) & (lead < least)
         least[less], of_least[less] = lead[less], bounds[less, k]
     return least, of_least
+
+
+def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The same of functions of each class: the lead of the winner over the next best."""
+    at, rows = winners[:, np.newaxis], np.arange(len(values))
+    leads, both = np.take_along_axis(values, at, axis=1) - values, np.take_along_axis(bounds, at, axis=1) + bounds
+    leads[rows, winners] = np.inf
+    nearest = leads.argmin(axis=1)
+    return leads[rows, nearest], both[rows, nearest]
 
 
 def _distances(artifact: Artifact, rows: Any) -> tuple[FloatArray | None, FloatArray | None]:

@@ -64,7 +64,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     if nystroem is not None:
         assert steps is not None
         normalization = np.asarray(nystroem.normalization_, np.float64).T
-        coef = linear_parts(steps[-1], kind).coef
+        coef = linear_parts(steps[-1], kind).coef[0]
         summed = float(np.abs(normalization @ coef).sum())
         # In the units of the model, which may be those of another target.
         unit = definition.scale / summed if summed > 0.0 else 1.0

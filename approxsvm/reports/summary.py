@@ -12,7 +12,7 @@ from approxsvm.expansion.validity import limit
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """How many support vectors a source has, or what it has in their place, "123 cosines"."""
+    """How many support vectors a source has, or what it has in their place."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -31,7 +31,7 @@ class Summary:
     tolerance : float
         What decision values are promised to be within of the exact ones; infinite when labels decide alone.
     kernel : str
-        "Gaussian", "linear", "polynomial of degree ..." or "... cosines".
+        "Gaussian", "linear", "polynomial of degree ...", or how many terms a model without support vectors has.
     degree, n_centers : int
         Highest power of the expansion, and about how many points; 0 when there is none.
     center : str
@@ -86,11 +86,11 @@ class Summary:
             why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
             texts["certified_fraction"] = f"not applicable: {why}"
         unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
-        if self.kernel.startswith(("linear", "polynomial")):
+        if self.kernel.startswith(("linear", "polynomial", "sigmoid")):
             unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
         if self.gamma == 0.0:
             unused = (*unused, "gamma", "gamma_max_support_vectors")
-        if self.kernel.endswith("cosines"):
+        if self.n_support_vectors == 0 and self.kernel != "Gaussian":
             unused = (*unused, "n_support_vectors")
         return [(name.replace("_", " "), text) for name, text in texts.items() if text and name not in unused]
 

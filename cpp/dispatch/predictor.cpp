@@ -114,14 +114,13 @@ double sparse_work(const CsrRows<Real, Index>& rows) {
 
 // A thread's share of the work, guessed from what most rows cost.
 double work_per_row(const ModelView& model, double expansion_work) {
-    const double d = static_cast<double>(model.n_features), n_sv = static_cast<double>(model.n_sv);
-    if (model.kernel == KernelKind::polynomial && model.form) {
+    const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
+    if (model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
-    if (model.kernel == KernelKind::cosine) return d * static_cast<double>(model.n_cosines);
     constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
-    return model.mode == Mode::exact       ? d * n_sv
-           : model.mode == Mode::certified ? expansion_work + engine_share * d * n_sv
+    return model.mode == Mode::exact       ? d * n_terms
+           : model.mode == Mode::certified ? expansion_work + engine_share * d * n_terms
                                            : expansion_work;
 }
 

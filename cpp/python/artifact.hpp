@@ -21,6 +21,7 @@ class PyArtifact {
     PyArtifact& operator=(const PyArtifact&) = delete;
 
     const dispatch::OpenedArtifact& opened() const { return *opened_; }
+    std::size_t n_terms() const { return opened_->model.n_terms; }
     const unsigned char* data() const { return data_; }
     std::size_t size() const { return size_; }
 

@@ -85,7 +85,8 @@ void register_artifact(py::module_& module) {
             return py::buffer_info(const_cast<unsigned char*>(artifact.data()), 1,
                                    py::format_descriptor<unsigned char>::format(), 1,
                                    {static_cast<py::ssize_t>(artifact.size())}, {1}, true);
-        });
+        })
+        .def_property_readonly("n_terms", &PyArtifact::n_terms);
 }
 
 }  // namespace approxsvm::python

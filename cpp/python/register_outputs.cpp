@@ -97,7 +97,7 @@ class PyOutputs {
 
   private:
     // Decision values of a row.
-    std::size_t width() const { return n_classes_ > 2 ? n_pairs(n_classes_) : 1; }
+    std::size_t width() const { return n_decisions_of(n_classes_, outputs_.decision_shape); }
 
     std::size_t rows_of(const Matrix& values, const Matrix* bounds = nullptr) const {
         if (values.ndim() != 2 || values.shape(1) != static_cast<py::ssize_t>(width()))

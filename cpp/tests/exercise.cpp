@@ -13,8 +13,7 @@ std::string complaint_about_answers(const ModelView& model, Status status, const
         if (bounds[i] < 0) return "a bound is negative";
         if (model.mode == Mode::approximate && stages[i] > by_higher_degree) return "an approximate artifact fell back";
         if (model.mode == Mode::approximate || stages[i] == by_definition) continue;
-        if (!(bounds[i] <= model.tolerance || is_polynomial(model) || is_cosine(model)))
-            return "a bound is beyond the tolerance";
+        if (!(bounds[i] <= model.tolerance || !is_gaussian(model))) return "a bound is beyond the tolerance";
         if (model.task != Task::regression && !(std::fabs(values[i]) > bounds[i])) return "a label is in doubt";
     }
     return std::equal(counted, counted + n_stages, counts) ? "" : "rows were not counted as they were answered";
@@ -77,7 +76,7 @@ std::string complaint_about_expansion(const ModelView& model) {
 std::string complaint_about(const ModelView& model) {
     for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
         std::string complaint =
-            model.mode == Mode::exact || is_polynomial(model) ? "" : complaint_about_expansion(model);
+            model.mode == Mode::exact || is_of_products(model) ? "" : complaint_about_expansion(model);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }

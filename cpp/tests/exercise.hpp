@@ -62,7 +62,7 @@ std::string complaint_about_labels(const ModelView& model, const void* prepared,
     if (status != Status::ok) return message(status);
     out = {values, nullptr, nullptr, beside, nullptr};
     const Status exact = function(prepared, rows, {rows.n_rows, Values::exact}, out, counts, workspace.data());
-    if (model.mode == Mode::approximate && !is_polynomial(model))
+    if (model.mode == Mode::approximate && !is_of_products(model))
         return exact == Status::no_exact_values ? "" : "approximate values are exact";
     if (is_refusal(exact)) return "";
     if (exact != Status::ok) return message(exact);

@@ -36,8 +36,9 @@ class GoldenModel {
         SupportVectorReader reader(view_);
         vectors_.assign(view_.n_sv, std::vector<double>(view_.n_features));
         for (std::vector<double>& vector : vectors_) reader.next(vector.data());
-        for (std::size_t j = 0; j < view_.n_cosines; ++j) {
-            const double* const omega = view_.frequencies + j * view_.n_features;
+        if (view_.kernel == KernelKind::cosine) cosines_ = cosines_of(view_);
+        for (std::size_t j = 0; j < cosines_.n; ++j) {
+            const double* const omega = cosines_.frequencies + j * view_.n_features;
             vectors_.emplace_back(omega, omega + view_.n_features);
         }
     }
@@ -56,10 +57,10 @@ class GoldenModel {
         const std::vector<long double> row = mapped({raw, raw + view_.n_raw_features});
         std::vector<long double> values(view_.n_decisions);
         for (std::size_t k = 0; k < values.size(); ++k) values[k] = view_.decisions[k].intercept;
-        for (std::size_t i = 0; i < view_.n_cosines; ++i) {
-            long double angle = view_.phases[i];
+        for (std::size_t i = 0; i < cosines_.n; ++i) {
+            long double angle = cosines_.phases[i];
             for (std::size_t j = 0; j < view_.n_features; ++j) angle += vectors_[i][j] * row[j];
-            values[0] += view_.cosine_coef[i] * std::cos(angle);
+            values[0] += cosines_.coef[i] * std::cos(angle);
         }
         std::size_t c = 0, end = view_.n_labels > 2 ? view_.class_counts[0] : view_.n_sv;
         for (std::size_t i = 0; i < view_.n_sv; ++i) {
@@ -70,7 +71,7 @@ class GoldenModel {
                 sq_distance += (x - z) * (x - z);
                 product += x * z;
             }
-            const long double kernel = is_polynomial(view_)
+            const long double kernel = is_of_products(view_)
                                            ? std::pow(view_.gamma * product + view_.coef0, view_.degree)
                                            : std::exp(-view_.gamma * sq_distance);
             if (view_.n_labels <= 2) {
@@ -161,7 +162,7 @@ class GoldenModel {
     /// At most, of any support vector.
     template <class Real>
     double largest_kernel(const Real* raw) const {
-        if (!is_polynomial(view_)) return 1.0;
+        if (!is_of_products(view_)) return 1.0;
         const std::vector<long double> row = mapped({raw, raw + view_.n_raw_features});
         double sq_norm = 0;
         for (const long double x : row) sq_norm += static_cast<double>(x * x);
@@ -177,6 +178,7 @@ class GoldenModel {
     }
 
     std::vector<char> bytes_;
+    CosinesView cosines_{};
     ModelView view_;
     std::vector<unsigned char> memory_, workspace_;
     const PreparedModel* prepared_ = nullptr;
@@ -189,7 +191,7 @@ std::vector<Real> rows_around(const GoldenModel& model, std::size_t n_rows, Rand
     std::vector<Real> rows;
     for (std::size_t i = 0; i < n_rows; ++i) {
         const std::vector<double>& vector = model.vectors()[random() % model.vectors().size()];
-        const double gamma = is_cosine(model.view()) ? 1.0 : model.view().gamma;
+        const double gamma = model.view().kernel == KernelKind::cosine ? 1.0 : model.view().gamma;
         const double reach = std::ldexp(1.0, -static_cast<int>(random() % 16)) / std::sqrt(gamma);
         std::vector<double> moved;
         for (const double x : vector) {

@@ -490,6 +490,46 @@ TEST(float64_exp_at_the_ends) {
     }
 }
 
+TEST(float64_tanh_is_within_its_bound) {
+    Generator generator(4);
+    std::uniform_real_distribution<double> near(-3.0, 3.0), wide(-400.0, 400.0), power(-1074.0, 1023.0);
+    long double worst = 0;
+    const int n_registers = 4'000'000 / stride_of_arguments() / lanes64;
+    for (int k = 0; k < n_registers; ++k) {
+        double x[lanes64], result[lanes64];
+        for (double& value : x) {
+            value = generator() % 2 ? near(generator) : wide(generator);
+            if (generator() % 4 == 0) value = std::copysign(std::exp2(power(generator)), value);
+        }
+        f64v one[1] = {load(x)};
+        hyperbolic_tangent(one);
+        store(result, one[0]);
+        for (int i = 0; i < lanes64; ++i) {
+            CHECK(std::fabs(result[i]) <= 1.0);
+            worst = std::max(worst, std::fabs(result[i] - std::tanh(static_cast<long double>(x[i]))));
+        }
+    }
+    CHECK(worst > 0);
+    CHECK(worst <= tanh_error_units * 0x1p-53L);
+}
+
+TEST(float64_tanh_at_the_ends) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (const double value : {0.0, -0.0, infinity, -infinity, 1e300, -1e300, DBL_TRUE_MIN, std::nan("")}) {
+        double result[lanes64];
+        f64v one[1] = {set1(value)};
+        hyperbolic_tangent(one);
+        store(result, one[0]);
+        for (const double y : result) {
+            if (value != value) {
+                CHECK(y != y);
+            } else {
+                CHECK(std::fabs(y - std::tanh(value)) <= tanh_error_units * 0x1p-53);
+            }
+        }
+    }
+}
+
 TEST(registers_of_float64) {
     double x[lanes64], y[lanes64], result[lanes64];
     float narrow[lanes];
@@ -502,6 +542,7 @@ TEST(registers_of_float64) {
     check_lanes(zero64(), [](int) { return 0.0; });
     check_lanes(set1(0.1), [](int) { return 0.1; });
     check_lanes(add(load(x), load(y)), [&](int i) { return x[i] + y[i]; });
+    check_lanes(div(load(x), set1(0.75)), [&](int i) { return x[i] / 0.75; });
     check_lanes(sub(load(x), load(y)), [&](int i) { return x[i] - y[i]; });
     check_lanes(mul(load(x), load(y)), [&](int i) { return x[i] * y[i]; });
     check_lanes(fmadd(load(x), load(y), load(x)), [&](int i) { return x[i] * y[i] + x[i]; });

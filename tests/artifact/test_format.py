@@ -96,14 +96,15 @@ def test_enumerations() -> None:
     numbers = {
         "task": "be 0 classification, 1 regression or 2 one-class",
         "mode": "be 0 approximate, 1 certified, 2 exact or 3 ensemble",
-        "kernel": "be 0, the Gaussian, 1, polynomial, or 2, a sum of cosines",
+        "kernel": "be 0, the Gaussian, 1, polynomial, 2, a sum of cosines, or 3, sigmoid",
         "center_kind": "be 0 origin or 1 mean",
         "label_kind": "be 0 none, 1 int64, 2 float64 or 3 text",
         "storage": "be 0, all values row after row; 1, compressed rows; or 2, compressed rows relative to a reference",
         "value_kind": "be 0 float64, 1 float32, 2 codes of one byte or 3 codes of two bytes",
         "label_rule": "0 most votes, 1 the best score, 2 the greatest probability",
-        "decision_shape": "0 the values of the pairs, 1 a score for each label",
-        "probability": "be 0; 1, 4 or 5 for classification, 2 for regression, 3 for one-class",
+        "decision_shape": "1 a score for each label, 2 a decision function for each label",
+        "probability": "be 0; 1, 4 or 5 for classification, 1 not where decision_shape is 2; 2 for "
+        "regression, 3 for one-class",
         "stage_kind": "* kind 2: `x = log(x + offset)`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()

@@ -25,7 +25,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
 from approxsvm import KernelModel, _native
-from approxsvm.artifact.writer import build_polynomial
+from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import Evaluator
 from approxsvm.expansion import polynomial_form

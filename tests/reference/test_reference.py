@@ -30,7 +30,9 @@ def exact_value(model: SingleModel, decision: int, z: Any) -> Any:
     intercept = mpf(float(model.intercept[decision]))
     if isinstance(model, CosineModel):
         angles = [dot(w, z) + mpf(float(p)) for w, p in zip(model.frequencies, model.phases, strict=True)]
-        return intercept + mpmath.fsum(mpf(float(c)) * mpmath.cos(t) for c, t in zip(model.coef, angles, strict=True))
+        return intercept + mpmath.fsum(
+            mpf(float(c)) * mpmath.cos(t) for c, t in zip(model.coef[0], angles, strict=True)
+        )
     gamma = mpf(float(model.gamma))
     if isinstance(model, TaylorModel):
         terms = []
@@ -42,7 +44,9 @@ def exact_value(model: SingleModel, decision: int, z: Any) -> Any:
         return intercept + mpmath.exp(-gamma * dot(z, z)) * mpmath.fsum(terms)
     kernels = []
     for x in model.dense_support_vectors(0, model.n_sv):
-        if model.is_polynomial:
+        if model.is_sigmoid:
+            kernels.append(mpmath.tanh(gamma * dot(x, z) + mpf(float(model.coef0))))
+        elif model.is_polynomial:
             kernels.append((gamma * dot(x, z) + mpf(float(model.coef0))) ** model.degree)
         else:
             off = [mpf(float(a)) - mpf(float(b)) for a, b in zip(x, z, strict=True)]
@@ -66,6 +70,7 @@ def some_models(seed: int) -> dict[str, SingleModel]:
         "gaussian, classes": KernelModel("classification", csr_array(vectors), coef, three, gamma, **classes),
         "polynomial": KernelModel("regression", vectors, coef[:1], three[:1], gamma, degree=3, coef0=-0.7),
         "polynomial, classes": KernelModel("classification", vectors, coef, three, gamma, degree=2, **classes),
+        "sigmoid": KernelModel("regression", vectors, coef[:1], three[:1], gamma, coef0=-0.7, is_sigmoid=True),
         "taylor": TaylorModel("regression", weights, three[:1], gamma),
         "cosines": CosineModel("regression", rng.normal(size=(n, d)), phases, coef[0], three[:1]),
     }

@@ -127,6 +127,11 @@ def check_exportable(artifact: Artifact) -> None:
         raise UnsupportedModelError(f"an artifact of mode exact has no expansions to export: use {again}")
     if artifact.header["majority_only"]:
         raise UnsupportedModelError(f"this artifact has expansions of majority classes alone: export one of {again}")
+    if artifact.outputs.of_each_class or (artifact.task == "regression" and artifact.n_decisions > 1):
+        raise UnsupportedModelError(
+            f"the C export has one decision function or those of pairs, but this model has {artifact.n_decisions} "
+            "linear functions: fit and export one for each"
+        )
     if artifact.outputs.label_rule == "probability":
         raise UnsupportedModelError(
             "the C export has labels by votes and scores, but this model's are those of the greatest probability: "

@@ -15,6 +15,9 @@ support vector, by p (n_features + 8) 2^-52 and the sum as above; coef_error com
 row that is r away has a value that differs by at most A1 p |gamma| R (|gamma| R (||z|| + r) + |coef0|)^(p - 1) r.
 Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
 
+**Sigmoid.** tanh(gamma x_i.z + coef0) has a slope of at most 1: it is off by (n_features + 8) 2^-52 (|gamma| R ||z|| +
+|coef0|), by |gamma| R r for a row that is r away, and by 2^-40 for a runtime's tanh; sums and coef_error as above.
+
 **Cosines.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = frequency_j / (2 pi), and only what is beyond
 whole turns comes to the graph's cosine: its argument is at most pi and a runtime's is taken to be within 2^-40. With
 S = sum |c_j| ||frequency_j|| the angles err, together, by (n_features + 8) 2^-52 (S ||z|| + 8 A1) at most, in any
@@ -63,7 +66,7 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)
     vectors = artifact.support_vectors()
-    find = _polynomial if artifact.is_polynomial else _gaussian
+    find = {"polynomial": _polynomial, "sigmoid": _sigmoid, "gaussian": _gaussian}[artifact.kernel]
     return find(g, artifact, rows, vectors, with_bounds)
 
 
@@ -127,18 +130,41 @@ def _polynomial(
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
+def _sigmoid(
+    g: GraphBuilder, artifact: Artifact, rows: GraphRows, vectors: FloatArray, with_bounds: bool
+) -> KnownValues:
+    decisions, gamma, coef0 = artifact.decision_numbers(), float(artifact.header["gamma"]), artifact.coef0
+    products = g.op("MatMul", rows.values, g.op("Transpose", g.doubles(vectors), perm=[1, 0]))
+    kernel = g.op("Tanh", g.op("Add", g.op("Mul", products, gamma), coef0))
+    values = g.op("Add", _weighted_sums(g, artifact, kernel), decisions["intercept"][np.newaxis])
+    if not with_bounds:
+        return KnownValues(values)
+    steep = abs(gamma) * _longest(vectors)
+    reach = g.op("Add", g.op("Mul", _norms(g, rows), steep), abs(coef0))
+    changed = g.op("Mul", reach, (artifact.n_features + 8) * _ROUNDING)
+    if rows.error is not None:
+        changed = g.op("Add", changed, g.op("Mul", rows.error, steep * UP))
+    fixed = (len(vectors) + 16) * _ROUNDING + _EXP + float(artifact.polynomial_numbers()[1]) * 1.001
+    bounds = g.op("Mul", g.op("Add", changed, fixed), _sums_of_moduli(artifact)[np.newaxis])
+    return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
+
+
 def _cosines(g: GraphBuilder, artifact: Artifact, rows: GraphRows, with_bounds: bool) -> KnownValues:
-    d, n, decisions = artifact.n_features, artifact.n_cosines, artifact.decision_numbers()
+    d, n, decisions = artifact.n_features, artifact.n_terms, artifact.decision_numbers()
     g.check_room(8 * n * d)
-    coef, phases, frequencies = artifact.cosines()
+    numbers, n_coef = np.frombuffer(artifact.section("cosines"), "<f8"), n * len(decisions)
+    coef, phases, frequencies = numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], numbers[n_coef + n :]
+    frequencies = frequencies.reshape(n, d)
     turns = g.op("MatMul", rows.values, g.doubles(np.ascontiguousarray(frequencies.T) / (2.0 * math.pi)))
     turns = g.op("Add", turns, (phases / (2.0 * math.pi))[np.newaxis])
     rest = g.op("Sub", turns, g.op("Round", turns))
     cosines = g.op("Cos", g.op("Mul", rest, 2.0 * math.pi))
-    values = g.op("Add", g.op("MatMul", cosines, g.doubles(coef[:, np.newaxis])), decisions["intercept"][np.newaxis])
+    values = g.op(
+        "Add", g.op("MatMul", cosines, g.doubles(np.ascontiguousarray(coef.T))), decisions["intercept"][np.newaxis]
+    )
     if not with_bounds:
         return KnownValues(values)
-    sum_moduli, slope = float(decisions["sum_moduli"][0]), float(decisions["total"][0])
+    sum_moduli, slope = decisions["sum_moduli"][np.newaxis], decisions["total"][np.newaxis]
     norm = _norms(g, rows)
     path = (d + 8) * _ROUNDING
     bounds = g.op("Add", g.op("Mul", norm, path * slope), (8.0 * path + (n + 16) * _ROUNDING + _EXP) * sum_moduli)

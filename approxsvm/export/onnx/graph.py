@@ -275,6 +275,8 @@ class _Export:
             bound = g.op("Add", known.bounds, narrowing)
             within = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
             clear = g.op("And", within, g.op("Less", modulus, 2.0**127))
+        if part.n_decisions > 1:  # every target
+            return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
 
     def _certain_mean(self, known: list[KnownValues]) -> str:
@@ -316,7 +318,7 @@ class _Export:
         if self.n_classes == 2:
             negated = g.op("Neg", values)
             return g.op("Concat", *((values, negated) if order[0] == 0 else (negated, values)), axis=1)
-        if found.outputs.decision_shape == "ovr":
+        if found.outputs.decision_shape != "ovo":
             return g.columns(found.scores, order)
         position = {pair: k for k, pair in enumerate(class_pairs(self.n_classes))}
         pairs = [(int(order[i]), int(order[j])) for i, j in class_pairs(self.n_classes)]
@@ -334,7 +336,7 @@ class _Export:
 
     def _give_values(self, known: list[KnownValues]) -> None:
         values = known[0].values if len(known) == 1 else self.g.op("Concat", *(one.values for one in known), axis=1)
-        self._give("variable", values, len(known))
+        self._give("variable", values, self.artifact.n_decisions)
 
     # --- outputs
 

@@ -44,7 +44,7 @@ class ClassOutputs:
     n_classes : int
         At least 2.
     known : KnownValues
-        Of all pairs of classes.
+        Of all pairs of classes, or of each class.
     """
 
     def __init__(self, g: GraphBuilder, outputs: Outputs, n_classes: int, known: KnownValues) -> None:
@@ -60,7 +60,9 @@ class ClassOutputs:
 
     @property
     def scores(self) -> str:
-        """scikit-learn's one-vs-rest scores of several classes, shape (n_rows, n_classes)."""
+        """scikit-learn's scores of several classes, shape (n_rows, n_classes): its own one-vs-rest scores of pairs."""
+        if self.outputs.of_each_class:
+            return self.known.values
         if self._scores is None:
             g, values = self.g, self.known.values
             against = g.cast(g.op("Less", values, 0.0), np.float64)
@@ -162,6 +164,8 @@ class ClassOutputs:
 
     def _score_interval(self) -> tuple[str, str]:
         """Where the scores of the exact values lie; the slope of a confidence is at most 1/3."""
+        if self.outputs.of_each_class:
+            return self._ends()
         g, both = self.g, self.first + self.second
         assert self.known.bounds is not None
         votes = self._vote_interval()

@@ -32,10 +32,8 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     KernelModel
         Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
         GaussianProcessRegressor, linear models, alone or behind Nystroem; SVC and SVR of cuML, those of ThunderSVM.
-    TaylorModel
-        TaylorFeatures with a linear model.
-    CosineModel
-        RBFSampler with a linear model.
+    FeatureModel
+        A linear model behind TaylorFeatures, RBFSampler or SkewedChi2Sampler.
     Ensemble
         CalibratedClassifierCV with ensemble=True.
 

@@ -66,14 +66,14 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         frequencies=frequencies,
         phases=phases,
         coef=coef,
-        intercept=np.array([parts.intercept]),
+        intercept=parts.intercept,
         labels=parts.labels,
         source=f"{kind} + {final_name}",
         feature_names=feature_names(step),
         input_map=logarithms(step),
         outputs=parts.outputs,
         # Quotient, root and product: 2.5 roundings. Cosines are at most 1.
-        value_error=np.array([3.0 * UNIT64 * float(np.abs(coef).sum()) + 2.0**-1040]),
+        value_error=3.0 * UNIT64 * np.abs(coef).sum(axis=1) + 2.0**-1040,
     )
 
 
@@ -85,13 +85,13 @@ def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> Tayl
             f"step {step_name!r} (TaylorFeatures) has degree {step.degree_}; "
             f"at most {MAX_TAYLOR_DEGREE} can be compiled"
         )
-    parts = linear_models.linear_parts(final, final_name)
+    parts = linear_models.one_function(linear_models.linear_parts(final, final_name), final_name)
     sizes = [n_monomials(step.n_features_in_, k) for k in range(step.degree_ + 1)]
     _check_coefficients(parts, final_name, sum(sizes), step_name)
     return TaylorModel(
         task=parts.task,
-        weights=tuple(np.split(parts.coef, np.cumsum(sizes)[:-1])),
-        intercept=np.array([parts.intercept]),
+        weights=tuple(np.split(parts.coef[0], np.cumsum(sizes)[:-1])),
+        intercept=parts.intercept,
         gamma=float(step.gamma_),
         labels=parts.labels,
         source=f"TaylorFeatures + {final_name}",
@@ -101,7 +101,7 @@ def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> Tayl
 
 
 def _check_coefficients(parts: linear_models.LinearParts, final_name: str, n_given: int, step_name: str) -> None:
-    if len(parts.coef) != n_given:
+    if parts.coef.shape[1] != n_given:
         raise ModelFormatError(
-            f"this {final_name} has {len(parts.coef)} coefficients for {n_given} features of step {step_name!r}"
+            f"this {final_name} has {parts.coef.shape[1]} coefficients for {n_given} features of step {step_name!r}"
         )

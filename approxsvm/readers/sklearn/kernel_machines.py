@@ -121,20 +121,20 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
     require_fitted(nystroem, "Nystroem", "components_")
     if nystroem.kernel != "rbf":
         raise UnsupportedModelError(f"the kernel of this Nystroem is {nystroem.kernel!r}, only 'rbf' can be compiled")
-    parts = linear_models.linear_parts(final, final_name)
+    parts = linear_models.one_function(linear_models.linear_parts(final, final_name), final_name)
     landmarks = host_array(nystroem.components_)
     gamma = nystroem.gamma if nystroem.gamma is not None else (nystroem.kernel_params or {}).get("gamma")
     normalization = np.asarray(nystroem.normalization_, dtype=np.float64)
-    if len(parts.coef) != len(normalization):
+    if parts.coef.shape[1] != len(normalization):
         raise ModelFormatError(
-            f"this {final_name} has {len(parts.coef)} coefficients for {len(normalization)} Nystroem components"
+            f"this {final_name} has {parts.coef.shape[1]} coefficients for {len(normalization)} Nystroem components"
         )
-    dual_coef, errors = compensated.matmul(parts.coef[np.newaxis], np.ascontiguousarray(normalization))
+    dual_coef, errors = compensated.matmul(parts.coef, np.ascontiguousarray(normalization))
     return KernelModel(
         task=parts.task,
         support_vectors=landmarks,
         dual_coef=dual_coef,
-        intercept=np.array([parts.intercept]),
+        intercept=parts.intercept,
         gamma=_gamma(gamma, landmarks.shape[1]),
         labels=parts.labels,
         source=f"sklearn Nystroem + {final_name}",

@@ -55,7 +55,7 @@ class Known:
         return self.module.partition(".")[0]
 
 
-_KERNELS: Final = "kernels other than RBF, linear and polynomial of degree 1 to 6"
+_KERNELS: Final = "kernels other than RBF, linear, sigmoid and polynomial of degree 1 to 6"
 _LIBSVM: Final = (
     "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
 )

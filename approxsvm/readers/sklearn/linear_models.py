@@ -10,7 +10,14 @@ from scipy.sparse import issparse
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
-from approxsvm.model.outputs import IsotonicCalibrator, OneVsRestCalibration, Outputs, SigmoidCalibrator
+from approxsvm.model.outputs import (
+    ClassProbability,
+    IsotonicCalibrator,
+    OneVsRestCalibration,
+    Outputs,
+    SigmoidCalibrator,
+    TemperatureCalibration,
+)
 from approxsvm.readers.sklearn.known_types import KNOWN
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
@@ -20,44 +27,56 @@ NAMES = _CLASSIFIERS | {known.name for known in KNOWN if known.role == "linear r
 
 @dataclass(frozen=True, eq=False)
 class LinearParts:
-    """One linear function and what it means: of two `labels` a positive value means the first."""
+    """Linear functions and what they mean: of two `labels` a positive value means the first.
+
+    `coef` has shape (n_functions, n_features): several are of each label, or of each target.
+    """
 
     task: Task
     coef: FloatArray
-    intercept: float
+    intercept: FloatArray
     labels: Any
     outputs: Outputs
 
 
 def linear_parts(estimator: Any, name: str) -> LinearParts:
-    """Coefficients and meaning of a fitted linear model with one decision function.
+    """Coefficients and meaning of a fitted linear model."""
+    require_fitted(estimator, name, "coef_")
+    given = estimator.coef_
+    given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
+    coef, intercept = np.atleast_2d(given), np.asarray(estimator.intercept_, dtype=np.float64).ravel()
+    if len(coef) > 1 and intercept.tolist() == [0.0]:
+        intercept = np.zeros(len(coef))  # of fit_intercept=False
+    if len(intercept) != len(coef):
+        raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
+    if name not in _CLASSIFIERS:
+        # SGDRegressor flattens its predictions.
+        outputs = Outputs(is_column=given.shape[:-1] == (1,) and name != "SGDRegressor")
+        return LinearParts("regression", coef, intercept, np.empty(0), outputs)
+    labels = ascending_classes(estimator.classes_, name)
+    if len(labels) != (2 if len(coef) == 1 else len(coef)):
+        functions = "one decision function" if len(coef) == 1 else f"{len(coef)} decision functions"
+        raise ModelFormatError(f"this {name} has {len(labels)} classes, but {functions}")
+    if len(coef) == 1:  # a value above 0 means classes_[1], and 0 itself classes_[0]
+        return LinearParts("classification", coef, intercept, labels[::-1], _outputs(estimator, name))
+    return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
+
+
+def one_function(parts: LinearParts, name: str) -> LinearParts:
+    """The same parts, where there is one function.
 
     Raises
     ------
     UnsupportedModelError
-        It has several: more than two classes (one against the rest) or several targets.
+        There are several: more than two classes or several targets.
     """
-    require_fitted(estimator, name, "coef_")
-    given = estimator.coef_
-    coef = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
-    intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
-    rows = 1 if coef.ndim == 1 else coef.shape[0]
-    if rows != 1:
-        what, each = ("classes, one against the rest", "class") if name in _CLASSIFIERS else ("targets", "target")
+    if len(parts.coef) > 1:
+        what, each = ("classes, one against the rest", "class") if len(parts.labels) else ("targets", "target")
         raise UnsupportedModelError(
-            f"this {name} has {rows} {what}; only one decision function can be read: train one model for each {each}"
+            f"this {name} has {len(parts.coef)} {what}, which are read behind RBFSampler and SkewedChi2Sampler; "
+            f"here only one decision function can be read: train one model for each {each}"
         )
-    if len(intercept) != 1:
-        raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for one decision function")
-    if name not in _CLASSIFIERS:
-        # SGDRegressor flattens its predictions.
-        outputs = Outputs(is_column=coef.ndim == 2 and name != "SGDRegressor")
-        return LinearParts("regression", coef.ravel(), float(intercept[0]), np.empty(0), outputs)
-    # A value above 0 means classes_[1], and 0 itself classes_[0].
-    labels = ascending_classes(estimator.classes_, name)[::-1]
-    if len(labels) != 2:
-        raise ModelFormatError(f"this {name} has {len(labels)} classes, but one decision function")
-    return LinearParts("classification", coef.ravel(), float(intercept[0]), labels, _outputs(estimator, name))
+    return parts
 
 
 def read_linear(estimator: Any, name: str) -> KernelModel:
@@ -65,12 +84,12 @@ def read_linear(estimator: Any, name: str) -> KernelModel:
 
     The reference is rows @ coef_ + intercept_ over the real numbers.
     """
-    parts = linear_parts(estimator, name)
+    parts = one_function(linear_parts(estimator, name), name)
     return KernelModel(
         task=parts.task,
-        support_vectors=parts.coef[np.newaxis],
+        support_vectors=parts.coef,
         dual_coef=np.ones(1),
-        intercept=np.array([parts.intercept]),
+        intercept=parts.intercept,
         gamma=1.0,
         degree=1,
         labels=parts.labels,
@@ -91,6 +110,25 @@ def _outputs(estimator: Any, name: str) -> Outputs:
         ramp = IsotonicCalibrator(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))
         return Outputs(probability=OneVsRestCalibration((ramp,), positive=0))
     return Outputs()
+
+
+def _outputs_of_several(estimator: Any, name: str) -> Outputs:
+    """Labels by the greatest value; probabilities are the softmax, or shares of each class against the rest."""
+    n = len(estimator.classes_)
+    probability: ClassProbability | None = None
+    loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
+    if name.startswith("LogisticRegression"):
+        # scikit-learn's own test of who was fitted class by class.
+        rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
+        if rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear):
+            probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n)
+        else:
+            probability = TemperatureCalibration(1.0)
+    elif loss == "log_loss":
+        probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n)
+    elif loss == "modified_huber":
+        probability = OneVsRestCalibration((IsotonicCalibrator(np.array([-1.0, 1.0]), np.array([0.0, 1.0])),) * n)
+    return Outputs(probability, label_rule="scores", decision_shape="each")
 
 
 def _scikit_learn_version() -> tuple[int, ...]:

@@ -73,19 +73,23 @@ def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
         return machine
     if estimator.kernel == "linear":
         return replace(machine, degree=1, gamma=1.0)
+    if estimator.kernel == "sigmoid":
+        return replace(machine, is_sigmoid=True, coef0=float(estimator.coef0))
     return replace(machine, degree=int(estimator.degree), coef0=float(estimator.coef0))
 
 
 def check_kernel(estimator: Any, name: str) -> None:
-    """Raise UnsupportedModelError unless the kernel is RBF, linear, or polynomial of degree 1 to 6."""
+    """Raise UnsupportedModelError unless the kernel is RBF, linear, sigmoid, or polynomial of degree 1 to 6."""
     kernel = estimator.kernel
     polynomial = isinstance(kernel, str) and kernel in ("poly", "polynomial")
-    if isinstance(kernel, str) and (kernel in ("rbf", "linear") or (polynomial and estimator.degree in KERNEL_DEGREES)):
+    if isinstance(kernel, str) and (
+        kernel in ("rbf", "linear", "sigmoid") or (polynomial and estimator.degree in KERNEL_DEGREES)
+    ):
         return
     found = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
     degree = f" of degree {estimator.degree}" if polynomial else ""
     raise UnsupportedModelError(
-        f"the kernel of this {name} is {found}{degree}; only 'rbf', 'linear' and 'poly' of degree 1 to "
+        f"the kernel of this {name} is {found}{degree}; only 'rbf', 'linear', 'sigmoid' and 'poly' of degree 1 to "
         f"{MAX_KERNEL_DEGREE} can be read"
     )
 
@@ -142,7 +146,7 @@ def read_thundersvm(estimator: Any, name: str) -> KernelModel:
         except ModelFormatError as error:
             raise ModelFormatError(f"the model that this thundersvm {name} saves: {error}") from None
     source = f"thundersvm {name}"
-    if model.is_polynomial:
+    if model.kernel != "gaussian":
         return replace(model, source=source)
     rho = np.ravel(estimator.intercept_).astype(np.float64)
     gamma = float(np.float32(estimator._gamma)) if hasattr(estimator, "_gamma") else model.gamma

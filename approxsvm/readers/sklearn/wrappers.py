@@ -137,7 +137,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         probability: Any = _temperature(inner.calibrators[0])
     elif inner.method in ("sigmoid", "isotonic"):
         calibrators = tuple(_calibrator(c) for c in inner.calibrators)
-        probability = OneVsRestCalibration(calibrators, decision_shape=shape if several else "ovr")
+        probability = OneVsRestCalibration(calibrators, decision_shape="ovo" if several and shape == "ovo" else "ovr")
     else:
         raise UnsupportedModelError(f"calibration by the method {inner.method!r}")
     return replace(

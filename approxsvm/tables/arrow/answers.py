@@ -112,8 +112,10 @@ def _column_names(artifact: Any, output: str) -> list[str]:
             return _distinct(output, [(label,) for label in classes])
         # Values of pairs of the sorted labels, bounds of pairs in the model's own order, as the methods give them.
         order = classes if output == "value" else labels
+        if artifact.outputs.of_each_class:
+            return _distinct(output, [(label,) for label in order])
         return _distinct(output, [(order[i], order[j]) for i, j in class_pairs(len(order))])
-    n_targets = len(artifact.members)
+    n_targets = artifact.n_decisions
     if artifact.task == "regression" and n_targets > 1:
         return [f"{output}_{k}" for k in range(n_targets)]
     return [output]

@@ -25,10 +25,10 @@ struct PackedVectors {
     const unsigned char* reference;  // (n_features,) float64: what compressed rows leave out; null for zeros
 };
 
-// A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order; every other model has
-// one.
-constexpr std::size_t n_decisions_of(std::size_t n_labels) {
-    return n_labels > 2 ? n_labels * (n_labels - 1) / 2 : 1;
+// A model of n classes, n > 2, has a decision function for each pair of them, in LIBSVM's order, unless it says that it
+// has one for each class; a model of two classes has one.
+constexpr std::size_t n_decisions_of(std::size_t n_labels, DecisionShape shape = DecisionShape::ovo) {
+    return n_labels <= 2 ? 1 : shape == DecisionShape::each ? n_labels : n_labels * (n_labels - 1) / 2;
 }
 // The position of the pair (i, j), i < j < n_labels.
 constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::size_t j) {
@@ -68,7 +68,8 @@ struct InputMapView {
 // What decision values become: votes or scores of classes, labels, probabilities (outputs.hpp). All zeros and nulls say
 // labels by votes, values as they are, no probabilities.
 struct OutputsView {
-    DecisionShape decision_shape;  // of several classes: a value for each pair, or a score for each class
+    DecisionShape
+        decision_shape;  // of several classes: a value for each pair, a score for each class, or its own value
     LabelRule label_rule;
     ProbabilityKind probability;
     bool couple_two_classes;          // pairwise_sigmoid
@@ -90,8 +91,8 @@ struct OutputsView {
 //
 // on the slice of all z whose features, but for those that vary, are the center's: u and s are of these alone.
 //
-// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree, of cosines
-// f(z) = intercept + sum_j cosine_coef_j cos(frequency_j.z + phase_j).
+// Of a polynomial kernel it is f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree; other kinds say it
+// where their sections are read.
 struct ModelView {
     KernelKind kernel;
     Mode mode;
@@ -142,10 +143,9 @@ struct ModelView {
     double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
     const double* form;  // (n_decisions, form_size): see form.hpp; null in a model of mode exact
 
-    // Sums of cosines only.
-    std::size_t n_cosines;
-    const double *cosine_coef, *phases;  // (n_cosines,)
-    const double* frequencies;           // (n_cosines, n_features)
+    // Of other kinds the section that only they have, and of any kind the terms of its exact sum: support vectors, ...
+    const unsigned char* own_section;
+    std::size_t n_terms;
 
     // Certified and exact models only.
     std::size_t n_sv;

@@ -105,7 +105,7 @@ void evaluate_everything(const ModelView& model, const artifact_writer::Bytes& r
             fail("answers depend on what memory held");
     }
     if (model.mode == Mode::ensemble || choice % 4 != 0) return;
-    const bool is_expanded = model.mode != Mode::exact && !is_polynomial(model);
+    const bool is_expanded = model.mode != Mode::exact && !is_of_products(model);
     std::string complaint = is_expanded ? exercise::complaint_about_expansion(model) : "";
     if (complaint.empty())
         complaint = exercise::complaint_about_evaluation(model, *targets[choice / 4 % targets.size()]);

@@ -1,34 +1,51 @@
-// Section cosines: the coefficients, phases and frequencies of sum_j coef_j cos(frequency_j.z + phase_j).
+// Section cosines: the coefficients, phases and frequencies of sum_j coef_kj cos(frequency_j.z + phase_j).
 #pragma once
 
-#include "envelope.hpp"
+#include "kind_rules.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-inline bool is_cosine(const ModelView& model) {
-    return model.kernel == KernelKind::cosine;
+struct CosinesView {
+    std::size_t n;
+    const double* coef;         // (n_decisions, n)
+    const double* phases;       // (n,)
+    const double* frequencies;  // (n, n_features)
+};
+
+// Of a validated model of this kind.
+inline CosinesView cosines_of(const ModelView& model) {
+    const double* const numbers = reinterpret_cast<const double*>(model.own_section);
+    const std::size_t n = model.n_terms, n_coef = model.n_decisions * n;
+    return {n, numbers, numbers + n_coef, numbers + n_coef + n};
 }
 
-// Of a model whose n_features is known. The size of the section says how many cosines there are.
+// Of a model whose n_features and n_decisions are known. The size of the section says how many cosines there are.
 inline Status read_cosines(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::cosines];
-    const std::size_t numbers_of_each = model.n_features + 2;  // at most 2^20 + 2
-    const std::size_t bytes_of_each = numbers_of_each * sizeof(double), n = section.bytes / bytes_of_each;
+    const std::size_t numbers_of_each = model.n_features + 1 + model.n_decisions;  // less than 2^21
+    const std::size_t bytes_of_each = numbers_of_each * sizeof(double);
     Check check(fault, section::cosines, Status::bad_section), values(fault, section::cosines, Status::bad_coefficient);
-    is_where_wanted(check, section, model, true);
     check(field::any_size, section.bytes, at_least(bytes_of_each));
     if (!check(field::any_size, section.bytes, Expected{Rule::multiple_of, stored(bytes_of_each), {}}))
         return check.status();
-    const double* const numbers = reinterpret_cast<const double*>(sections.at(section::cosines));
-    model.n_cosines = n;
-    model.cosine_coef = numbers;
-    model.phases = numbers + n;
-    model.frequencies = numbers + 2 * n;
-    values.finite(field::any_number, numbers, n * numbers_of_each);
-    values.within(field::cosines_phase, model.phases, n, max_phase);
+    model.own_section = sections.at(section::cosines);
+    model.n_terms = section.bytes / bytes_of_each;
+    const CosinesView cosines = cosines_of(model);
+    values.finite(field::any_number, cosines.coef, cosines.n * numbers_of_each);
+    values.within(field::cosines_phase, cosines.phases, cosines.n, max_phase);
     return values.status();
 }
+
+constexpr KindRules cosine_rules = {/* expands */ false,
+                                    /* only_exact */ true,
+                                    /* has_support_vectors */ false,
+                                    /* may_have_several */ true,
+                                    /* max_degree */ 0,
+                                    /* max_exact_degree */ 0,
+                                    /* gamma */ equal_to(0.0),
+                                    section::cosines,
+                                    read_cosines};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -3,7 +3,7 @@
 
 #include "../expansion/decision_function.hpp"
 #include "../expansion/sparse.hpp"
-#include "envelope.hpp"
+#include "kind_rules.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -185,6 +185,16 @@ inline Status read_gaussian(const SectionTable& sections, ModelView& model, Arti
     const Status status = read_varying(sections, model, fault);
     return status == Status::ok ? read_expansions(sections, model, fault) : status;
 }
+
+constexpr KindRules gaussian_rules = {/* expands */ true,
+                                      /* only_exact */ false,
+                                      /* has_support_vectors */ true,
+                                      /* may_have_several */ false,
+                                      /* max_degree */ max_degree,
+                                      /* max_exact_degree */ 0,
+                                      /* gamma */ finite_from_0,
+                                      section::none,
+                                      read_gaussian};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -56,9 +56,11 @@ inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std:
 
 // Header fields that stand alone, and what suits the task.
 inline bool read_outputs_header(Check& check, const unsigned char* bytes, Task task, std::uint32_t n_labels,
-                                OutputsView& outputs) {
+                                bool may_have_several, OutputsView& outputs) {
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
-    check(field::outputs_decision_shape, header.decision_shape, up_to(DecisionShape::ovr));
+    const bool each = header.decision_shape == number_of(DecisionShape::each);
+    check(field::outputs_decision_shape, header.decision_shape,
+          up_to(may_have_several && n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
     check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::probability));
     check(field::outputs_probability, header.probability, up_to(ProbabilityKind::temperature_calibration));
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
@@ -66,7 +68,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, Task t
                coupled = kind == ProbabilityKind::pairwise_sigmoid,
                of_classes = of_each_class || coupled || kind == ProbabilityKind::temperature_calibration,
                classifies = task == Task::classification && n_labels >= 2;
-    const bool suits = kind == ProbabilityKind::none || (of_classes && classifies) ||
+    const bool suits = kind == ProbabilityKind::none || (of_classes && classifies && !(each && coupled)) ||
                        (kind == ProbabilityKind::laplace_noise && task == Task::regression) ||
                        (kind == ProbabilityKind::density_marks && task == Task::one_class);
     if (!suits) check(field::outputs_probability, header.probability, equal_to(0));
@@ -74,6 +76,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, Task t
           up_to(!classifies   ? LabelRule::votes
                 : !of_classes ? LabelRule::scores
                               : LabelRule::probability));
+    if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     check(field::outputs_positive, header.positive, from_to(0, of_classes ? 1 : 0));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
@@ -91,14 +94,14 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, Task t
 }
 
 // Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
-// where there is none.
+// where there is none. `may_have_several` says whether there may be a decision function for each of several classes.
 inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, Task task, std::uint32_t n_labels,
-                           OutputsView& outputs, ArtifactFault* fault = nullptr) {
+                           OutputsView& outputs, ArtifactFault* fault = nullptr, bool may_have_several = true) {
     outputs = OutputsView{};
     if (!bytes) return Status::ok;
     Check check(fault, section::outputs, Status::bad_section);
     if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader))) ||
-        !read_outputs_header(check, bytes, task, n_labels, outputs))
+        !read_outputs_header(check, bytes, task, n_labels, may_have_several, outputs))
         return check.status();
     const unsigned char* p = bytes + sizeof(OutputsHeader);
     const double* numbers = reinterpret_cast<const double*>(p);

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "cosines_section.hpp"
-#include "envelope.hpp"
-#include "expansions_section.hpp"
+#include "header.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
 #include "subspaces_section.hpp"
@@ -56,30 +54,6 @@ inline Status read_decisions(const SectionTable& sections, ModelView& model, Art
     return numbers.status();
 }
 
-// coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function.
-inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    Check check(fault, section::polynomial, Status::bad_section),
-        values(fault, section::polynomial, Status::bad_coefficient);
-    // At most 2^19 forms of less than 2^40 numbers.
-    const ClaimedSize size = model.mode == Mode::exact ? 0 : form_size(ClaimedSize{model.n_features}, model.degree);
-    const ClaimedSize n_bytes = sizeof(PolynomialHeader) + 8 * model.n_decisions * size;
-    if (!has_size(check, sections[section::polynomial], model, true, n_bytes)) return check.status();
-    const double* numbers = reinterpret_cast<const double*>(sections.at(section::polynomial));
-    if (!values.finite(field::any_number, numbers, static_cast<std::size_t>(n_bytes / 8))) return values.status();
-    const PolynomialHeader header = read_at<PolynomialHeader>(sections.at(section::polynomial), 0);
-    model.coef0 = header.coef0;
-    model.coef_error = header.coef_error;
-    model.form = size == 0 ? nullptr : numbers + sizeof(PolynomialHeader) / sizeof(double);
-    values(field::polynomial_coef_error, header.coef_error, at_least(0.0));
-    for (std::size_t k = 0; model.form && k < model.n_decisions; ++k) {
-        const double* form = model.form + k * static_cast<std::size_t>(size);
-        values(field::form_constant_error, form[form_part::constant_error], at_least(0.0), k);
-        values(field::form_linear_error, form[form_part::linear_error], at_least(0.0), k);
-        values(field::form_quadratic_error, form[form_part::quadratic_error], at_least(0.0), k);
-    }
-    return values.status();
-}
-
 // The support vectors and their coefficients.
 inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors],
@@ -88,7 +62,8 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
         of_vectors(fault, section::support_vectors, Status::bad_section),
         of_counts(fault, section::class_counts, Status::bad_section),
         numbers(fault, section::dual_coef, Status::bad_coefficient);
-    const bool wanted = model.mode != Mode::approximate && !is_cosine(model), classes = model.n_labels > 2;
+    const bool wanted = model.mode != Mode::approximate && rules_of(model).has_support_vectors,
+               classes = has_classes(model);
     const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : 1;
     model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(sections.bytes + coef.offset);
@@ -101,6 +76,7 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
         return of_counts.status();
     model.class_counts = reinterpret_cast<const std::uint32_t*>(sections.bytes + counts.offset);
     if (!wanted) return Status::ok;
+    model.n_terms = model.n_sv;
     ClaimedSize n_counted = 0;
     for (std::size_t c = 0; classes && c < model.n_labels; ++c) n_counted += model.class_counts[c];
     if (classes && !of_counts(field::any_sum, n_counted, equal_to(model.n_sv))) return of_counts.status();
@@ -181,16 +157,14 @@ inline Status read_all_subspaces(const SectionTable& sections, ModelView& model,
 
 // What each kind of kernel has instead of the others'.
 inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    const bool polynomial = model.kernel == KernelKind::polynomial;
-    Check of_polynomial(fault, section::polynomial, Status::bad_section),
-        of_cosines(fault, section::cosines, Status::bad_section);
-    if (!is_where_wanted(of_polynomial, sections[section::polynomial], model, polynomial))
-        return of_polynomial.status();
-    if (!is_where_wanted(of_cosines, sections[section::cosines], model, is_cosine(model))) return of_cosines.status();
-    if (model.kernel == KernelKind::gaussian) return read_gaussian(sections, model, fault);
-    const Status status = read_no_expansions(sections, model, fault);
-    if (status != Status::ok) return status;
-    return polynomial ? read_polynomial(sections, model, fault) : read_cosines(sections, model, fault);
+    const KindRules& mine = rules_of(model);
+    for (const KindRules& kind : kinds) {
+        Check check(fault, kind.own, Status::bad_section);
+        if (kind.own != section::none && !is_where_wanted(check, sections[kind.own], model, kind.own == mine.own))
+            return check.status();
+    }
+    const Status status = mine.expands ? Status::ok : read_no_expansions(sections, model, fault);
+    return status == Status::ok ? mine.read_own(sections, model, fault) : status;
 }
 
 // All sections of a model that is no ensemble.
@@ -199,9 +173,16 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
     const unsigned char *outputs = sections.at(section::outputs), *map = sections.at(section::input_map);
     model.has_input_map = map != nullptr;
-    Status status =
-        read_outputs(outputs, sections[section::outputs].bytes, model.task, model.n_labels, model.outputs, fault);
+    Status status = read_outputs(outputs, sections[section::outputs].bytes, model.task, model.n_labels, model.outputs,
+                                 fault, rules_of(model).may_have_several);
     if (status != Status::ok) return status;
+    Check header(fault, section::none, Status::bad_header);
+    const std::size_t n_targets =
+        model.task == Task::regression && rules_of(model).may_have_several ? max_n_targets : 1;
+    if (!header(field::header_n_decisions, model.n_decisions,
+                model.n_labels > 2 ? equal_to(n_decisions_of(model.n_labels, model.outputs.decision_shape))
+                                   : from_to(1, n_targets)))
+        return header.status();
     status = read_input_map(map, sections[section::input_map].bytes, model.n_raw_features, model.n_features,
                             model.input_map, fault);
     if (status != Status::ok) return status;
@@ -210,11 +191,11 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
         status = read(sections, model, fault);
         if (status != Status::ok) return status;
     }
-    const bool polynomial = model.kernel == KernelKind::polynomial;
-    status = read_check_rows(sections, section::check_rows, model, model.mode != Mode::exact && !polynomial,
+    const bool expands = rules_of(model).expands;
+    status = read_check_rows(sections, section::check_rows, model, model.mode != Mode::exact && expands,
                              model.check_rows, model.n_check_rows, fault);
     if (status != Status::ok) return status;
-    return read_check_rows(sections, section::exact_check_rows, model, model.mode != Mode::approximate || polynomial,
+    return read_check_rows(sections, section::exact_check_rows, model, model.mode != Mode::approximate || !expands,
                            model.exact_check_rows, model.n_exact_check_rows, fault);
 }
 

@@ -2,9 +2,10 @@
 //
 //     f(z) = intercept + sum_j c_j cos(omega_j.z + beta_j),
 //
-// which is what a linear model on random Fourier features is. An engine adds them up in Real = float or double, for a
-// block of rows, one row or sparse rows, products first, by the panels of rbf.hpp; the sums of c_j cos are float64.
-// Angles are counted in turns: w_j = omega_j / (2 pi) and p_j = beta_j / (2 pi) are what the engine has, rounded.
+// which is what a linear model on random Fourier features is; several such functions share their cosines. An engine
+// adds them up in Real = float or double, for a block of rows, one row or sparse rows, products first, by the panels of
+// rbf.hpp; the sums of c_j cos are float64. Angles are counted in turns: w_j = omega_j / (2 pi) and p_j = beta_j / (2
+// pi) are what the engine has, rounded.
 //
 // What rounding does, u the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The angle t_j = w_j.z + p_j is off by
 //
@@ -23,13 +24,14 @@
 #pragma once
 
 #include <cmath>
+#include <new>
 
 #include "../artifact/cosines_section.hpp"
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
-#include "rbf.hpp"
+#include "rbf_classes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -40,52 +42,73 @@ template <class Real>
 struct CosineSum {
     KernelSum<Real> kernels;  // panels of w_j, and c_j
     const Real* phases;       // (n_panels * panel_width,): p_j
-    double largest_norm;      // max W_j, rounded up
+    std::size_t n_functions;
+    const double* coef;   // (n_panels, n_functions, panel_width), of several functions
+    double largest_norm;  // max W_j, rounded up
 };
 
 struct CosineSums {
+    CosinesView view;
     CosineSum<float> in32;
     CosineSum<double> in64;
 };
 
 struct CosinePieces {
-    unsigned char *in32 = nullptr, *in64 = nullptr;
-    float* phases32 = nullptr;
-    double *phases64 = nullptr, *vector = nullptr;
+    CosineSums* prepared;
+    unsigned char *in32, *in64;
+    float* phases32;
+    double *phases64, *coef32, *coef64, *vector;
 
-    CosinePieces() = default;
     CosinePieces(const ModelView& view, Carver& carver) {
-        in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_cosines, view.n_features));
-        in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_cosines, view.n_features));
-        phases32 = carver.take<float>(KernelSumMemory<float>::n_lanes(view.n_cosines));
-        phases64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_cosines));
+        prepared = carver.take<CosineSums>(1);
+        in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
+        in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
+        phases32 = carver.take<float>(KernelSumMemory<float>::n_lanes(view.n_terms));
+        phases64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms));
+        const std::size_t n_functions = view.n_decisions > 1 ? view.n_decisions : 0;
+        coef32 = carver.take<double>(KernelSumMemory<float>::n_lanes(view.n_terms), n_functions);
+        coef64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms), n_functions);
         vector = carver.take<double>(view.n_features);
     }
 };
 
+// The coefficients of several functions, panel by panel, zeros in the lanes left over.
 template <class Real>
-inline CosineSum<Real> lay_out_cosines(const ModelView& view, unsigned char* memory, Real* phases, double* vector) {
+inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
+    constexpr std::size_t width = panel_width<Real>;
+    for (std::size_t j = 0; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) {
+        for (std::size_t k = 0; k < n_functions; ++k)
+            coef[(j / width * n_functions + k) * width + j % width] = j < view.n ? view.coef[k * view.n + j] : 0.0;
+    }
+}
+
+template <class Real>
+inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view, unsigned char* memory,
+                                       Real* phases, double* coef, double* vector) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
-    const std::size_t d = view.n_features;
-    KernelExpansionWriter<Real> writer(memory, view.n_cosines, d, one);
+    const std::size_t d = model.n_features;
+    KernelExpansionWriter<Real> writer(memory, view.n, d, one);
     double largest = 0.0;
-    for (std::size_t j = 0; j < view.n_cosines; ++j) {
+    for (std::size_t j = 0; j < view.n; ++j) {
         const double* const omega = view.frequencies + j * d;
         for (std::size_t k = 0; k < d; ++k) vector[k] = omega[k] * inverse_two_pi;
         const double norm = norm_above(vector, d) * (1.0 + 0x1p-50);
         if (!(norm <= largest)) largest = norm;
-        writer.add_support_vector({vector, nullptr, d}, view.cosine_coef[j], 0.0);
+        writer.add_support_vector({vector, nullptr, d}, view.coef[j], 0.0);
         const double turns = view.phases[j] * inverse_two_pi;  // of max_phase, less than two
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
-    for (std::size_t j = view.n_cosines; j < KernelSumMemory<Real>::n_lanes(view.n_cosines); ++j) phases[j] = Real{0};
-    return {writer.expansion(), phases, largest};
+    for (std::size_t j = view.n; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) phases[j] = Real{0};
+    if (model.n_decisions > 1) lay_out_coefficients<Real>(view, model.n_decisions, coef);
+    return {writer.expansion(), phases, model.n_decisions, coef, largest};
 }
 
-inline CosineSums lay_out_cosines(const ModelView& view, const CosinePieces& pieces) {
-    return {lay_out_cosines<float>(view, pieces.in32, pieces.phases32, pieces.vector),
-            lay_out_cosines<double>(view, pieces.in64, pieces.phases64, pieces.vector)};
+inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
+    const CosinesView view = cosines_of(model);
+    const auto [prepared, in32, in64, phases32, phases64, coef32, coef64, vector] = pieces;
+    new (prepared) CosineSums{view, lay_out_cosines(model, view, in32, phases32, coef32, vector),
+                              lay_out_cosines(model, view, in64, phases64, coef64, vector)};
 }
 
 // --- bounds
@@ -97,23 +120,34 @@ inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
     return 1.0001 * (moved < most ? moved : most);
 }
 
-// Of an engine's sum at a row with ||z||^2 = sq_norm, as the engine has it, and n_terms coordinates that are not zero.
-// Infinite where angles are beyond what the range reduction can do.
+// What rounding does to an engine's sums at a row with ||z||^2 = sq_norm, as the engine has it, and n_terms coordinates
+// that are not zero. Infinite where angles are beyond what the range reduction can do.
 template <class Real>
-inline double cosine_bound(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm, std::size_t n_terms) {
-    constexpr bool narrow = sizeof(Real) == sizeof(float);
-    constexpr double u = narrow ? unit32 : unit64, most_turns = narrow ? max_turns32 : max_turns64;
-    // Squares of numbers that are too small for them are left out of a norm: up to 2^20 of 2^-149, or of 2^-1074.
-    constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
-    const DecisionNumbers& decision = model.decisions[0];
-    const double path = static_cast<double>(inner_product_path(n_terms)), a1 = decision.sum_moduli;
-    const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (path + 8.0) * u) + tiny_norm;
-    if (!(1.0001 * sum.largest_norm * norm + 2.0 <= most_turns)) return infinity;
-    const double underflown = underflow * (1.0 + norm) * (1.0 + sum.largest_norm);
-    const double in_sum = (static_cast<double>(model.n_cosines) + 8.0) * unit64;
-    return 1.001 * u * ((path + 5.0) * norm * decision.total + 34.0 * a1) + 1.01 * (in_sum + underflown) * a1 +
-           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
-}
+class CosineRounding {
+  public:
+    CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm, std::size_t n_terms) {
+        // Squares of numbers that are too small for them are left out of a norm: up to 2^20 of 2^-149, or of 2^-1074.
+        constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
+        const double path = static_cast<double>(inner_product_path(n_terms));
+        const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (path + 8.0) * u) + tiny_norm;
+        is_known_ = 1.0001 * sum.largest_norm * norm + 2.0 <= (narrow ? max_turns32 : max_turns64);
+        of_slope_ = (path + 5.0) * norm;
+        const double underflown = underflow * (1.0 + norm) * (1.0 + sum.largest_norm);
+        of_moduli_ = 1.01 * ((static_cast<double>(model.n_terms) + 8.0) * unit64 + underflown);
+    }
+    double of(const DecisionNumbers& decision) const {
+        const double a1 = decision.sum_moduli;
+        if (!is_known_) return infinity;
+        return 1.001 * u * (of_slope_ * decision.total + 34.0 * a1) + of_moduli_ * a1 +
+               0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+    }
+
+  private:
+    static constexpr bool narrow = sizeof(Real) == sizeof(float);
+    static constexpr double u = narrow ? unit32 : unit64;
+    double of_slope_, of_moduli_;
+    bool is_known_;
+};
 
 // --- a block of rows, one SIMD lane per row
 
@@ -218,45 +252,162 @@ struct CosineEngine {
     }
 };
 
-// --- the definition
+// --- several functions: every cosine is computed once
 
-struct CosineValue {
-    double value, bound;  // of rounding alone
+// sums[k * n_lanes + lane] = sum_j c_kj cos(2 pi t_j) for each row of a block, n_lanes = Registers * lanes_of<Real>.
+template <int Registers, class Real>
+inline void several_cosine_sums_block(const CosineSum<Real>& cosines, const Real* block, double* sums) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int halves = lanes_of<Real> / lanes64;
+    constexpr std::size_t width = panel_width<Real>, tiles = width / tile_rows,
+                          n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
+    const KernelSum<Real>& kernels = cosines.kernels;
+    const std::size_t n = cosines.n_functions;
+    for (std::size_t i = 0; i < n * n_lanes; ++i) sums[i] = 0.0;
+    for (std::size_t panel = 0; panel < kernels.n_panels; panel += block_panels) {
+        const std::size_t left = kernels.n_panels - panel,
+                          n_tiles = (left < block_panels ? left : block_panels) * tiles;
+        Register turns[block_panels * tiles][tile_rows][Registers];
+        inner_products<Registers>(kernels, panel, n_tiles, block, turns);
+        for (std::size_t t = 0; t < n_tiles; ++t) {
+            const std::size_t here = panel + t / tiles, lane = t % tiles * tile_rows;
+            const double* const coef = cosines.coef + here * n * width + lane;
+            for (int v = 0; v < Registers; ++v) {
+                Register cosine[tile_rows];
+                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+                    cosine[i] =
+                        add(turns[t][i][v], set1(cosines.phases[here * width + lane + static_cast<std::size_t>(i)]));
+                }
+                cosine_of_turns(cosine);
+                f64v wide[tile_rows][halves];
+                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
+                    wide[i][0] = widened<0>(cosine[i]);
+                    if constexpr (halves == 2) wide[i][1] = widened<1>(cosine[i]);
+                }
+                double* const of_lanes = sums + v * lanes_of<Real>;
+                for_sums<sums_together<Real>>(0, n, [&](auto some, std::size_t first) {
+                    add_tile_sums<some.value>(wide, coef + first * width, width, of_lanes + first * n_lanes, n_lanes);
+                });
+            }
+        }
+    }
+}
+
+// The cosines of a row, of n_panels panels, in float64; terms as in panel_products.
+template <class Real, class FeatureOf>
+APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
+                                            std::size_t n_panels, const Real* values, std::size_t n_terms,
+                                            FeatureOf feature_of, double* kept) {
+    constexpr int halves = lanes_of<Real> / lanes64;
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
+        constexpr int n_registers = n.value * panel_registers;
+        typename RegisterOf<Real>::type turns[n_registers];
+        panel_products<n.value>(cosines.kernels, panel, values, n_terms, feature_of, turns);
+        const Real* const phases = cosines.phases + panel * panel_width<Real>;
+        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+            turns[i] = add(turns[i], load(phases + i * lanes_of<Real>));
+        }
+        cosine_of_turns(turns);
+        double* const out = kept + (panel - first_panel) * panel_width<Real>;
+        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+            store(out + i * lanes_of<Real>, widened<0>(turns[i]));
+            if constexpr (halves == 2) store(out + i * lanes_of<Real> + lanes64, widened<1>(turns[i]));
+        }
+    });
+}
+
+// The sums of n_rows rows, (n_rows, n_functions); rows as in cosine_sums_rows.
+template <class Real, class StartOf, class FeatureOf>
+inline void several_cosine_sums_rows(const CosineSum<Real>& cosines, const Real* values, StartOf start_of,
+                                     FeatureOf feature_of, std::size_t n_rows, double* sums) {
+    const std::size_t n = cosines.n_functions, chunk = chunk_panels(cosines.kernels.n_features);
+    for (std::size_t i = 0; i < n_rows * n; ++i) sums[i] = 0.0;
+    alignas(cache_line_bytes) double kept[chunk_lanes<Real>];
+    for (std::size_t panel = 0; panel < cosines.kernels.n_panels; panel += chunk) {
+        const std::size_t left = cosines.kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
+        const double* const coef = cosines.coef + panel * n * panel_width<Real>;
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            const std::size_t start = start_of(r);
+            keep_cosines(
+                cosines, panel, n_panels, values + start, start_of(r + 1) - start,
+                [=](std::size_t k) { return feature_of(start + k); }, kept);
+            for_sums<row_sums_together>(0, n, [&](auto some, std::size_t first) {
+                add_panel_sums<some.value, 1, Real>(kept, n_panels, coef + first * panel_width<Real>,
+                                                    n * panel_width<Real>, sums + r * n + first, n);
+            });
+        }
+    }
+}
+
+template <class Real>
+struct SeveralCosinesEngine {
+    static constexpr bool by_row = true, counts_unseen = false;
+
+    const CosineSum<Real>& cosines;
+    const KernelSum<Real>& kernels = cosines.kernels;
+    std::size_t n_sums() const { return cosines.n_functions; }
+
+    template <int Registers>
+    void block(const Real* u, const Real*, double* sums) const {
+        several_cosine_sums_block<Registers>(cosines, u, sums);
+    }
+    void row(const Real* u, Real, double* sums) const {
+        const std::size_t d = kernels.n_features;
+        several_cosine_sums_rows(
+            cosines, u, [=](std::size_t r) { return r * d; }, [](std::size_t k) { return k; }, 1, sums);
+    }
+    void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n, const Real*,
+                double* sums) const {
+        several_cosine_sums_rows(
+            cosines, values, [=](std::size_t r) { return starts[r]; },
+            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); }, n, sums);
+    }
 };
 
-// f at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi 2005, Dot2): high +
-// low is off by 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is taken by both parts' cosines and sines. Each of
-// these is of the C library, which is trusted to be within 4 units; with the products and their sum, 20. What is added
-// up is added as if in twice the precision, too. The bound is infinite where an angle is beyond float64.
-inline CosineValue cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z) {
-    const std::size_t d = model.n_features;
-    const DecisionNumbers& decision = model.decisions[0];
-    double total = decision.intercept, all_lost = 0.0;
-    const auto add_exactly = [](double& sum, double term, double& lost) {
+// --- the definition
+
+// Every function at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi 2005,
+// Dot2): high + low is off by 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is taken by both parts' cosines and
+// sines. Each of these is of the C library, which is trusted to be within 4 units; with the products and their sum, 20.
+// What is added up is added as if in twice the precision, too. The bounds, of rounding alone, are infinite where an
+// angle is beyond float64. `values`, `bounds` and `lost`: (n_decisions,) each.
+inline void cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z, double* values,
+                                  double* bounds, double* lost) {
+    const std::size_t d = model.n_features, n_functions = model.n_decisions;
+    const CosinesView& cosines = sums.view;
+    const auto add_exactly = [](double& sum, double term, double& all_lost) {
         double rest;
         sum = two_sum(sum, term, rest);
-        lost += rest;
+        all_lost += rest;
     };
-    for (std::size_t j = 0; j < model.n_cosines; ++j) {
-        const double* const omega = model.frequencies + j * d;
-        double high = model.phases[j], low = 0.0;
+    for (std::size_t k = 0; k < n_functions; ++k) {
+        values[k] = model.decisions[k].intercept;
+        lost[k] = 0.0;
+    }
+    for (std::size_t j = 0; j < cosines.n; ++j) {
+        const double* const omega = cosines.frequencies + j * d;
+        double high = cosines.phases[j], low = 0.0;
         for (std::size_t k = 0; k < d; ++k) {
             const double product = rounded_product(omega[k], z[k]);
             low += std::fma(omega[k], z[k], -product);
             add_exactly(high, product, low);
         }
         const double cosine = std::cos(high) * std::cos(low) - std::sin(high) * std::sin(low);
-        add_exactly(total, model.cosine_coef[j] * cosine, all_lost);
+        for (std::size_t k = 0; k < n_functions; ++k)
+            add_exactly(values[k], cosines.coef[k * cosines.n + j] * cosine, lost[k]);
     }
-    const double n = static_cast<double>(model.n_cosines), path = static_cast<double>(d) + 4.0;
-    const double norm = norm_above(z, d), a1 = decision.sum_moduli, value = total + all_lost;
-    // In turns. Products of numbers beyond that may overflow.
-    if (!(sums.in64.largest_norm * norm <= 0x1p900)) return {value, infinity};
-    const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total;
-    const double added = 2.0 * (n + 4.0) * (n + 4.0) * unit64 * unit64 * (a1 + std::fabs(decision.intercept));
-    const double most = 2.0 * a1;
-    return {value, 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
-                       0x1p-960 * a1 + 0x1p-1040};
+    const double n = static_cast<double>(cosines.n), path = static_cast<double>(d) + 4.0, norm = norm_above(z, d);
+    for (std::size_t k = 0; k < n_functions; ++k) {
+        const DecisionNumbers& decision = model.decisions[k];
+        const double a1 = decision.sum_moduli, value = values[k] += lost[k];
+        const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total;
+        const double added = 2.0 * (n + 4.0) * (n + 4.0) * unit64 * unit64 * (a1 + std::fabs(decision.intercept));
+        const double most = 2.0 * a1;
+        bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
+                    0x1p-960 * a1 + 0x1p-1040;
+        // In turns. Products of numbers beyond that may overflow.
+        if (!(sums.in64.largest_norm * norm <= 0x1p900)) bounds[k] = infinity;
+    }
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -1,6 +1,8 @@
 // Polynomial kernels, the linear one among them:
 //
-//     f(z) = intercept + sum_i a_i K_i,   K_i = b_i^p,   b_i = gamma x_i.z + coef0,   p = 1 ... 6.
+//     f(z) = intercept + sum_i a_i K_i,   K_i = b_i^p,   b_i = gamma x_i.z + coef0,   p = 1 ... 6,
+//
+// and the sigmoid kernel, K_i = tanh(b_i), which goes by the same engine and has degree 0.
 //
 // The engine adds this up in float64 for rows of any form, products first (rbf.hpp), the coefficients of all pairs of
 // classes at once (rbf_classes.hpp). Where p is 1 or 2 the artifact may have the whole sum as a form
@@ -8,6 +10,7 @@
 #pragma once
 
 #include <cmath>
+#include <new>
 
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
@@ -16,14 +19,12 @@
 #include "../expansion/form.hpp"
 #include "../model_view.hpp"
 #include "../outputs/votes.hpp"
+#include "../simd/tanh.hpp"
 #include "rbf_classes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-inline bool has_classes(const ModelView& model) {
-    return model.n_labels > 2;
-}
 inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
 }
@@ -39,7 +40,7 @@ inline bool has_engines(const ModelView& model) {
 //
 // and the binomial coefficients times w_k are noted once per decision function, as moments.
 struct PolynomialMoments {
-    int degree;
+    int degree;    // 1 of a sigmoid kernel
     double coef0;  // |coef0|
     double reach;
     const double* moments;  // (n_decisions, degree + 1)
@@ -69,6 +70,19 @@ struct ProductPath {
     double underflow;
 };
 
+// Of a sigmoid kernel, whose slope is 1 at most and whose values are in [-1, 1]: b_i is off as below, tanh by its own
+// rounding, and neither of them, nor a row that is moved, changes a kernel value by more than 2.
+inline double sigmoid_bound(const ModelView& model, const DecisionNumbers& numbers, const ModuliAndSlope& sums,
+                            const ProductPath& path, double row_error) {
+    const double a1 = numbers.sum_moduli, n_sv = static_cast<double>(model.n_sv);
+    if (!(sums.moduli < infinity)) return infinity;
+    const double of_arguments = 1.02 * unit64 * (path.roundings + 5.0) * sums.moduli;
+    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0, changed = of_arguments + moved;
+    const double of_sum = 1.02 * unit64 * (n_sv + 16.0 + tanh_error_units) + model.coef_error;
+    return 1.0001 * ((changed < 2.0 * a1 ? changed : 2.0 * a1) + of_sum * a1 + numbers.value_error) +
+           0x1p-51 * std::fabs(numbers.intercept) + 0x1p-1060 * (a1 + n_sv + 1.0);
+}
+
 // What a sum over all support vectors may be off by at a row of that norm, or at one that is row_error away from the
 // one that is meant and neither of a larger norm.
 //
@@ -83,6 +97,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
     const double p = kernel.degree, n_sv = static_cast<double>(model.n_sv);
     const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + path.underflow);
     const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
+    if (model.kernel == KernelKind::sigmoid) return sigmoid_bound(model, numbers, sums, path, row_error);
     const double relative = 1.02 * unit64 * (p * (path.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
     // A sum without support vectors has no moduli, and 0 times infinity is none of its business.
     const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
@@ -106,21 +121,26 @@ inline std::size_t n_engine_classes(const ModelView& view) {
     return has_classes(view) ? std::size_t{view.n_labels} : 1;
 }
 inline bool has_polynomial_engine(const ModelView& view) {
-    return is_polynomial(view) && view.mode == Mode::exact;
+    return is_of_products(view) && view.mode == Mode::exact;
 }
 inline std::size_t polynomial_engine_bytes(const ModelView& view) {
     return has_classes(view) ? class_kernel_bytes<double>(view.class_counts, view.n_labels, view.n_features)
                              : class_kernel_bytes<double>(&view.n_sv, 1, view.n_features);
 }
 
-struct PolynomialPieces {
-    double *moments = nullptr, *vector = nullptr;
-    FormNorms* form_norms = nullptr;
-    unsigned char* engine = nullptr;
+inline int moments_degree(const ModelView& view) {
+    return view.kernel == KernelKind::sigmoid ? 1 : view.degree;
+}
 
-    PolynomialPieces() = default;
+struct PolynomialPieces {
+    PolynomialKernel* prepared;
+    double *moments, *vector;
+    FormNorms* form_norms;
+    unsigned char* engine;
+
     PolynomialPieces(const ModelView& view, Carver& carver) {
-        const std::size_t n_moments = static_cast<std::size_t>(view.degree) + 1;
+        prepared = carver.take<PolynomialKernel>(1);
+        const std::size_t n_moments = static_cast<std::size_t>(moments_degree(view)) + 1;
         moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
         vector = carver.take<double>(view.n_features);
         form_norms = carver.take<FormNorms>(view.form ? view.n_decisions : 0);
@@ -157,7 +177,8 @@ inline double binomial(int n, int k) {
 }
 
 inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
-    const std::size_t d = view.n_features, n_moments = static_cast<std::size_t>(view.degree) + 1;
+    const int degree = moments_degree(view);
+    const std::size_t d = view.n_features, n_moments = static_cast<std::size_t>(degree) + 1;
     double* x = pieces.vector;
     const auto next_norm = [&](SupportVectorReader& reader) {  // of gamma x_i
         reader.next(x);
@@ -182,11 +203,11 @@ inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPie
     for (std::size_t decision = 0; decision < view.n_decisions; ++decision) {
         double* moments = pieces.moments + decision * n_moments;
         const double underflown = 0x1p-1060 * (view.decisions[decision].sum_moduli + n_sv);
-        for (int k = 0; k <= view.degree; ++k) {
-            moments[k] = binomial(view.degree, k) * (moments[k] * widen + underflown);
+        for (int k = 0; k <= degree; ++k) {
+            moments[k] = binomial(degree, k) * (moments[k] * widen + underflown);
         }
     }
-    return {view.degree, std::fabs(view.coef0), reach, pieces.moments};
+    return {degree, std::fabs(view.coef0), reach, pieces.moments};
 }
 
 // The support vectors times gamma.
@@ -216,8 +237,8 @@ inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const Polyno
     return writer.expansion();
 }
 
-inline PolynomialKernel lay_out_polynomial(const ModelView& view, const PolynomialPieces& pieces) {
-    PolynomialKernel kernel{};
+inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
+    PolynomialKernel& kernel = *new (pieces.prepared) PolynomialKernel{};
     kernel.coef0 = view.coef0;
     kernel.degree = view.degree;
     if (has_engines(view)) kernel.moments = find_moments(view, pieces);
@@ -226,7 +247,6 @@ inline PolynomialKernel lay_out_polynomial(const ModelView& view, const Polynomi
         pieces.form_norms[k] = norms_of_form(form_of(view, k), view.n_features);
     }
     kernel.form_norms = pieces.form_norms;
-    return kernel;
 }
 
 // --- a row by its form
@@ -320,6 +340,8 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
         x[i] = add(x[i], coef0);
     }
     switch (kernel.degree) {
+        case 0:
+            return hyperbolic_tangent(x);
         case 1:
             return;
         case 2:

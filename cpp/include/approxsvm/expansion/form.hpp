@@ -15,8 +15,16 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-inline bool is_polynomial(const ModelView& model) {
-    return model.kernel == KernelKind::polynomial;
+// Decision functions of the pairs of several classes.
+inline bool has_classes(const ModelView& model) {
+    return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
+}
+inline bool is_gaussian(const ModelView& model) {
+    return model.kernel == KernelKind::gaussian;
+}
+// Kernels that are functions of inner products, polynomial and sigmoid ones: all their values are exact.
+inline bool is_of_products(const ModelView& model) {
+    return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
 // Numbers of one decision function: constant, how far rounding may have moved the constant, the linear term (norm) and
 // the triangle (Frobenius norm of the symmetric matrix), then the linear term and the triangle, in panels as

@@ -1,11 +1,11 @@
 // What the decision values of a row become: scores, probabilities and the class that the source predicts, and what is
 // certain of each although values are only known within bounds.
 //
-// Values are those of all pairs of n_classes >= 2 classes, in order (votes.hpp). A one-class model has two classes,
-// normal and outlier, and its one value. A bound says how far its value may be from the exact one; one that is
-// infinite, NaN or negative says nothing, nor does a value that is no finite number. What is claimed of exact values
-// holds for what these functions make of them and for the same functions of real numbers: their own rounding is part of
-// every interval.
+// Values are those of all pairs of n_classes >= 2 classes, in order (votes.hpp), or of each of several classes. A
+// one-class model has two classes, normal and outlier, and its one value. A bound says how far its value may be from
+// the exact one; one that is infinite, NaN or negative says nothing, nor does a value that is no finite number. What is
+// claimed of exact values holds for what these functions make of them and for the same functions of real numbers: their
+// own rounding is part of every interval.
 //
 // No heap: `room` is the caller's, of outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
 #pragma once
@@ -81,6 +81,35 @@ inline void one_vs_rest_interval(std::size_t n_classes, const double* values, co
     }
 }
 
+// The score of each class by whatever decision functions there are: its own value, where there is one for each class.
+inline void class_scores(const OutputsView& outputs, std::size_t n_classes, const double* values, double* scores,
+                         double* room) {
+    if (outputs.decision_shape != DecisionShape::each) return one_vs_rest_scores(n_classes, values, scores, room);
+    for (std::size_t c = 0; c < n_classes; ++c) scores[c] = values[c];
+}
+
+struct Interval {
+    double lowest, highest;
+};
+
+// Where the exact value lies.
+inline Interval around(double value, double bound) {
+    if (!(bound >= 0.0 && is_finite(value))) return {-HUGE_VAL, HUGE_VAL};
+    const double reach = bound * (1.0 + 0x1p-52);  // at least the bound itself; then each end is rounded once more
+    return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
+}
+
+inline void class_score_interval(const OutputsView& outputs, std::size_t n_classes, const double* values,
+                                 const double* bounds, double* lowest, double* highest, double* room) {
+    if (outputs.decision_shape != DecisionShape::each)
+        return one_vs_rest_interval(n_classes, values, bounds, lowest, highest, room);
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        const Interval score = around(values[c], bounds[c]);
+        lowest[c] = score.lowest;
+        highest[c] = score.highest;
+    }
+}
+
 // --- calibrators
 
 // numpy.interp's formula: constant outside the knots, a height at its knot, and between them from the left.
@@ -128,7 +157,7 @@ inline void calibrated_probabilities(const OutputsView& outputs, std::size_t n_c
     }
     const double* inputs = values;
     if (outputs.calibration_shape == DecisionShape::ovr) {
-        one_vs_rest_scores(n_classes, values, room, room + n_classes);
+        class_scores(outputs, n_classes, values, room, room + n_classes);
         inputs = room;
     }
     double total = 0.0;
@@ -149,7 +178,7 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
         probabilities[0] = values[0];
         probabilities[1] = -values[0];
     } else {
-        one_vs_rest_scores(n_classes, values, probabilities, room);
+        class_scores(outputs, n_classes, values, probabilities, room);
     }
     for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] *= *outputs.inverse_temperature;
     const double largest = probabilities[first_largest(n_classes, probabilities)];
@@ -189,17 +218,6 @@ inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, 
 
 // --- intervals of probabilities: every function here is monotone in each value or score, so that the ends of an
 // interval of those give the ends of one of these
-
-struct Interval {
-    double lowest, highest;
-};
-
-// Where the exact value lies.
-inline Interval around(double value, double bound) {
-    if (!(bound >= 0.0 && is_finite(value))) return {-HUGE_VAL, HUGE_VAL};
-    const double reach = bound * (1.0 + 0x1p-52);  // at least the bound itself; then each end is rounded once more
-    return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
-}
 
 // Of 1 / (1 + exp(slope f + intercept)). Both terms may be large and cancel: then their rounding is felt, and it is not
 // the same where the compiler fuses them.
@@ -260,7 +278,7 @@ inline void calibrated_intervals(const OutputsView& outputs, std::size_t n_class
                                  const double* bounds, double* lowest, double* highest, double* room) {
     double *lo = room, *hi = lo + n_classes;
     const bool by_scores = outputs.calibration_shape == DecisionShape::ovr;
-    if (by_scores) one_vs_rest_interval(n_classes, values, bounds, lo, hi, hi + n_classes);
+    if (by_scores) class_score_interval(outputs, n_classes, values, bounds, lo, hi, hi + n_classes);
     const unsigned char* next = outputs.calibrators;
     for (std::size_t c = 0; c < n_classes; ++c) {
         Calibrator calibrator;
@@ -276,7 +294,7 @@ inline void calibrated_intervals(const OutputsView& outputs, std::size_t n_class
 inline void softmax_intervals(const OutputsView& outputs, std::size_t n_classes, const double* values,
                               const double* bounds, double* lowest, double* highest, double* room) {
     double *lo = room, *hi = lo + n_classes;
-    one_vs_rest_interval(n_classes, values, bounds, lo, hi, hi + n_classes);
+    class_score_interval(outputs, n_classes, values, bounds, lo, hi, hi + n_classes);
     double top = -HUGE_VAL, scale = 0.0;
     for (std::size_t c = 0; c < n_classes; ++c) {
         lo[c] *= *outputs.inverse_temperature;
@@ -365,7 +383,7 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
         case LabelRule::votes:
             return vote_winner(n_classes, values, room);
         case LabelRule::scores:
-            one_vs_rest_scores(n_classes, values, room, rest);
+            class_scores(outputs, n_classes, values, room, rest);
             break;
         case LabelRule::probability:
             probabilities_of(outputs, n_classes, values, room, rest);
@@ -384,7 +402,7 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
             tally_votes(n_classes, PairKnowledge{values, bounds, nullptr}, lowest, highest);
             return certain_winner(n_classes, lowest, highest, winner);
         case LabelRule::scores:
-            one_vs_rest_interval(n_classes, values, bounds, lowest, highest, rest);
+            class_score_interval(outputs, n_classes, values, bounds, lowest, highest, rest);
             for (std::size_t c = 0; c < n_classes; ++c) {
                 if (c != winner && !precedes(winner, lowest[winner], c, highest[c])) return false;
             }

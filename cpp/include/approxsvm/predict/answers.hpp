@@ -110,7 +110,7 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     if (out.labels && model.task == Task::regression) return Status::no_labels;
     if (wants_values(out) && model.n_decisions == 0) return Status::no_values;
     if ((out.probabilities || out.probability_bounds) && n_probabilities(model) == 0) return Status::no_probabilities;
-    if (request.values == Values::exact && model.mode == Mode::approximate && !is_polynomial(model))
+    if (request.values == Values::exact && model.mode == Mode::approximate && !is_of_products(model))
         return Status::no_exact_values;
     const std::size_t n_shares = n_probabilities(model);
     const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
@@ -143,7 +143,7 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
 // Whether the stage is one that rows come to first.
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
     if (model.mode != Mode::exact) return stage <= by_higher_degree;
-    return stage <= (is_polynomial(model) ? by_float64 : by_float32);
+    return stage <= (is_of_products(model) ? by_float64 : by_float32);
 }
 
 // How far a share is from the farther end of its interval.
@@ -207,7 +207,12 @@ class SingleAnswers {
     bool proves(const Evaluation& found, std::size_t i) const {
         const std::size_t n_decisions = view_.n_decisions;
         const double *values = found.values.data + i * n_decisions, *bounds = found.bounds.data + i * n_decisions;
-        if (view_.task == Task::regression) return is_finite(bounds[0]);
+        if (view_.task == Task::regression) {
+            for (std::size_t k = 1; k < n_decisions; ++k) {
+                if (!is_finite(bounds[k])) return false;
+            }
+            return is_finite(bounds[0]);
+        }
         if (view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
         std::size_t winner;
         return certified_class(view_.outputs, view_.n_labels, values, bounds, winner, memory_.room);

@@ -1,46 +1,96 @@
-// A sum of cosines, for ExactCascade. The reference is the function over the real numbers. A row whose angles are
-// beyond float64 is refused, and so is one whose value misses the tolerance that was asked for.
+// A sum of cosines, for ExactCascade and, several of them, for SeveralFunctions. The reference is the function over the
+// real numbers. A row whose angles are beyond float64 is refused, and so is one whose value misses the tolerance that
+// was asked for.
 #pragma once
 
-#include "exact_cascade.hpp"
+#include "several_functions.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-class CosineFunction {
+class SeveralCosines {
+  public:
+    using Sums32 = SeveralCosinesEngine<float>;
+    using Sums64 = SeveralCosinesEngine<double>;
+
+    // `memory` is room for (n_features,) float64.
+    SeveralCosines(const PreparedModel& prepared, float* memory)
+        : view_(*prepared.view),
+          cosines_(*static_cast<const CosineSums*>(prepared.of_kind)),
+          room_(reinterpret_cast<double*>(memory)) {}
+
+    Sums32 sums(float*) const { return {cosines_.in32}; }
+    Sums64 sums(double*) const { return {cosines_.in64}; }
+    CosineRounding<float> rounding(const RowSums<float>& row) const {
+        return {view_, cosines_.in32, row.half_sq_norm, row.n_terms};
+    }
+    CosineRounding<double> rounding(const RowSums<double>& row) const {
+        return {view_, cosines_.in64, row.half_sq_norm, row.n_terms};
+    }
+    static const FewValues* few() { return nullptr; }
+    double slack(std::size_t k, double row_error) const {
+        return 1.0001 * (view_.decisions[k].value_error + cosines_moved(view_.decisions[k], row_error));
+    }
+    void define(const RowSource& source, std::size_t i, double* values, double* bounds, double* lost) const {
+        source.load(i, nullptr, 1.0, room_, 1);
+        cosines_by_definition(view_, cosines_, room_, values, bounds, lost);
+    }
+
+  protected:
+    const ModelView& view_;
+    const CosineSums& cosines_;
+    double* const room_;
+};
+
+class CosineFunction : SeveralCosines {
   public:
     using Sums32 = CosineEngine<float>;
     using Sums64 = CosineEngine<double>;
     static constexpr bool refuses = true;
 
-    // `memory` is room for (n_features,) float64.
     CosineFunction(const PreparedModel& prepared, float* memory)
-        : view_(*prepared.view), cosines_(prepared.cosines), room_(reinterpret_cast<double*>(memory)) {}
+        : SeveralCosines(prepared, memory), decision_(prepared.view->decisions[0]) {}
 
     Sums32 sums(float*) const { return {cosines_.in32}; }
     Sums64 sums(double*) const { return {cosines_.in64}; }
-
-    double rounding(const RowSums<float>& row) const {
-        return cosine_bound(view_, cosines_.in32, row.half_sq_norm, row.n_terms);
+    template <class Real>
+    double rounding(const RowSums<Real>& row) const {
+        return SeveralCosines::rounding(row).of(decision_);
     }
-    double rounding(const RowSums<double>& row) const {
-        return cosine_bound(view_, cosines_.in64, row.half_sq_norm, row.n_terms);
-    }
-    static const FewValues* few() { return nullptr; }
-    double slack(double row_error) const {
-        return 1.0001 * (view_.decisions[0].value_error + cosines_moved(view_.decisions[0], row_error));
-    }
-
+    double slack(double row_error) const { return SeveralCosines::slack(0, row_error); }
     BoundedValue define(const RowSource& source, std::size_t i, double row_error) const {
-        source.load(i, nullptr, 1.0, room_, 1);
-        const CosineValue found = cosines_by_definition(view_, cosines_, room_);
-        return {found.value, found.bound + slack(row_error)};
+        double value, bound, lost;
+        SeveralCosines::define(source, i, &value, &bound, &lost);
+        return {value, bound + slack(row_error)};
     }
 
   private:
-    const ModelView& view_;
-    const CosineSums& cosines_;
-    double* const room_;
+    const DecisionNumbers& decision_;
+};
+
+// What evaluate.hpp asks of a kind of kernel.
+struct CosineKind {
+    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
+                           const EvaluationMemory& memory) {
+        const auto run = [&](auto&& cascade) {
+            const Status status = engine_rows(cascade, source, wants_exact_values(*prepared.view, request, out));
+            return status == Status::ok ? cascade.finish() : status;
+        };
+        if (prepared.view->n_decisions == 1)
+            return run(ExactCascade<CosineFunction>(prepared, source, out, counts, request, batch, memory));
+        return run(SeveralFunctions<SeveralCosines>(prepared, source, out, counts, request, batch, memory));
+    }
+
+    // By the slope of all cosines together.
+    static bool feels_error(const PreparedModel& prepared, double error, const double*) {
+        double slope = 0.0;
+        for (std::size_t k = 0; k < prepared.view->n_decisions; ++k) {
+            const DecisionNumbers& decision = prepared.view->decisions[k];
+            if (decision.sum_moduli > 0.0) slope = std::fmax(slope, decision.total / decision.sum_moduli);
+        }
+        return is_felt(prepared, slope > 0.0 ? error * slope : 0.0);
+    }
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -5,6 +5,7 @@
 #include "cascade.hpp"
 #include "class_cascade.hpp"
 #include "cosine_function.hpp"
+#include "engine_rows.hpp"
 #include "polynomial_evaluator.hpp"
 
 namespace approxsvm {
@@ -202,22 +203,6 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     return Status::ok;
 }
 
-// --- no expansion
-
-// Every row straight to the exact engine.
-template <class AnyCascade>
-inline Status engine_rows(AnyCascade& cascade, const RowSource& source, bool in_float64) {
-    for (std::size_t i = 0; i < source.n_rows(); ++i) {
-        const Status status = source.check(i);
-        if (status != Status::ok) return status;
-        if (in_float64)
-            cascade.send_to_float64(i);
-        else
-            cascade.send_to_float32(i);
-    }
-    return Status::ok;
-}
-
 // --- everything together
 
 template <class AnyCascade>
@@ -231,6 +216,42 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
     return status == Status::ok ? cascade.finish() : status;
 }
 
+// --- kinds of kernels
+
+// evaluate(...): all rows of a source. feels_error(prepared, error, row): whether a mapped row's error may be felt.
+struct GaussianKind {
+    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
+                           const EvaluationMemory& memory) {
+        const ModelView& model = *prepared.view;
+        const bool in_float64 = wants_exact_values(model, request, out);
+        if (has_classes(model)) {
+            return evaluate_with(ClassCascade(prepared, source, out, counts, request, batch, memory), prepared, source,
+                                 batch, memory, in_float64);
+        }
+        return evaluate_with(Cascade(prepared, source, out, counts, request, batch, memory), prepared, source, batch,
+                             memory, in_float64);
+    }
+    static bool feels_error(const PreparedModel& prepared, double error, const double*) {
+        return is_felt(prepared, error * kernel_slope(prepared.view->gamma));
+    }
+};
+
+// call(kind), by the model's.
+template <class Call>
+inline auto with_kind(const ModelView& model, const Call& call) {
+    switch (model.kernel) {
+        case KernelKind::gaussian:
+            break;
+        case KernelKind::polynomial:
+        case KernelKind::sigmoid:
+            return call(PolynomialKind{});
+        case KernelKind::cosine:
+            return call(CosineKind{});
+    }
+    return call(GaussianKind{});
+}
+
 // Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
 // number of rows that each stage answered. The memory is for as many rows as
 // the request says the call has, or more.
@@ -240,21 +261,8 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
-    if (is_polynomial(model)) {
-        return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
-    }
-    const bool in_float64 = wants_exact_values(model, request, out);
-    if (is_cosine(model)) {
-        ExactCascade<CosineFunction> cascade(prepared, source, out, counts, request, batch, memory);
-        const Status status = engine_rows(cascade, source, in_float64);
-        return status == Status::ok ? cascade.finish() : status;
-    }
-    if (has_classes(model)) {
-        return evaluate_with(ClassCascade(prepared, source, out, counts, request, batch, memory), prepared, source,
-                             batch, memory, in_float64);
-    }
-    return evaluate_with(Cascade(prepared, source, out, counts, request, batch, memory), prepared, source, batch,
-                         memory, in_float64);
+    return with_kind(model,
+                     [&](auto kind) { return kind.evaluate(prepared, source, request, out, counts, batch, memory); });
 }
 
 }  // namespace APPROXSVM_TARGET

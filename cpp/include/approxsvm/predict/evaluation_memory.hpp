@@ -36,7 +36,8 @@ struct EvaluationMemory {
         later_block = carver.take<float>(block > defined ? block : defined);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t room = has_engines(model) ? sums_room(classes ? n_labels * n_labels : 2, call) : 0;
+        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions > 2 ? model.n_decisions : 2;
+        const std::size_t room = has_engines(model) ? sums_room(n_sums, call) : 0;
         nonzeros32 = NonzeroRoom::of<float>(model, call, carver);
         nonzeros64 = NonzeroRoom::of<double>(model, call, carver);
         products32 = carver.take<float>(is_by_columns ? room_for_products<float>(model) : 0);
@@ -45,7 +46,7 @@ struct EvaluationMemory {
         sums64 = carver.take<double>(room);
         const std::size_t n_routed = call.n < route_rows ? call.n : route_rows;
         routing = carver.take<std::uint32_t>(model.n_centers > 1 ? 2 * n_routed + model.n_centers + 1 : 0);
-        const std::size_t n_pairs_here = classes || is_polynomial(model) ? model.n_decisions : 0;
+        const std::size_t n_pairs_here = model.n_decisions > 1 || is_of_products(model) ? model.n_decisions : 0;
         pair_values = carver.take<double>(call.side_by_side * n_pairs_here);
         pair_bounds = carver.take<double>(call.side_by_side * n_pairs_here);
         pair_moved = carver.take<double>(n_pairs_here);

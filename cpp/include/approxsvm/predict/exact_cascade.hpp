@@ -26,7 +26,7 @@ inline bool wants_values(const Evaluation& out) {
 
 // Whether rows go straight to the engine in float64.
 inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
-    if (is_polynomial(model)) return false;  // all of its values are exact
+    if (is_of_products(model)) return false;  // all of its values are exact
     if (request.values != Values::promised) return request.values == Values::exact;
     return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
 }

@@ -32,18 +32,6 @@ struct MappingMemory {
     }
 };
 
-// Whether a label, or a value's tolerance, may depend on a mapped row's error e: a value changes by at most
-// A1 sqrt(2 gamma / exp(1)) e, and labels are promised down to exact_share A1.
-inline bool feels_error(const PreparedModel& prepared, double error, const double* row) {
-    const ModelView& model = *prepared.view;
-    // Of polynomial kernels, which grow with rows, it is measured by the row's norm.
-    if (is_polynomial(model)) return !(error <= 0.1 * exact_share * norm_above(row, model.n_features));
-    const double slope = kernel_slope(model.gamma), a1 = prepared.largest_moduli;
-    // That of a sum of cosines is of all of them together.
-    const double moved = is_cosine(model) ? (a1 > 0.0 ? error * (model.decisions[0].total / a1) : 0.0) : error * slope;
-    return !(moved <= 0.2 * exact_share && moved * a1 <= 0.2 * model.tolerance);
-}
-
 class RowMapping {
   public:
     RowMapping(const PreparedModel& prepared, const RowSource& rows, const MappingMemory& memory, Fault* fault)
@@ -73,7 +61,8 @@ class RowMapping {
             for (std::size_t r = 0; r < m; ++r) keep(k + r, found[r]);
             for (std::size_t r = 0; view_.input_map.has_projection && r < m; ++r) {
                 const double* row = memory_.mapped + (k + r) * view_.n_features;
-                if (!feels_error(prepared_, memory_.errors[k + r], row)) continue;
+                const double error = memory_.errors[k + r];
+                if (!with_kind(view_, [&](auto kind) { return kind.feels_error(prepared_, error, row); })) continue;
                 MappedRow again[map_rows_together] = {};
                 const Status known = map_few(first + k + r, 1, true, again);
                 if (known != Status::ok) return known;

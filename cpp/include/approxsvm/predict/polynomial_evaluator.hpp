@@ -1,4 +1,4 @@
-// Rows through a polynomial kernel: the form or the engine in float64, and where that leaves a label open, the
+// Rows through a kernel of inner products: the form or the engine in float64, and where that leaves a label open, the
 // definition, term after term in LIBSVM's order: such labels are a matter of rounding, and then of the source's own.
 //
 // Values are exact whatever is asked for, but for rounding; what that may have changed grows with the row, and a row
@@ -43,7 +43,7 @@ class PolynomialEvaluator {
                         std::uint64_t* counts, const Request& request, const Batch& batch,
                         const EvaluationMemory& memory)
         : view_(*prepared.view),
-          kernel_(prepared.polynomial),
+          kernel_(*static_cast<const PolynomialKernel*>(prepared.of_kind)),
           source_(source),
           out_(out),
           counts_(counts),
@@ -198,7 +198,8 @@ class PolynomialEvaluator {
             reader.next(x);
             double product = 0.0;
             for (std::size_t j = 0; j < d; ++j) product += x[j] * z[j];
-            const double kernel = libsvm_power(view_.gamma * product + view_.coef0, view_.degree);
+            const double base = view_.gamma * product + view_.coef0;
+            const double kernel = view_.degree == 0 ? std::tanh(base) : libsvm_power(base, view_.degree);
             for_coefficients(view_, c, s, [&](std::size_t k, double a) { value_[k] += a * kernel; });
         });
         for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] += view_.decisions[k].intercept;
@@ -221,6 +222,8 @@ class PolynomialEvaluator {
     bool all_finite() const {
         bool finite = true;
         for (std::size_t k = 0; k < n_decisions_; ++k) finite &= is_finite(value_[k]);
+        // tanh is finite of what is not.
+        for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) finite &= bound_[k] < infinity;
         return finite;
     }
 
@@ -277,6 +280,19 @@ class PolynomialEvaluator {
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
     EngineStage<double, PolynomialSums> engine_;
+};
+
+// What evaluate.hpp asks of a kind of kernel.
+struct PolynomialKind {
+    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
+                           const EvaluationMemory& memory) {
+        return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
+    }
+    // These kernels grow with rows: it is measured by the row's norm.
+    static bool feels_error(const PreparedModel& prepared, double error, const double* row) {
+        return !(error <= 0.1 * exact_share * norm_above(row, prepared.view->n_features));
+    }
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -9,8 +9,7 @@
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
-#include "../exact/cosine_sums.hpp"
-#include "../exact/polynomial_kernel.hpp"
+#include "../exact/kinds.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
 #include "../exact/rbf_subspace.hpp"
@@ -65,8 +64,7 @@ struct PreparedModel {
     const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
     double typical_float32_bound;             // of the engine in float32, for a row at the center
     double largest_moduli;                    // the largest A1 of a decision function
-    PolynomialKernel polynomial;              // of a polynomial kernel, in place of all but zeros and gains
-    CosineSums cosines;                       // of sums of cosines, likewise
+    const void* of_kind;                      // of a kernel that is not Gaussian, in place of all but zeros and gains
     const PreparedModel* const* members;      // of an ensemble, which has nothing else
 };
 
@@ -84,7 +82,7 @@ constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t
     return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
 }
 inline bool by_columns(const ModelView& model) {
-    return !is_polynomial(model) && !is_cosine(model) && engine_at_reference(model) &&
+    return is_gaussian(model) && engine_at_reference(model) &&
            are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
@@ -120,7 +118,7 @@ inline std::size_t n_zeros(const ModelView& view) {
 }
 
 inline bool has_class_engines(const ModelView& view) {
-    return has_engines(view) && has_classes(view) && !is_polynomial(view);
+    return is_gaussian(view) && has_engines(view) && has_classes(view);
 }
 // All that the winner's engine is made of; of other models nothing.
 inline PairCoefficients pair_coefficients(const ModelView& view) {
@@ -145,8 +143,7 @@ struct PreparedPieces {
     double* engine_center = nullptr;
     std::uint32_t* features = nullptr;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
-    PolynomialPieces polynomial;
-    CosinePieces cosines;
+    const void* of_kind = nullptr;
     WinnerMemory winner;
     PresumptionMemory presumption;
     SubspacesMemory subspaces;
@@ -154,7 +151,7 @@ struct PreparedPieces {
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
-    PreparedPieces(const ModelView& view, Carver& carver)
+    PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
         : winner(pair_coefficients(view), carver),
           presumption(winner.is_usable && view.presumption ? view.n_labels : 0, view.n_features, view.n_landmarks,
                       carver),
@@ -168,14 +165,8 @@ struct PreparedPieces {
         }
         zeros = carver.take<float>(n_zeros(view));
         map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
-        if (is_polynomial(view)) {
-            polynomial = PolynomialPieces(view, carver);
-            return;
-        }
-        if (is_cosine(view)) {
-            cosines = CosinePieces(view, carver);
-            return;
-        }
+        of_kind = lay_out_kind(view, carver, only_counts);
+        if (!is_gaussian(view)) return;
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
         weights = carver.take<float>(view.n_centers * view.n_forms, n_bound_terms);
         bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
@@ -192,7 +183,7 @@ struct PreparedPieces {
 // Those of a model that is no ensemble.
 inline std::size_t single_prepared_bytes(const ModelView& view) {
     Carver counter(nullptr);
-    PreparedPieces pieces(view, counter);
+    PreparedPieces pieces(view, counter, true);
     return counter.bytes_anywhere();
 }
 
@@ -513,7 +504,7 @@ inline Presumption fill_presumption(const ModelView& view, const PreparedPieces&
 // Fills memory of single_prepared_bytes().
 inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Carver carver(memory);
-    PreparedPieces pieces(view, carver);
+    PreparedPieces pieces(view, carver, false);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
     for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
@@ -523,14 +514,8 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
         model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
     }
     model.zeros = pieces.zeros;
-    if (is_polynomial(view)) {
-        model.polynomial = lay_out_polynomial(view, pieces.polynomial);
-        return model;
-    }
-    if (is_cosine(view)) {
-        model.cosines = lay_out_cosines(view, pieces.cosines);
-        return model;
-    }
+    model.of_kind = pieces.of_kind;
+    if (!is_gaussian(view)) return model;
     model.engine_center = fill_engine_center(view, pieces.engine_center);
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);

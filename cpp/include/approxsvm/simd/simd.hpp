@@ -181,6 +181,9 @@ APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
 APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
     return _mm512_mul_pd(a, b);
 }
+APPROXSVM_INLINE f64v div(f64v a, f64v b) {
+    return _mm512_div_pd(a, b);
+}
 APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
     return _mm512_fmadd_pd(a, b, c);
 }
@@ -300,6 +303,9 @@ APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
 APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
     return _mm256_mul_pd(a, b);
 }
+APPROXSVM_INLINE f64v div(f64v a, f64v b) {
+    return _mm256_div_pd(a, b);
+}
 APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
     return _mm256_fmadd_pd(a, b, c);
 }
@@ -402,6 +408,9 @@ APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
 APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
     return vmulq_f64(a, b);
 }
+APPROXSVM_INLINE f64v div(f64v a, f64v b) {
+    return vdivq_f64(a, b);
+}
 APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
     return vfmaq_f64(c, a, b);
 }
@@ -473,6 +482,9 @@ APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
 APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
     return a * b;
 }
+APPROXSVM_INLINE f64v div(f64v a, f64v b) {
+    return a / b;
+}
 APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
     return x > low ? x : low;
 }
@@ -543,6 +555,9 @@ APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
 }
 APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
     return {{a[0] * b[0], a[1] * b[1]}};
+}
+APPROXSVM_INLINE f64v div(f64v a, f64v b) {
+    return {{a[0] / b[0], a[1] / b[1]}};
 }
 APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
     for (int i = 0; i < 2; ++i) x[i] = x[i] > low[i] ? x[i] : low[i];

@@ -1,0 +1,74 @@
+"""Sums of cosines in an artifact: coefficients, phases and frequencies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.artifact.writer import (
+    MOST_AMPLITUDE,
+    N_CHECK_ROWS,
+    Frame,
+    assemble,
+    check_row,
+    pack_decisions,
+    power_of_two_above,
+    start_header,
+)
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.model.compensated import norms_above
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.schema import DECISION_NUMBERS
+from approxsvm.reference.definition import CosineDefinition
+
+
+def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: str = "") -> Artifact:
+    """Lay out a linear model on random Fourier features, of mode "exact".
+
+    Parameters
+    ----------
+    model : CosineModel
+    tolerance : float, optional
+        Of values: a row that misses it is to be refused.
+    plan : str
+
+    Raises
+    ------
+    UnsupportedModelError
+        The coefficients, frequencies or labels are beyond what the format holds.
+    """
+    frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
+    promise = np.inf if tolerance is None else float(tolerance)
+    header = start_header(model, "exact", frame, promise, bool(np.isfinite(promise)))
+    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
+    decisions["intercept"], decisions["value_error"] = model.intercept, model.value_error
+    decisions["sum_moduli"], decisions["total"] = model.all_moduli, model.all_slopes
+    if not model.slope < math.inf:
+        raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} are beyond float64")
+    numbers = np.concatenate([model.coef.ravel(), model.phases, model.frequencies.ravel()])
+    sections = {
+        "decisions": pack_decisions(decisions),
+        "cosines": numbers.astype("<f8").tobytes(),
+        "exact_check_rows": _cosine_check_rows(model, header),
+    }
+    if plan:
+        sections["plan"] = plan.encode()
+    return assemble(model, header, sections)
+
+
+def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
+    """As `_exact_check_rows`, about the origin, where angles are about 1."""
+    largest = float(norms_above(model.frequencies).max())
+    amplitude = min(power_of_two_above(1.0 / max(largest, 1.0 / MOST_AMPLITUDE)), MOST_AMPLITUDE)
+    origin = np.zeros(model.n_features, np.float32)
+    result = []
+    for k in range(N_CHECK_ROWS):
+        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
+        value = model.decision_function(row)[:, [k * model.n_decisions // N_CHECK_ROWS]]
+        result.append((amplitude, float(value[0, 0]), float(CosineDefinition(model).rounding(row, value)[0, 0])))
+    if not np.isfinite(result).all():
+        raise UnsupportedModelError(f"the values of this {model.source} are beyond the range of float64")
+    return np.array(result, "<f8").tobytes()

@@ -1,0 +1,105 @@
+"""Kernels of inner products in an artifact: coef0, and the forms of polynomial ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.artifact.writer import (
+    MOST_AMPLITUDE,
+    N_CHECK_ROWS,
+    Frame,
+    assemble,
+    check_row,
+    decisions_of,
+    pack_decisions,
+    power_of_two_above,
+    start_header,
+    support_vector_sections,
+)
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.monomials import storage_order
+from approxsvm.expansion.polynomial_form import PolynomialForm
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.schema import Mode
+from approxsvm.reference.decision_values import decision_function
+from approxsvm.reference.definition import PolynomialDefinition, SigmoidDefinition
+
+
+def build_polynomial(
+    model: KernelModel,
+    mode: Mode,
+    form: PolynomialForm | None = None,
+    *,
+    tolerance: float | None = None,
+    plan: str = "",
+) -> Artifact:
+    """Lay out a model with a polynomial or sigmoid kernel; as `build`, and without an expansion.
+
+    Parameters
+    ----------
+    model : KernelModel
+    mode : {"approximate", "certified", "exact"}
+        The form alone, both, or the support vectors alone.
+    form : PolynomialForm, optional
+        Left out in mode "exact".
+    tolerance : float, optional
+        Of values: a row that misses it is to be refused.
+    plan : str
+
+    Raises
+    ------
+    UnsupportedModelError
+        The coefficients, kernels at the origin or the labels are beyond what the format holds.
+    """
+    assert (form is None) == (mode == "exact")
+    frame = Frame.of(model, "origin")
+    promise = np.inf if tolerance is None else float(tolerance)
+    header = start_header(model, mode, frame, promise, bool(np.isfinite(promise)))
+    sections = {
+        "decisions": pack_decisions(decisions_of(model)),
+        "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
+        "exact_check_rows": _polynomial_check_rows(model, header),
+    }
+    if mode != "approximate":
+        sections |= support_vector_sections(model)
+    if plan:
+        sections["plan"] = plan.encode()
+    return assemble(model, header, sections)
+
+
+def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
+    """One decision function after the other."""
+    if form is None:
+        return b""
+    numbers = [form.constants, form.constant_errors, form.linear_errors, form.quadratic_errors]
+    parts = [np.column_stack(numbers), form.linear]
+    if form.triangle is not None:
+        parts.append(form.triangle[:, storage_order(n_features, 2)])
+    return np.concatenate(parts, axis=1).astype("<f8").tobytes()
+
+
+def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
+    """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
+    definition = (SigmoidDefinition if model.is_sigmoid else PolynomialDefinition)(model)
+    typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
+    origin = np.zeros(model.n_features, np.float32)
+    amplitude = power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
+    amplitude = min(max(amplitude, 1.0 / MOST_AMPLITUDE), MOST_AMPLITUDE)
+    result: list[tuple[float, float, float]] = []
+    while len(result) < N_CHECK_ROWS:
+        k = len(result)
+        decision = [k * model.n_decisions // N_CHECK_ROWS]
+        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
+        value = decision_function(model, row, decision)
+        tolerance = float(definition.rounding(row, value, decision)[0, 0])
+        if tolerance < math.inf:
+            result.append((amplitude, float(value[0, 0]), tolerance))
+        elif amplitude > 0.0:  # smaller rows, the origin in the end
+            amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
+        else:
+            raise UnsupportedModelError("the kernel of this model is beyond the range of float64 at the origin")
+    return np.array(result, "<f8").tobytes()

@@ -1,0 +1,22 @@
+// What the format says of a kind of kernel: a record for each kind, beside what reads its section. kinds.hpp has them
+// all.
+#pragma once
+
+#include "envelope.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct KindRules {
+    bool expands;                      // about centers, but in mode exact
+    bool only_exact;                   // there is mode exact alone
+    bool has_support_vectors;          // but in mode approximate
+    bool may_have_several;             // decision functions of each class, or of several targets
+    int max_degree, max_exact_degree;  // of the modes approximate and certified, and of mode exact; 0 for none
+    Expected gamma;
+    section::Id own;  // the section that other kinds have not, or none
+    Status (*read_own)(const SectionTable&, ModelView&, ArtifactFault*);
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

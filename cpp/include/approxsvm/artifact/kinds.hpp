@@ -1,0 +1,24 @@
+// The kinds of kernels that the format has: who adds one adds its record here, and schema.inc its number.
+#pragma once
+
+#include "cosines_section.hpp"
+#include "expansions_section.hpp"
+#include "polynomial_section.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// By KernelKind.
+constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, sigmoid_rules};
+constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
+
+// Those of a number that is none are the first's, and the number is refused.
+constexpr const KindRules& rules_of(std::uint32_t kernel) {
+    return kinds[kernel < n_kinds ? kernel : 0];
+}
+inline const KindRules& rules_of(const ModelView& model) {
+    return rules_of(number_of(model.kernel));
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,140 @@
+// Several decision functions of the same terms, one of each class or of each target, through the exact engines: in
+// float32, in float64 where those bounds leave the label open or a tolerance unmet, and by the definition where these
+// do, too. The label is the first class of the greatest value, and it is settled when that beats each other's by more
+// than both bounds.
+//
+// A Kernel is as in exact_cascade.hpp, but
+//     Rounding<Real>(row)            has of(decision), the bound of an engine's sum
+//     slack(k, row_error)            what every bound of function k holds besides
+//     define(source, i, values, bounds, room)  all values by the definition, with what rounding may have changed
+#pragma once
+
+#include "../outputs/outputs.hpp"
+#include "engine_rows.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+template <class Kernel>
+class SeveralFunctions {
+    // Types that are deduced come before what uses them.
+    auto offer32() {
+        return offer_by_row([this](std::size_t i, const RowSums<float>& row) {
+            if (!settle_by_sums(i, row, by_float32)) send_to_float64(i);
+        });
+    }
+    auto offer64() {
+        return offer_by_row([this](std::size_t i, const RowSums<double>& row) {
+            if (!settle_by_sums(i, row, by_float64)) settle_by_definition(i);
+        });
+    }
+
+  public:
+    SeveralFunctions(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
+                     std::uint64_t* counts, const Request& request, const Batch& batch, const EvaluationMemory& memory)
+        : view_(*prepared.view),
+          kernel_(prepared, memory.later_block),
+          source_(source),
+          out_(out),
+          counts_(counts),
+          request_(request),
+          tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
+          wants_exact_(wants_exact_values(view_, request, out)),
+          n_(view_.n_decisions),
+          values_(memory.pair_values),
+          bounds_(memory.pair_bounds),
+          room_(memory.pair_moved),
+          engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
+                    memory.sums32),
+          engine64_(prepared, source, batch, kernel_.sums(memory.products64), memory.later_block, memory.nonzeros64,
+                    memory.sums64) {}
+
+    void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
+    void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
+
+    // Answers every row that was sent; returns what is wrong with the first one that is refused.
+    Status finish() {
+        engine32_.finish(offer32());
+        engine64_.finish(offer64());
+        return status_;
+    }
+
+  private:
+    template <class Real>
+    bool settle_by_sums(std::size_t i, const RowSums<Real>& row, Stage stage) {
+        const auto rounding_of = kernel_.rounding(row);
+        const double row_error = row_error_of(request_, i);
+        for (std::size_t k = 0; k < n_; ++k) {
+            const DecisionNumbers& decision = view_.decisions[k];
+            const double rounding = rounding_of.of(decision);
+            // Not where a bound is NaN or infinite, which a row beyond the engine brings.
+            if (!(rounding < infinity) || (wants_exact_ && !(rounding <= exact_share * decision.sum_moduli)))
+                return false;
+            values_[k] = row.sums[k * row.stride] + decision.intercept;
+            bounds_[k] = rounding + kernel_.slack(k, row_error);
+        }
+        if (!suffices()) return false;
+        settle(i, stage);
+        return true;
+    }
+
+    bool suffices() const {
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (!(bounds_[k] <= tolerance_)) return false;
+        }
+        if (view_.task == Task::regression) return true;
+        const std::size_t winner = first_largest(n_, values_);
+        const double least = around(values_[winner], bounds_[winner]).lowest;
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (k != winner && !(least > around(values_[k], bounds_[k]).highest)) return false;
+        }
+        return true;
+    }
+
+    void settle_by_definition(std::size_t i) {
+        kernel_.define(source_, i, values_, bounds_, room_);
+        const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
+        for (std::size_t k = 0; k < n_; ++k) {
+            bounds_[k] += kernel_.slack(k, row_error_of(request_, i));
+            if (!(bounds_[k] < infinity)) return refuse(Status::beyond_float64, {i, infinity, largest_double});
+        }
+        for (std::size_t k = 0; has_promise && k < n_; ++k) {
+            if (!(bounds_[k] <= tolerance_)) refuse(Status::beyond_tolerance, {i, bounds_[k], tolerance_});
+        }
+        settle(i, by_definition);
+    }
+
+    void settle(std::size_t i, Stage stage) {
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (out_.values) out_.values[i * n_ + k] = values_[k];
+            if (out_.bounds) out_.bounds[i * n_ + k] = bounds_[k];
+        }
+        if (out_.stages) out_.stages[i] = stage;
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(first_largest(n_, values_));
+        ++counts_[stage];
+    }
+
+    // Notes the first row that is refused; beyond_float64 outranks beyond_tolerance.
+    void refuse(Status status, const Fault& fault) {
+        if (status_ != Status::ok && (status_ == status || status_ == Status::beyond_float64)) return;
+        status_ = status;
+        if (request_.fault) *request_.fault = fault;
+    }
+
+    const ModelView& view_;
+    const Kernel kernel_;
+    const RowSource& source_;
+    const Evaluation out_;
+    std::uint64_t* const counts_;
+    const Request request_;
+    const double tolerance_;  // of values, where they are wanted
+    const bool wants_exact_;
+    const std::size_t n_;
+    double *const values_, *const bounds_, *const room_;  // of one row, (n_decisions,) each
+    Status status_ = Status::ok;
+    EngineStage<float, typename Kernel::Sums32> engine32_;
+    EngineStage<double, typename Kernel::Sums64> engine64_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

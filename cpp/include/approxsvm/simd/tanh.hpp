@@ -1,0 +1,30 @@
+// tanh(x), registers of float64 at a time.
+#pragma once
+
+#include "exp.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// |hyperbolic_tangent(x) - tanh(x)|, and what a C library's is trusted to be off by, in unit roundoffs of float64.
+constexpr double tanh_error_units = 6.0;
+
+// In place, by e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). e errs relatively by 2 u, which moves the quotient,
+// whose slope is 2 / (1 + e)^2, by u at most; difference, sum and quotient round once each, 3 u of at most 1; the sign
+// is a factor that is rounded where |x| < 2^-1000 alone, where the quotient is below 2 u: altogether less than 5 u.
+// Infinity gives +-1, and NaN itself. cpp/tests/test_rbf.cpp compares with tanhl.
+template <int N>
+APPROXSVM_INLINE void hyperbolic_tangent(f64v (&x)[N]) {
+    const f64v one = set1(1.0), nought = set1(0.0);
+    f64v e[N];
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+        e[i] = mul(set1(-2.0), max_or(x[i], sub(nought, x[i])));
+        x[i] = sub(nought, min_or_nan(mul(x[i], set1(0x1p1000)), one));
+        x[i] = sub(nought, min_or_nan(x[i], one));
+    }
+    exp_nonpositive(e);
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = mul(x[i], div(sub(one, e[i]), add(one, e[i])));
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

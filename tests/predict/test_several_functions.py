@@ -1,0 +1,234 @@
+"""Linear models of several functions behind random Fourier features: a label for each, or a target for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import approxsvm
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.outputs import Outputs, PairwiseSigmoid
+from approxsvm.readers import read_any
+
+EACH = Outputs(label_rule="scores", decision_shape="each")
+CLASSIFIERS = [
+    LogisticRegression(C=10.0),
+    LogisticRegression(fit_intercept=False),
+    LinearSVC(),
+    SGDClassifier(loss="log_loss", random_state=0),
+    SGDClassifier(loss="modified_huber", random_state=0),
+    RidgeClassifier(),
+    Perceptron(),
+]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:900] / 16.0, np.array(list("jihgfedcba"))[y[:900]]
+
+
+def fourier(X, y, linear, sampler=None, *before):
+    sampler = sampler or RBFSampler(gamma=0.1, n_components=203, random_state=0)
+    return make_pipeline(*before, sampler, linear).fit(X[::2], y[::2])
+
+
+@pytest.mark.parametrize("linear", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize("sampler", [None, SkewedChi2Sampler(n_components=90, random_state=0)], ids=["rbf", "chi2"])
+def test_classifiers_compile(digits, linear, sampler):
+    X, y = digits
+    source = fourier(X, y, linear, sampler)
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.classes_, source.classes_)
+    for part in (X, X[:1], X[:5], sp.csr_array(X)):
+        dense = part.toarray() if sp.issparse(part) else part
+        np.testing.assert_array_equal(fast.predict(part), source.predict(dense))
+        values, bounds = fast.decision_function(part), fast.error_bound(part)
+        assert values.shape == bounds.shape == (len(dense), 10)
+        np.testing.assert_allclose(values, source.decision_function(dense), atol=1e-9)
+        assert bounds.max() < 1e-10 * read_any(source).sum_moduli
+        if hasattr(linear, "predict_proba"):
+            np.testing.assert_allclose(fast.predict_proba(part), source.predict_proba(dense), atol=1e-9)
+    assert fast.predict_one(X[0]) == source.predict(X[:1])[0]
+    assert fast.certified(X).mean() > 0.99
+    loaded = approxsvm.Predictor(fast.artifact.data)
+    np.testing.assert_array_equal(loaded.predict(X), fast.predict(X))
+    assert fast.rows_per_stage["float32"] > 0
+
+
+@pytest.mark.parametrize("linear", [Ridge(), LinearRegression()], ids=str)
+def test_regressions_of_several_targets_compile(digits, linear):
+    X, _ = digits
+    source = fourier(X, np.column_stack([X[:, 20], X @ np.arange(64.0) / 640.0, X[:, 30] - 1.0]), linear)
+    exact, close = approxsvm.compile(source), approxsvm.compile(source, tolerance=1e-2)
+    for part in (X, X[:1], sp.csr_array(X)):
+        dense = part.toarray() if sp.issparse(part) else part
+        np.testing.assert_allclose(exact.predict(part), source.predict(dense), atol=1e-8)
+        np.testing.assert_allclose(close.predict(part), source.predict(dense), atol=1e-2)
+        assert exact.error_bound(part).shape == (len(dense), 3)
+    np.testing.assert_allclose(exact.predict_one(X[0]), source.predict(X[:1])[0], atol=1e-8)
+    assert close.rows_per_stage["float32"] > 0
+    assert exact.certified(X).all()
+
+
+def test_calibrated_classifiers_compile(digits):
+    X, y = digits
+    for ensemble, method in ((False, "sigmoid"), (True, "isotonic"), (False, "temperature")):
+        inner = make_pipeline(RBFSampler(gamma=0.1, random_state=0), LinearSVC())
+        source = CalibratedClassifierCV(inner, ensemble=ensemble, method=method, cv=2).fit(X, y)
+        fast = approxsvm.compile(source)
+        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+        np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-9)
+
+
+def random_model(rng, n_functions, d=5, n=37, task="classification", **options):
+    several = task == "classification"
+    return CosineModel(
+        task,
+        frequencies=rng.normal(size=(n, d)),
+        phases=rng.uniform(-6.0, 6.0, n),
+        coef=rng.normal(size=(n_functions, n)) * 2.0 ** rng.integers(-3, 4, (n_functions, 1)),
+        intercept=rng.normal(size=n_functions),
+        labels=rng.permutation(n_functions) if several else np.empty(0),
+        outputs=EACH if several else Outputs(),
+        value_error=np.zeros(n_functions),
+        **options,
+    )
+
+
+def exact_values(model, rows):
+    with mpmath.workdps(50):
+        found = []
+        for z in rows.tolist():
+            angles = [
+                mpmath.fdot(map(mpmath.mpf, w), map(mpmath.mpf, z)) + mpmath.mpf(p)
+                for w, p in zip(model.frequencies.tolist(), model.phases.tolist(), strict=True)
+            ]
+            cosines = list(map(mpmath.cos, angles))
+            found.append(
+                [
+                    mpmath.fdot(map(mpmath.mpf, c), cosines) + mpmath.mpf(b)
+                    for c, b in zip(model.coef.tolist(), model.intercept.tolist(), strict=True)
+                ]
+            )
+        return found
+
+
+@pytest.mark.parametrize("n_functions", [3, 4, 7, 12])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_values_are_within_their_bounds(n_functions, task, target):
+    rng = np.random.default_rng(n_functions)
+    model = random_model(rng, n_functions, task=task)
+    rows = rng.normal(size=(40, 5)) * 10.0 ** rng.uniform(-3, 4, (40, 1))
+    fast = approxsvm.compile(model)
+    exact = exact_values(model, rows)
+    order = np.argsort(model.labels) if task == "classification" else np.arange(n_functions)
+    for part in (rows, sp.csr_array(rows)):
+        for values in ("settled", "exact"):
+            found = fast._evaluator.evaluate(part, approxsvm.evaluator.VALUES | approxsvm.evaluator.BOUNDS, values)
+            for value, bound, reference in zip(*found, exact, strict=True):
+                errors = [abs(mpmath.mpf(float(v)) - e) for v, e in zip(value, reference, strict=True)]
+                assert all(error <= float(b) for error, b in zip(errors, bound, strict=True))
+    if task == "classification":
+        winners = [max(range(n_functions), key=lambda k: (values[k], -k)) for values in exact]
+        np.testing.assert_array_equal(fast.predict(rows), model.labels[winners])
+        assert (fast.decision_function(rows).argmax(axis=1) == np.argsort(order)[winners]).all()
+
+
+def test_the_first_of_equal_values_wins(target):
+    """Functions that are the same, or differ by less than any bound: no bound says which, and the first has it."""
+    rng = np.random.default_rng(0)
+    model = random_model(rng, 4)
+    coef, intercept = model.coef.copy(), model.intercept.copy()
+    coef[1:3], intercept[1:3] = coef[1], 100.0
+    tied = replace(model, coef=coef, intercept=intercept)
+    rows = rng.normal(size=(70, 5))
+    fast = approxsvm.compile(tied)
+    for part in (rows, rows[:1], sp.csr_array(rows)):
+        assert (fast.predict(part) == tied.labels[1]).all()
+        assert not fast.certified(part).any()
+    assert fast.rows_per_stage["definition"] > 0
+    intercept[2] = np.nextafter(100.0, 200.0)
+    closer = replace(tied, intercept=intercept)
+    assert (approxsvm.compile(closer).predict(rows) == closer.labels[2]).mean() > 0.9  # what rounding does to the sum
+    intercept[2] = 100.0 + 1e-11
+    assert (approxsvm.compile(replace(tied, intercept=intercept)).predict(rows) == tied.labels[2]).all()
+
+
+def test_rows_behind_projections_carry_their_errors(digits):
+    from sklearn.decomposition import PCA
+
+    X, y = digits
+    source = fourier(X, y, LogisticRegression(), None, StandardScaler(), PCA(12))
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+    np.testing.assert_allclose(fast.decision_function(X), source.decision_function(X), atol=1e-8)
+
+
+def test_other_doors_say_the_same(digits):
+    X, y = digits
+    source = fourier(X, y, LogisticRegression())
+    fast = approxsvm.compile(source)
+    table = pa.table({f"f{j}": X[:, j] for j in range(64)})
+    found = approxsvm.Predictor(fast.artifact).predict_arrow(
+        table, outputs=["label", "value", "probability", "error_bound", "certified"]
+    )
+    assert found["label"].to_pylist() == source.predict(X).tolist()
+    assert found.column_names[1:11] == [f"value_{c}" for c in source.classes_]
+    np.testing.assert_allclose(found["value_c"].to_numpy(), source.decision_function(X)[:, 2], atol=1e-9)
+    bound = np.column_stack([found[f"error_bound_{c}"].to_numpy() for c in fast.artifact.labels])
+    np.testing.assert_array_equal(bound, fast.error_bound(X))
+    verified = approxsvm.verify(fast, source, X)
+    assert verified.kept
+    assert verified.label_differences == 0
+    assert fast.summary.kernel == "203 cosines"
+    session = onnxruntime.InferenceSession(fast.to_onnx(input_type="float64").SerializeToString())
+    label, shares, certain = session.run(None, {"X": X})
+    np.testing.assert_array_equal(label, source.predict(X))
+    np.testing.assert_allclose(shares, source.predict_proba(X), atol=1e-9)
+    assert certain.mean() > 0.99
+
+
+def test_what_does_not_fit_is_named(digits, tmp_path):
+    X, y = digits
+    fast = approxsvm.compile(fourier(X, y, LinearSVC()))
+    with pytest.raises(UnsupportedModelError, match="this one is 203 cosines"):
+        fast.export_c(tmp_path / "digits.h")
+    with pytest.raises(AttributeError, match="no attribute 'predict_proba'"):
+        fast.predict_proba(X)
+    with pytest.raises(InputError, match="expected"):
+        approxsvm.Predictor(fast.artifact).predict(X[:, :3])
+    model = random_model(np.random.default_rng(0), 3)
+    with pytest.raises(ModelFormatError, match="a classification model of 3 functions cannot have 2 labels"):
+        replace(model, labels=np.arange(2))
+    with pytest.raises(ModelFormatError, match="decision_shape is 'ovr' of 3 functions"):
+        replace(model, outputs=Outputs(label_rule="scores", decision_shape="ovr"))
+    with pytest.raises(ModelFormatError, match="give neither votes nor sigmoids of pairs"):
+        replace(model, outputs=Outputs(decision_shape="each"))
+    with pytest.raises(ModelFormatError, match="give neither votes nor sigmoids of pairs"):
+        replace(model, outputs=replace(EACH, probability=PairwiseSigmoid(np.ones(3), np.ones(3))))
+    with pytest.raises(ModelFormatError, match=r"coef has shape \(2, 37\), expected \(3, 37\)"):
+        replace(model, coef=model.coef[:2])
+    with pytest.raises(ModelFormatError, match=r"intercept has shape \(2,\), expected \(3,\)"):
+        replace(model, intercept=np.zeros(2))
