@@ -109,6 +109,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
 CPP_FLOORS = [
     ["status", "schema"],
     ["model_view"],
+    ["row_fault"],
     ["simd"],
     ["carver"],
     ["bounds"],
