@@ -189,14 +189,14 @@ def _normalizer(
 ) -> tuple[str, str | None]:
     """Group after group; a row whose squares leave float64 has an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
-    member = g.doubles((stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64))
-    spread = g.doubles((np.arange(1, n_groups + 1)[:, np.newaxis] == stage.groups).astype(np.float64))
+    member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
+    spread = g.doubles(np.ascontiguousarray(member.T))
 
     def norms(numbers: str) -> str:
         if stage.norm == "l1":
-            return g.op("MatMul", g.op("Abs", numbers), member)
+            return g.op("MatMul", g.op("Abs", numbers), g.doubles(member))
         if stage.norm == "l2":
-            return g.op("Sqrt", g.op("MatMul", g.op("Mul", numbers, numbers), member))
+            return g.op("Sqrt", g.op("MatMul", g.op("Mul", numbers, numbers), g.doubles(member)))
         groups = [g.op("Abs", g.columns(numbers, np.flatnonzero(stage.groups == k + 1))) for k in range(n_groups)]
         return g.op("Concat", *[g.op("ReduceMax", x, axes=[1], keepdims=1) for x in groups], axis=1)
 

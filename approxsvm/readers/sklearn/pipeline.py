@@ -377,7 +377,7 @@ def overwrites(step: Any) -> bool:
         return overwrites(step.estimator)
     if hasattr(step, "best_estimator_"):
         return overwrites(step.best_estimator_)
-    return kind in ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler") and not step.copy
+    return kind in _OVERWRITING and not step.copy
 
 
 def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:
@@ -399,6 +399,17 @@ def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
+# Steps that write into what they are given if they may.
+_OVERWRITING = {
+    "Binarizer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "Normalizer",
+    "PowerTransformer",
+    "RobustScaler",
+    "SimpleImputer",
+    "StandardScaler",
+}
 # Functions, each the logarithm of its argument plus a number.
 _LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
 _FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import UnsupportedModelError
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps.table import REFUSED, SAME, Steps, Table
 from approxsvm.readers.sklearn.known_types import class_name, name_of
@@ -32,10 +32,15 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
     if step.dtype is not None and np.dtype(step.dtype) != np.float64:
         raise UnsupportedModelError(f"it rounds to {np.dtype(step.dtype)}; refit it with dtype=np.float64")
     columns: Columns = []
-    for j, edges in enumerate(step.bin_edges_):
-        n_bins = int(step.n_bins_[j])
+    for j, given in enumerate(step.bin_edges_):
+        edges = np.asarray(given, np.float64)
+        n_bins = len(edges) - 1
+        if not (edges[1:] >= edges[:-1]).all():
+            raise ModelFormatError(f"the edges of column {j} do not ascend")
+        if step.encode != "ordinal" and not np.array_equal(step._encoder.categories_[j], np.arange(n_bins)):
+            raise ModelFormatError(f"its encoder knows other bins of column {j} than 0 to {n_bins - 1}")
         # Of edges that are equal scikit-learn passes all at once.
-        inner, first = np.unique(np.asarray(edges, np.float64)[1:-1][::-1], return_index=True)
+        inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
             columns.append((j, Steps.of(inner, bins)))
@@ -67,7 +72,9 @@ def _indicator(map_: InputMap, step: Any) -> InputMap:
 def _marks(step: Any) -> Columns:
     if name_of(step) != "MissingIndicator":
         raise UnsupportedModelError(f"its indicator is a {class_name(step)}")
-    return [(int(j), _replaced(step.missing_values, [0.0], 1.0)) for j in step.features_]
+    some = step.features == "missing-only" and len(step.features_) < step._n_features
+    features = step.features_ if some else range(step._n_features)
+    return [(int(j), _replaced(step.missing_values, [0.0], 1.0)) for j in features]
 
 
 def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
@@ -81,11 +88,12 @@ def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 def _encoder(map_: InputMap, step: Any) -> InputMap:
     """Categories that are numbers: the encoder itself says what becomes of each, and of one that it does not know."""
-    kind = class_name(step)
+    kind = name_of(step)
     require_fitted(step, kind, "categories_")
     tables = [_numbers(categories, kind, j) for j, categories in enumerate(step.categories_)]
     base = np.array([[numbers[0] for numbers in tables]])
     widths = _widths(step, kind, base)
+    at_base = _transformed(step, base)
     columns: Columns = []
     first = 0
     for j, numbers in enumerate(tables):
@@ -93,7 +101,10 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
         first += widths[j]
         rows = np.repeat(base, len(numbers), axis=0)
         rows[:, j] = numbers
-        known = _transformed(step, rows)[:, block]
+        found = _transformed(step, rows)
+        if not (np.delete(found, block, axis=1) == np.delete(at_base, block, axis=1)).all():
+            raise ModelFormatError(f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}")
+        known = found[:, block]
         unknown = _of_unknown(step, base, j, numbers, block)
         is_nan = np.isnan(numbers)
         nan = known[is_nan][0] if is_nan.any() else _of_nan(step, base, j, block)
@@ -118,11 +129,8 @@ def _numbers(categories: Any, kind: str, column: int) -> npt.NDArray[np.float64]
             f"the categories of column {column} are text; put the codes of an OrdinalEncoder into the table, and fit a "
             f"pipeline whose {kind} takes these"
         )
-    if any(
-        number != category
-        for number, category in zip(numbers.tolist(), categories.tolist(), strict=True)
-        if number == number
-    ):
+    pairs = zip(numbers.tolist(), np.asarray(categories).tolist(), strict=True)
+    if any(number != category for number, category in pairs if number == number):
         raise UnsupportedModelError(f"a category of column {column} is no float64")
     return numbers
 
@@ -137,8 +145,13 @@ def _as_numbers(values: Any) -> npt.NDArray[np.float64] | None:
 
 def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
     """Columns that come out for each column that goes in."""
-    if kind == "OneHotEncoder" or name_of(step) == "OneHotEncoder":
+    if kind == "OneHotEncoder":
+        mappings = getattr(step, "_default_to_infrequent_mappings", None)
+        if step._infrequent_enabled and len(mappings or ()) != base.shape[1]:
+            raise ModelFormatError(f"it groups infrequent categories of {len(mappings or ())} columns")
         return [int(n) for n in step._n_features_outs]
+    if kind == "TargetEncoder" and len(step.encodings_) != base.shape[1]:
+        raise UnsupportedModelError(f"it has {len(step.encodings_)} encodings of {base.shape[1]} columns")
     n_outputs = _transformed(step, base).shape[1]
     if n_outputs != base.shape[1]:
         raise UnsupportedModelError(f"it makes {n_outputs} columns of {base.shape[1]}")
