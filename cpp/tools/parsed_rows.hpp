@@ -102,7 +102,8 @@ void throw_first_bad_row(Parser rows, std::size_t max_features, std::int64_t shi
     std::size_t n = 0;
     while (rows.next(target, columns.data(), values.data(), n)) {
         for (std::size_t k = 0; k < n; ++k) {
-            if (std::isfinite(values[k]) || takes(model, static_cast<std::size_t>(columns[k] - first), values[k])) continue;
+            if (std::isfinite(values[k]) || takes(model, static_cast<std::size_t>(columns[k] - first), values[k]))
+                continue;
             const std::string feature = std::to_string(columns[k] + shift);
             throw text::TextError(rows.line() - 1, "the value of feature " + feature + " is " + shown(values[k]) +
                                                        ", and only finite values can be predicted");
@@ -120,8 +121,7 @@ inline void throw_first_bad_line(std::string_view text, const DataFormat& format
         begin = end + 1;
     }
     if (format.dense) {
-        throw_first_bad_row(DenseRowParser(text, *format.dense), DenseRowParser::max_features(longest), 1, model,
-                            0);
+        throw_first_bad_row(DenseRowParser(text, *format.dense), DenseRowParser::max_features(longest), 1, model, 0);
     } else {
         throw_first_bad_row(text::DataRowParser(text), text::max_features(longest), 0, model, model.first_index);
     }

@@ -162,7 +162,11 @@ SOURCES: dict[str, dict[str, Any]] = {
         ),
         "looked up": fitted(
             make_pipeline(
-                SimpleImputer(), FeatureUnion([("a", KBinsDiscretizer(4, strategy="uniform")), ("b", Binarizer(threshold=1.0))]), SVC()
+                SimpleImputer(),
+                FeatureUnion(
+                    [("a", KBinsDiscretizer(4, strategy="uniform")), ("b", Binarizer(threshold=1.0))],
+                ),
+                SVC(),
             ),
             NAMES,
         ),

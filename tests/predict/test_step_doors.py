@@ -98,6 +98,28 @@ def test_files_of_text(mixed, compiled, tmp_path):
     assert BAD in scored(changed(frame, 3, "job", 9.0)).output
 
 
+def test_duckdb_nulls(mixed, compiled):
+    duckdb = pytest.importorskip("duckdb")
+    from approxsvm.duckdb import register
+
+    _, frame, labels = mixed
+    with duckdb.connect() as connection:
+        connection.register("rows", pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
+        register(connection, "mixed", compiled[1])
+        query = f"SELECT mixed({', '.join(NAMES)}) FROM rows"
+        found = [row[0] for row in connection.sql(query).fetchall()]
+        register(connection, "mixed", compiled[1], on_error="null")
+        assert [row[0] for row in connection.sql(query).fetchall()] == found
+    assert found == [None if k == 5 else label for k, label in enumerate(labels.tolist())]
+
+
+def test_reports_of_rows_with_nan(mixed, compiled, tmp_path):
+    pipeline, frame, labels = mixed
+    report = compiled[0].report(frame, labels, against=pipeline, max_rows=50)
+    report.save(tmp_path / "report.html")
+    assert "looks 6 features up in tables" in (tmp_path / "report.html").read_text()
+
+
 @needs_tool
 def test_the_tool_takes_nan(mixed, compiled, tmp_path):
     _, frame, labels = mixed

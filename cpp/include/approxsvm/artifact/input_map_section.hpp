@@ -10,8 +10,8 @@ inline namespace APPROXSVM_TARGET {
 // The stage at p; returns where the next one is. The bytes have been validated.
 inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inputs, MapStage& stage) {
     const StageHeader header = read_at<StageHeader>(p, 0);
-    stage = {static_cast<StageKind>(header.kind), header.parts, n_inputs, static_cast<std::size_t>(header.n_outputs),
-             {}, {}};
+    stage = {static_cast<StageKind>(header.kind),        header.parts, n_inputs,
+             static_cast<std::size_t>(header.n_outputs), {},           {}};
     StageArrays arrays(p + sizeof(StageHeader));
     AllStages::with(stage.kind, true, [&](auto kind) { return kind.find_parts(stage, arrays), true; });
     return arrays.end();

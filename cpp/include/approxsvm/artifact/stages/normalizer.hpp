@@ -33,9 +33,7 @@ struct NormalizerStage : AnyStage {
             check(field::stage_group, stage.integers[0][stage.n_inputs], equal_to(0), stage.n_inputs);
         return check.status() == Status::ok;
     }
-    static std::size_t origin(const MapStage& stage, std::size_t k) {
-        return stage.integers[0][k] == 0 ? k : several;
-    }
+    static std::size_t origin(const MapStage& stage, std::size_t k) { return stage.integers[0][k] == 0 ? k : several; }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
         const std::uint32_t* group = stage.integers[0];

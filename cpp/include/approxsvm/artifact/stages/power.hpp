@@ -39,9 +39,9 @@ struct PowerStage : AnyStage {
     }
 
   private:
-    // With a = |x| it is expm1(p L) / p, L = log1p(a) or log(a). L errs by 4 units of the library, p L by a rounding more
-    // (two of 2 - p), and expm1 by exp(p L) times that and by 4 units of its own. The derivative is monotone on the whole
-    // line, so that an error of x grows by at most the greater one at the two ends of its reach.
+    // With a = |x| it is expm1(p L) / p, L = log1p(a) or log(a). L errs by 4 units of the library, p L by a rounding
+    // more (two of 2 - p), and expm1 by exp(p L) times that and by 4 units of its own. The derivative is monotone on
+    // the whole line, so that an error of x grows by at most the greater one at the two ends of its reach.
     static void transform(double power, bool shifts, double& x, double& error) {
         constexpr double u = unit64, library = 12.0 * u, tiny = 0x1p-1070, up = 1.0 + 0x1p-30;
         const bool is_mirrored = shifts && x < 0.0;
@@ -53,9 +53,8 @@ struct PowerStage : AnyStage {
                                     : (of_power + library * std::fabs(grown) + tiny) / std::fabs(divisor) +
                                           2.0 * u * std::fabs(y);
         const double carried =
-            error > 0.0
-                ? error * std::fmax(slope(power, shifts, x - error), slope(power, shifts, x + error)) * up
-                : error;
+            error > 0.0 ? error * std::fmax(slope(power, shifts, x - error), slope(power, shifts, x + error)) * up
+                        : error;
         x = is_mirrored ? -y : y;
         error = (carried + own + tiny) * up;
     }

@@ -79,11 +79,11 @@ constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused 
 // What most kinds have nothing of. A kind also has `kind`, header_is_valid(), n_words(), find_parts(), is_valid() and
 // run(); the arguments of all are those of affine.hpp.
 struct AnyStage {
-    static constexpr bool in_place = true;        // run() leaves rows in x, and not in y
-    static constexpr bool by_feature = false;     // output j comes from input j alone, NaN from NaN
-    static constexpr bool as_source = false;      // computes what the source does, bit for bit
-    static constexpr bool sums = false;           // `exactly` makes a difference
-    static constexpr bool names_column = false;   // what it needs, in refuse(), is an input, for messages a raw column
+    static constexpr bool in_place = true;       // run() leaves rows in x, and not in y
+    static constexpr bool by_feature = false;    // output j comes from input j alone, NaN from NaN
+    static constexpr bool as_source = false;     // computes what the source does, bit for bit
+    static constexpr bool sums = false;          // `exactly` makes a difference
+    static constexpr bool names_column = false;  // what it needs, in refuse(), is an input, for messages a raw column
     static std::size_t n_gains(const MapStage&) { return 0; }
     static void fill_gains(const MapStage&, double*) {}
     // Of kinds that are not by_feature: the only output that is NaN where input j is, or one of the two below; and the

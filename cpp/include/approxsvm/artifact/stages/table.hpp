@@ -20,11 +20,11 @@ struct TableStage : AnyStage {
     }
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         const std::size_t m = stage.n_outputs, n_edges = stage.parts_number;
-        stage.integers[0] = arrays.integers(m);           // the input of each output
-        stage.integers[1] = arrays.integers(m);           // where its edges end
-        stage.parts[0] = arrays.numbers(n_edges);         // ascending, output after output
-        stage.parts[1] = arrays.numbers(n_edges + m);     // the value below the first edge, from it on, from the next...
-        stage.parts[2] = arrays.numbers(m);               // in place of NaN
+        stage.integers[0] = arrays.integers(m);        // the input of each output
+        stage.integers[1] = arrays.integers(m);        // where its edges end
+        stage.parts[0] = arrays.numbers(n_edges);      // ascending, output after output
+        stage.parts[1] = arrays.numbers(n_edges + m);  // the value below the first edge, from it on, from the next...
+        stage.parts[2] = arrays.numbers(m);            // in place of NaN
     }
     static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t m = stage.n_outputs;
