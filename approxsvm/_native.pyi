@@ -27,12 +27,13 @@ class LibsvmModelDict(TypedDict):
     ends_in_line_break: bool
 
 # The numbers of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. Of records: name, code in Python's
-# struct, count of each field.
+# struct, count of each field; `domains` are the numbers that kinds of steps need, in words.
 class Schema(TypedDict):
     limits: dict[str, float]
     sections: dict[str, int]
     enumerations: dict[str, dict[str, int]]
     records: dict[str, list[tuple[str, str, int]]]
+    domains: dict[str, str]
 
 def schema() -> Schema: ...
 

@@ -178,7 +178,7 @@ def _compiled(
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
-        check_finite(rows)
+        check_finite(rows, columns)
         request = replace(request, rows=rows)
     if isinstance(source, Ensemble):
         built, plans = zip(*(_build(member, request) for member in source.members), strict=True)

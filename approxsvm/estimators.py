@@ -100,6 +100,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = len(self.artifact.raw_columns.takes_nan) > 0
         tags.requires_fit = False
         return tags
 
@@ -210,7 +211,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,), bool
         """
         rows = zero_unused(self._rows(X), self.artifact.raw_columns)
-        check_finite(rows)
+        check_finite(rows, self.artifact.raw_columns)
         parts = self.artifact.members or (self.artifact,)
         return np.asarray(np.all([_within_gamma_bound(part, rows) for part in parts], axis=0))
 

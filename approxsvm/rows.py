@@ -179,18 +179,20 @@ def of_the_whole(error: InputError, first_row: int) -> InputError:
     return type(error)(text)
 
 
-def check_finite(rows: Any) -> None:
-    """Refuse NaN and infinity, naming the first place.
+def check_finite(rows: Any, columns: RawColumns) -> None:
+    """Refuse NaN and infinity where they are no values, naming the first place.
 
     Raises
     ------
     InputError
     """
     stored = rows if isinstance(rows, np.ndarray) else rows.data
-    bad = ~np.isfinite(stored)
-    if bad.any():
+    if not np.isfinite(stored).all():
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        row, column = map(int, np.argwhere(~np.isfinite(dense))[0])
+        bad = np.argwhere(~columns.are_taken(dense, np.arange(dense.shape[1])))
+        if not len(bad):
+            return
+        row, column = map(int, bad[0])
         what = "NaN" if np.isnan(dense[row, column]) else "infinity"
         raise InputError(f"Input X contains {what}. (row {row}, column {column})")
 
@@ -216,10 +218,11 @@ def zero_unused(rows: Any, columns: RawColumns) -> Any:
     return rows
 
 
-def finite_rows(rows: Any) -> npt.NDArray[np.bool_]:
-    """Which rows of an array or a CSR matrix are finite, shape (n_rows,)."""
+def finite_rows(rows: Any, columns: RawColumns) -> npt.NDArray[np.bool_]:
+    """Which rows of an array or a CSR matrix are finite, or NaN where that is a value, shape (n_rows,)."""
     if isinstance(rows, np.ndarray):
-        return np.asarray(np.isfinite(rows).all(axis=1))
+        return np.asarray(columns.are_taken(rows, np.arange(rows.shape[1])).all(axis=1))
     finite = np.ones(rows.shape[0], np.bool_)
-    finite[np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data)), side="right") - 1] = False
+    bad = np.flatnonzero(~columns.are_taken(rows.data, rows.indices))
+    finite[np.searchsorted(rows.indptr, bad, side="right") - 1] = False
     return finite

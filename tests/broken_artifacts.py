@@ -88,9 +88,10 @@ from artifact_changes import (
 from approxsvm import Artifact
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import pack_outputs
-from approxsvm.model.input_map import InputMap, Projection
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, TemperatureCalibration
 from approxsvm.model.schema import SECTION_IDS
+from approxsvm.model.steps import Projection
 
 SECTIONS = tuple(SECTION_IDS)
 REPOSITORY = Path(__file__).parent.parent

@@ -38,6 +38,8 @@ LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
 MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
 N_DENSITY_MARKS: Final = int(_LIMITS["n_density_marks"])
 SECTION_IDS: Final = _SCHEMA["sections"]
+# What kinds of steps need where they do not take every number; a message goes on with the number.
+DOMAINS: Final = _SCHEMA["domains"]
 
 
 def names_of(enumeration: str) -> tuple[str, ...]:

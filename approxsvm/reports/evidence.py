@@ -257,7 +257,7 @@ def gather(
         No row is finite, `y` has another length, or `against` is another kind of model.
     """
     given = zero_unused(compiled._rows(X), compiled.artifact.raw_columns)
-    finite = finite_rows(given)
+    finite = finite_rows(given, compiled.artifact.raw_columns)
     if not finite.any():
         raise InputError(f"none of the {given.shape[0]:,} rows is finite: there is nothing to report")
     rows, positions = given[finite], np.flatnonzero(finite)

@@ -255,7 +255,7 @@ def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
         assert model.input_map is not None
         return model.input_map.apply(rows)
     if len(steps) > 1 and name_of(steps[-2]) in feature_maps.NAMES:
-        own = feature_maps.logarithms(steps[-2])
+        own = feature_maps.own_map(steps[-2])
         steps = steps[:-2]
     else:
         kernel_machine = read_any(steps[-1])

@@ -10,7 +10,7 @@ import numpy as np
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.evaluator import STAGES
-from approxsvm.model.input_map import Affine, InputMap, Logarithm
+from approxsvm.model.input_map import InputMap
 from approxsvm.reports.evidence import Evidence, Speed
 from approxsvm.reports.judgement import own_steps
 from approxsvm.reports.plots import STAGE_NAMES, share_text
@@ -276,17 +276,7 @@ def _folded(input_map: InputMap) -> list[str]:
     """What the artifact does to a raw row before the kernel."""
     n, raw = len(input_map.columns), input_map.n_raw_features
     chosen = [] if n == raw and (input_map.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
-    names = {"subtract": "subtracts", "multiply": "multiplies", "divide": "divides", "add": "adds"}
-    for stage in input_map.stages:
-        if isinstance(stage, Affine):
-            does = [verb for part, verb in names.items() if getattr(stage, part) is not None]
-            does += ["clips"] if stage.low is not None or stage.high is not None else []
-            chosen.append(f"{', '.join(does)}, feature by feature ({stage.n_features:,})")
-        elif isinstance(stage, Logarithm):
-            chosen.append(f"takes logarithms, feature by feature ({int(stage.taken.sum()):,})")
-        else:
-            chosen.append(f"projects {stage.n_features:,} features to {stage.n_outputs:,}")
-    return chosen
+    return chosen + [stage.in_words() for stage in input_map.stages]
 
 
 def python(compiled: Compiled, has_source: bool, has_truth: bool, max_rows: int | None) -> str:

@@ -49,8 +49,8 @@ def register(
     The function takes the features in the model's order, each as DOUBLE; those that the model does not use, as columns
     that a ColumnTransformer drops, may have any type and value. It gives the label, with the type that the source
     model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features that are used
-    gives NULL, as everywhere in SQL. Every cursor of the connection may call it; it is replaced through the one that it
-    was registered with.
+    gives NULL, as everywhere in SQL, but where a step of the pipeline has a value for it. Every cursor of the
+    connection may call it; it is replaced through the one that it was registered with.
 
     Parameters
     ----------
@@ -88,15 +88,17 @@ def register(
     names = [f"f{k}" for k in range(n_features)]
     scorer = Scorer(evaluators, outputs=outputs, columns=names, on_error=on_error)
     features = scorer.features(names)
-    used = evaluator.artifact.raw_columns.used.tolist()
+    raw_columns = evaluator.artifact.raw_columns
+    used = raw_columns.used.tolist()
+    needed = [names[k] for k in np.setdiff1d(used, raw_columns.takes_nan)]
     schema = pa.schema([(names[k], pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # Where DuckDB's own rule would look at columns that are not used.
-    finds_nulls = on_error == "fail" and len(used) < n_features
+    # Where DuckDB's own rule would look at columns that are not used, or that may be NULL.
+    finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
         batch = pa.RecordBatch.from_arrays([_whole(columns[k]) for k in used], schema=schema)
-        rows = np.flatnonzero(_has_no_null(batch)) if finds_nulls else np.arange(batch.num_rows)
+        rows = np.flatnonzero(_has_no_null(batch, needed)) if finds_nulls else np.arange(batch.num_rows)
         whole = batch.take(pa.array(rows)) if len(rows) < batch.num_rows else batch
         found = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
         if whole is not batch:
@@ -132,9 +134,12 @@ def register(
     )
 
 
-def _has_no_null(batch: Any) -> npt.NDArray[np.bool_]:
-    """Which rows have a value in every column."""
-    return np.asarray(np.all([column.is_valid().to_numpy(zero_copy_only=False) for column in batch.columns], axis=0))
+def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which rows have a value in each of these columns."""
+    found = np.ones(batch.num_rows, np.bool_)
+    for name in names:
+        found &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return found
 
 
 def _quoted(name: str) -> str:

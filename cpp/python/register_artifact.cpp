@@ -22,10 +22,10 @@ constexpr const char* code_of() {
                                                         : "s";
 }
 
-// artifact/schema.inc as dictionaries: limits, sections and enumerations by name, and records as lists of (name, code,
-// count).
+// artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name, code,
+// count), and what stages need by kind.
 py::dict schema() {
-    py::dict limits, sections, enumerations, records;
+    py::dict limits, sections, enumerations, records, domains;
     py::dict enumeration;
     py::list fields;
 #define APPROXSVM_LIMIT(type, name, value) limits[#name] = py::cast(name);
@@ -35,12 +35,14 @@ py::dict schema() {
 #define APPROXSVM_RECORD(Name, tag) records[#tag] = fields = py::list();
 #define APPROXSVM_FIELD(tag, type, name) fields.append(py::make_tuple(#name, code_of<type>(), 1));
 #define APPROXSVM_ARRAY(tag, type, name, n) fields.append(py::make_tuple(#name, code_of<type>(), n));
+#define APPROXSVM_DOMAIN(kind, words) domains[#kind] = words;
 #include <approxsvm/artifact/schema.inc>
     py::dict all;
     all["limits"] = limits;
     all["sections"] = sections;
     all["enumerations"] = enumerations;
     all["records"] = records;
+    all["domains"] = domains;
     return all;
 }
 

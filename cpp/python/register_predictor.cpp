@@ -2,8 +2,8 @@
 #include <pybind11/stl.h>
 
 #include <approxsvm/approxsvm.hpp>
+#include <approxsvm/row_fault.hpp>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -130,12 +130,6 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    static std::string shown(double number, int digits) {
-        char room[32];
-        std::snprintf(room, sizeof room, "%.*g", digits, number);
-        return room;
-    }
-
     // What is wrong with a row, or was wrong to ask for.
     static void raise_if_at_fault(Status status, const Fault& fault) {
         const std::string row = "row " + std::to_string(fault.row) + ": ";
@@ -145,17 +139,14 @@ class PyPredictor {
             case Status::unsorted_indices:  // and has another exception
                 return;
             case Status::map_overflow:
-                raise("InputError", row + "scaling its values, the largest of which is " + shown(fault.found, 6) +
-                                        ", exceeds the range of float64");
-            case Status::no_logarithm:
-                raise("InputError",
-                      row + "log needs a value above " + shown(fault.expected, 6) + ", got " + shown(fault.found, 6));
+            case Status::outside_domain:
+            case Status::beyond_tolerance: {
+                char room[fault_text_bytes];
+                raise("InputError", row + text_of_fault(status, fault, room));
+            }
             case Status::beyond_float64:
                 raise("InputError", "the decision value of row " + std::to_string(fault.row) +
                                         " of X, or a term of it, exceeds the range of float64");
-            case Status::beyond_tolerance:
-                raise("InputError", row + "its value is certain to " + shown(fault.found, 3) +
-                                        " in float64, and not to the tolerance of " + shown(fault.expected, 3));
             default:
                 raise("InputError", message(status));
         }

@@ -19,6 +19,8 @@
 #else
 #include "one_target_model.hpp"
 #endif
+#include <approxsvm/row_fault.hpp>
+
 #include "memory.hpp"
 
 using namespace approxsvm;
@@ -64,8 +66,8 @@ approxsvm_status code_of(Status status) {
             return APPROXSVM_UNSORTED_INDICES;
         case Status::map_overflow:
             return APPROXSVM_MAP_OVERFLOW;
-        case Status::no_logarithm:
-            return APPROXSVM_NO_LOGARITHM;
+        case Status::outside_domain:
+            return APPROXSVM_OUTSIDE_DOMAIN;
         case Status::beyond_float64:
             return APPROXSVM_BEYOND_FLOAT64;
         case Status::beyond_tolerance:
@@ -209,19 +211,10 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
         return fail(error, code, row, "row %lld, column %lld is %s", static_cast<long long>(row),
                     static_cast<long long>(bad.column), bad.value == bad.value ? "infinite" : "NaN");
     }
-    const bool names_row = status == Status::map_overflow || status == Status::no_logarithm ||
-                           status == Status::beyond_float64 || status == Status::beyond_tolerance ||
-                           status == Status::unknown_feature;
-    if (!names_row) return fail(error, code, -1, "%s", message(status));
+    if (!is_of_row(status)) return fail(error, code, -1, "%s", message(status));
     const auto row = static_cast<long long>(fault.row);
-    if (status == Status::beyond_tolerance) {
-        fail(error, code, row, "row %lld: its value is certain to %.3g in float64, and not to the tolerance of %.3g",
-             row, fault.found, fault.expected);
-    } else if (status == Status::no_logarithm) {
-        fail(error, code, row, "row %lld: log needs a value above %.6g, got %.6g", row, fault.expected, fault.found);
-    } else {
-        fail(error, code, row, "row %lld: %s", row, message(status));
-    }
+    char room[fault_text_bytes];
+    fail(error, code, row, "row %lld: %s", row, text_of_fault(status, fault, room));
     if (error != nullptr) {
         error->found = fault.found;
         error->expected = fault.expected;

@@ -73,7 +73,8 @@ enum {
     APPROXSVM_BEYOND_FLOAT64 = 33,   /* the value, or a term of it, exceeds float64 */
     APPROXSVM_BEYOND_TOLERANCE = 34, /* the tolerance asked for at compilation; found: the bound, expected: it */
     APPROXSVM_UNKNOWN_FEATURE = 35,  /* of a sparse row for a pipeline */
-    APPROXSVM_NO_LOGARITHM = 36,     /* of a number; found: it, expected: what it must be above */
+    APPROXSVM_OUTSIDE_DOMAIN = 36,   /* a number that a step of the pipeline does not take, such as log(-1);
+                                        found: it, expected: what the message says is needed */
 
     /* the call */
     APPROXSVM_BUFFER_TOO_SMALL = 40,

@@ -38,7 +38,7 @@ constexpr std::size_t most_prepared_bytes = std::size_t{1} << 28;
 /// Values of polynomial kernels and mapped rows may be beyond float64, or beyond the tolerance that was asked for.
 inline bool is_refusal(Status status) {
     return status == Status::beyond_float64 || status == Status::beyond_tolerance || status == Status::map_overflow ||
-           status == Status::no_logarithm || status == Status::unknown_feature;
+           status == Status::outside_domain || status == Status::unknown_feature;
 }
 
 /// What is wrong with the answers, or an empty text.

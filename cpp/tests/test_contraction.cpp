@@ -106,7 +106,7 @@ class GoldenModel {
             }
             if (stage.kind == StageKind::logarithm) {
                 for (std::size_t j = 0; j < x.size(); ++j) {
-                    const double offset = parts[part::offset][j];
+                    const double offset = parts[0][j];
                     if (offset <= largest_double) x[j] = std::log(x[j] + offset);
                 }
                 continue;
@@ -142,7 +142,7 @@ class GoldenModel {
             }
             if (stage->kind == StageKind::logarithm) {
                 for (std::size_t j = 0; j < x.size(); ++j) {
-                    const double offset = parts[part::offset][j];
+                    const double offset = parts[0][j];
                     if (offset <= largest_double) x[j] = std::exp(x[j]) - offset;
                 }
                 continue;

@@ -208,6 +208,196 @@ TEST(must_input_map_logarithms) {
     }
 }
 
+namespace {
+
+/// Two integers to the number of eight bytes.
+void append_integers(Bytes& bytes, const std::vector<std::uint32_t>& integers) {
+    for (const std::uint32_t integer : integers) append(bytes, integer);
+    if (integers.size() % 2 != 0) append(bytes, std::uint32_t{0});
+}
+
+/// Of two inputs three outputs: the second from 1.5 on, a category of the first, the first with 9 for NaN.
+struct TableBytes {
+    std::vector<std::uint32_t> source{1, 0, 0}, ends{1, 3, 3};
+    Numbers edges{1.5, 2, 2.5}, values{0, 1, not_a_number, 7, not_a_number, infinite}, nan{not_a_number, 8, 9};
+    std::uint32_t n_edges = 3;
+
+    Bytes bytes() const {
+        Bytes all = map_head(2, {0, 1}, 1);
+        append_stage(all, 3, n_edges, source.size(), {});
+        append_integers(all, source);
+        append_integers(all, ends);
+        for (const Numbers* numbers : {&edges, &values, &nan}) append_all(all, *numbers);
+        return all;
+    }
+    Status status() const { return status_of(bytes(), 2, source.size()); }
+};
+
+}  // namespace
+
+TEST(must_input_map_tables) {
+    CHECK_EQ(TableBytes().status(), Status::ok);
+    const Bytes whole = TableBytes().bytes();
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+        CHECK_EQ(status_of(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)), 2, 3),
+                 Status::bad_section);
+    }
+    const auto broken = [](const auto& change) {
+        TableBytes table;
+        change(table);
+        return table.status();
+    };
+    CHECK_EQ(broken([](TableBytes& t) { t.source[1] = 2; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.source[1] = ~0u; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) {
+                 t.source.push_back(1);
+                 t.ends.push_back(3);
+             }),
+             Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.ends = {1, 0, 3}; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.ends = {1, 3, 2}; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.ends = {1, 3, 4}; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.n_edges = 2; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.n_edges = ~0u; }), Status::bad_section);
+    for (const double edge : {2.5, 3.0, infinite, not_a_number})
+        CHECK_EQ(broken([&](TableBytes& t) { t.edges[1] = edge; }), Status::bad_section);
+    for (const double edge : {infinite, -infinite, not_a_number})
+        CHECK_EQ(broken([&](TableBytes& t) { t.edges[0] = edge; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.values[4] = -infinite; }), Status::bad_section);
+    CHECK_EQ(broken([](TableBytes& t) { t.nan[2] = -infinite; }), Status::bad_section);
+    Bytes padded = TableBytes().bytes();
+    padded[24 + 16 + 12] = 1;
+    CHECK_EQ(status_of(padded, 2, 3), Status::bad_section);
+    padded = TableBytes().bytes();
+    padded[24 + 16 + 16 + 12] = 1;
+    CHECK_EQ(status_of(padded, 2, 3), Status::bad_section);
+}
+
+TEST(tables_look_up) {
+    const Bytes bytes = TableBytes().bytes();
+    const Section section(bytes);
+    InputMapView map;
+    CHECK_EQ(read_input_map(section.bytes, bytes.size(), 2, 3, map), Status::ok);
+    const auto mapped = [&](double first, double second) { return OneRow(map, {first, second}).values; };
+    CHECK(mapped(2.0, 1.5) == (Numbers{1, 7, 2}));
+    CHECK(mapped(2.25, std::nextafter(1.5, 0.0)) == (Numbers{0, 7, 2.25}));
+    CHECK(mapped(not_a_number, 2.0) == (Numbers{1, 8, 9}));
+    CHECK_EQ(OneRow(map, {2.0, 1.5}).error, 0.0);
+    CHECK(takes_nan(map, 0));
+    CHECK(!takes_nan(map, 1));
+    const Numbers nothing(1);
+    Numbers memory(map_doubles(map));
+    const RowMapper mapper(map, nothing.data(), memory.data());
+    for (const double wrong : {std::nextafter(2.0, 0.0), 2.5, -1e300}) {
+        MappedRow rows[map_rows_together];
+        mapper.row(0)[0] = wrong;
+        mapper.row(0)[1] = 0.0;
+        mapper.map(1, false, rows);
+        CHECK(!rows[0].is_inside);
+        CHECK_EQ(rows[0].outside.found, wrong);
+        CHECK_EQ(rows[0].outside.expected, 0.0);  // the raw column
+        CHECK(rows[0].outside.step == StageKind::table);
+    }
+}
+
+TEST(tables_behind_errors) {
+    // Halves, which have no error of their own but what the bound says, then steps at 1 and 3.
+    Bytes bytes = map_head(1, {0}, 2);
+    append_stage(bytes, 1, 0, 1, {0, 0.5, 0, 0.25});  // a bias that is off by 0.25
+    append_stage(bytes, 3, 2, 1, {});
+    append_integers(bytes, {0});
+    append_integers(bytes, {2});
+    append_all(bytes, {1, 3, 0, 10, 12, 0});
+    const Section section(bytes);
+    InputMapView map;
+    CHECK_EQ(read_input_map(section.bytes, bytes.size(), 1, 1, map), Status::ok);
+    const double raw[] = {0, 1.4, 1.6, 2.4, 2.6, 5.4, 5.6, 6.4, 6.6}, allowed[] = {0, 0, 10, 10, 0, 0, 2, 2, 0};
+    for (std::size_t k = 0; k < 9; ++k) {
+        const double error = OneRow(map, {raw[k]}).error;
+        CHECK(error >= allowed[k] && error <= allowed[k] * (1.0 + 1e-6));
+    }
+}
+
+TEST(must_input_map_normalizers_and_powers) {
+    const auto normalizer = [](std::uint32_t norm, const std::vector<std::uint32_t>& groups, std::size_t n_outputs) {
+        Bytes bytes = map_head(3, {0, 1, 2}, 1);
+        append_stage(bytes, 4, norm, n_outputs, {});
+        append_integers(bytes, groups);
+        return bytes;
+    };
+    for (const std::uint32_t norm : {0u, 1u, 2u, 3u, ~0u})
+        CHECK_EQ(status_of(normalizer(norm, {1, 1, 1}, 3), 3, 3), norm < 3 ? Status::ok : Status::bad_section);
+    for (const std::vector<std::uint32_t>& groups :
+         {std::vector<std::uint32_t>{0, 1, 1}, {1, 0, 2}, {1, 2, 3}, {0, 0, 0}})
+        CHECK_EQ(status_of(normalizer(0, groups, 3), 3, 3), Status::ok);
+    for (const std::vector<std::uint32_t>& groups :
+         {std::vector<std::uint32_t>{2, 2, 2}, {1, 0, 1}, {1, 2, 1}, {1, 3, 3}, {0, 0, ~0u}})
+        CHECK_EQ(status_of(normalizer(0, groups, 3), 3, 3), Status::bad_section);
+    CHECK_EQ(status_of(normalizer(0, {1, 1, 1, 1}, 4), 3, 4), Status::bad_section);
+    Bytes padded = normalizer(0, {1, 1, 1}, 3);
+    padded.back() = 1;
+    CHECK_EQ(status_of(padded, 3, 3), Status::bad_section);
+    for (const std::uint32_t method : {0u, 1u, 2u, ~0u}) {
+        for (const double power : {0.0, -1e308, infinite, -infinite, not_a_number}) {
+            Bytes bytes = map_head(1, {0}, 1);
+            append_stage(bytes, 5, method, 1, {power});
+            const bool is_valid = method < 2 && power >= -1e308;
+            CHECK_EQ(status_of(bytes, 1, 1), is_valid ? Status::ok : Status::bad_section);
+        }
+    }
+}
+
+TEST(normalizers_and_powers_hold_their_errors) {
+    Generator generator(23);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> exponent(-12.0, 6.0);
+    for (std::uint32_t round = 0; round < 3000; ++round) {
+        const std::uint32_t norm = round % 3, method = round % 2;
+        const std::size_t n = 1 + round % 5;
+        const bool scales = round % 7 > 3;
+        std::vector<std::uint32_t> columns(n), groups(n, 1);
+        Numbers raw(n), divide(n), powers(n);
+        for (std::size_t j = 0; j < n; ++j) {
+            columns[j] = static_cast<std::uint32_t>(j);
+            raw[j] = normal(generator) * std::pow(10.0, exponent(generator));
+            divide[j] = 0.5 + std::fabs(normal(generator));
+            powers[j] = j == 0 ? 0.0 : 1.5 * normal(generator);
+        }
+        for (const std::uint32_t kind : {4u, 5u}) {
+            Bytes bytes = map_head(n, columns, scales ? 2 : 1);
+            if (scales) append_stage(bytes, 0, 1u << part::divide, n, divide);
+            append_stage(bytes, kind, kind == 4 ? norm : method, n, kind == 4 ? Numbers{} : powers);
+            if (kind == 4) append_integers(bytes, groups);
+            const Section section(bytes);
+            InputMapView map;
+            CHECK_EQ(read_input_map(section.bytes, bytes.size(), n, n, map), Status::ok);
+            Numbers row = raw;
+            for (double& x : row) x = kind == 5 && method == 0 ? std::fabs(x) : x;
+            const OneRow found(map, row);
+            long double length = 0, off = 0;
+            std::vector<long double> exact(row.begin(), row.end());
+            for (std::size_t j = 0; j < n; ++j) {
+                exact[j] /= scales ? divide[j] : 1.0L;
+                const long double modulus = std::fabs(exact[j]);
+                length = norm == 0   ? length + modulus
+                         : norm == 1 ? length + modulus * modulus
+                                     : std::max(length, modulus);
+            }
+            if (norm == 1) length = std::sqrt(length);
+            for (std::size_t j = 0; j < n; ++j) {
+                const bool mirrored = method == 1 && exact[j] < 0;
+                const long double p = mirrored ? 2.0L - powers[j] : powers[j], t = std::fabs(exact[j]),
+                                  logarithm = method == 1 ? std::log1p(t) : std::log(t),
+                                  y = p == 0 ? logarithm : std::expm1(p * logarithm) / p;
+                exact[j] = kind == 5 ? (mirrored ? -y : y) : length < least_norm ? exact[j] : exact[j] / length;
+                off += (exact[j] - found.values[j]) * (exact[j] - found.values[j]);
+            }
+            CHECK(std::sqrt(off) <= found.error * 1.001L + 1e-300L);
+            CHECK(kind == 5 || length < 2 * least_norm || found.error <= 1e-14);
+        }
+    }
+}
+
 TEST(logarithms_hold_their_errors) {
     Generator generator(17);
     std::uniform_real_distribution<double> uniform(-1.0, 1.0);

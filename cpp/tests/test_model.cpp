@@ -373,10 +373,10 @@ TEST(faults_name_the_row) {
     Ready logarithms("iris_logarithms");  // of 1 + x, and those of that and 0.5
     rows = logarithms.rows();
     rows[21 * 4 + 3] = -0.5;
-    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::no_logarithm);
+    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::outside_domain);
     CHECK(fault.row == 21 && fault.found == -0.5 && fault.expected == -0.5);
     rows[20 * 4] = -1.25;
-    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::no_logarithm);
+    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::outside_domain);
     CHECK(fault.row == 20 && fault.found == -1.25 && fault.expected == -1.0);
     rows[20 * 4 + 3] = HUGE_VAL;
     CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::not_finite);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
+#include <approxsvm/row_fault.hpp>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -13,7 +14,6 @@
 
 #include "libsvm_sums.hpp"
 #include "loaded_model.hpp"
-#include "shown.hpp"
 
 namespace approxsvm::tools {
 
@@ -102,18 +102,14 @@ class Decider {
                                                                          counts.data(), workspace_->data());
         switch (status) {
             case Status::map_overflow:
-                throw RowError(fault.row, "scaling the values of the row, the largest of which is " +
-                                              shown(fault.found, 6) + ", exceeds the range of float64");
-            case Status::no_logarithm:
-                throw RowError(fault.row, "log needs a value above " + shown(fault.expected, 6) + ", got " +
-                                              shown(fault.found, 6));
+            case Status::outside_domain:
             case Status::beyond_tolerance:
-                throw RowError(fault.row, "the value of the row is certain to " + shown(fault.found, 3) +
-                                              " in float64, and not to the tolerance of " + shown(fault.expected, 3));
+            case Status::beyond_float64: {
+                char room[fault_text_bytes];
+                throw RowError(fault.row, text_of_fault(status, fault, room));
+            }
             case Status::unknown_feature:
                 throw RowError(fault.row, unknown_feature(rows, fault.row));
-            case Status::beyond_float64:
-                throw RowError(fault.row, message(status));
             default:
                 check(status);
         }

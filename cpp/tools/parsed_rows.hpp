@@ -1,7 +1,7 @@
 // A piece of a data file, LIBSVM's or dense, as a sparse matrix.
 #pragma once
 
-#include <approxsvm/model_view.hpp>
+#include <approxsvm/approxsvm.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -91,16 +91,19 @@ inline std::size_t count_dense_features(std::string_view text, const DenseFormat
     return rows.n_values();
 }
 
-/// Throws the TextError of the first row with a value that is not finite. `shift` is LIBSVM's index of column 0.
+/// Throws the TextError of the first row with a value that the model does not take. `shift` is LIBSVM's index of column
+/// 0, `first` the index of the model's first feature.
 template <class Parser>
-void throw_first_bad_row(Parser rows, std::size_t max_features, std::int64_t shift) {
+void throw_first_bad_row(Parser rows, std::size_t max_features, std::int64_t shift, const ModelView& model,
+                         std::int64_t first) {
     std::vector<std::int32_t> columns(max_features);
     std::vector<double> values(max_features);
     double target = 0.0;
     std::size_t n = 0;
     while (rows.next(target, columns.data(), values.data(), n)) {
         for (std::size_t k = 0; k < n; ++k) {
-            if (std::isfinite(values[k])) continue;
+            if (std::isfinite(values[k]) || takes(model, static_cast<std::size_t>(columns[k] - first), values[k]))
+                continue;
             const std::string feature = std::to_string(columns[k] + shift);
             throw text::TextError(rows.line() - 1, "the value of feature " + feature + " is " + shown(values[k]) +
                                                        ", and only finite values can be predicted");
@@ -110,7 +113,7 @@ void throw_first_bad_row(Parser rows, std::size_t max_features, std::int64_t shi
 
 /// Throws the TextError of the first bad line. Only called when a chunk has failed, which may lie behind another bad
 /// one: reading from the top is what makes the line number and the choice of the line exact.
-inline void throw_first_bad_line(std::string_view text, const DataFormat& format) {
+inline void throw_first_bad_line(std::string_view text, const DataFormat& format, const ModelView& model) {
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -118,9 +121,9 @@ inline void throw_first_bad_line(std::string_view text, const DataFormat& format
         begin = end + 1;
     }
     if (format.dense) {
-        throw_first_bad_row(DenseRowParser(text, *format.dense), DenseRowParser::max_features(longest), 1);
+        throw_first_bad_row(DenseRowParser(text, *format.dense), DenseRowParser::max_features(longest), 1, model, 0);
     } else {
-        throw_first_bad_row(text::DataRowParser(text), text::max_features(longest), 0);
+        throw_first_bad_row(text::DataRowParser(text), text::max_features(longest), 0, model, model.first_index);
     }
 }
 

@@ -100,7 +100,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
         const auto n_before = std::count(text.data(), chunks[failed].data(), '\n');
         throw text::TextError(static_cast<std::size_t>(n_before) + error.row + 1, error.what());
     } catch (...) {
-        throw_first_bad_line(text, format);
+        throw_first_bad_line(text, format, model.view());
         throw;
     }
 }

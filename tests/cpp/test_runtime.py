@@ -80,7 +80,7 @@ CODES = {
     "BEYOND_FLOAT64": 33,
     "BEYOND_TOLERANCE": 34,
     "UNKNOWN_FEATURE": 35,
-    "NO_LOGARITHM": 36,
+    "OUTSIDE_DOMAIN": 36,
     "BUFFER_TOO_SMALL": 40,
     "WRONG_ROW_SIZE": 41,
     "BAD_ROW_STARTS": 42,
@@ -244,7 +244,7 @@ def test_rows_at_fault() -> None:
     for given in (rows, csr_array(rows)):
         said = failure(
             lambda given=given: Runtime(logarithms).evaluate(given, "labels", n_threads=2),
-            "NO_LOGARITHM",
+            "OUTSIDE_DOMAIN",
             "^row 201: log needs a value above -1, got -1.25$",
         )
         assert (said.row, said.found, said.expected) == (201, -1.25, -1.0)

@@ -32,7 +32,7 @@ from approxsvm.export.c99.coefficients import parts_of
 from approxsvm.export.c99.device_bounds import map_error
 from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
-from approxsvm.model.input_map import _OPERATIONS, Affine
+from approxsvm.model.steps.affine import _OPERATIONS, Affine
 
 pytestmark = pytest.mark.native
 KINDS = ("float32", "int16", "int8")

@@ -41,7 +41,7 @@ from approxsvm.export.onnx.bound_table import bound_table
 from approxsvm.export.onnx.graph import _Export
 from approxsvm.features import TaylorFeatures
 from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.input_map import Logarithm
+from approxsvm.model.steps import Logarithm
 from approxsvm.reference import decision_values as reference
 
 RNG = np.random.default_rng(0)

@@ -22,15 +22,26 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import RFE
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from test_predictor import NUMPY_ALONE
 
@@ -149,6 +160,19 @@ SOURCES: dict[str, dict[str, Any]] = {
             ),
             NAMES,
         ),
+        "looked up": fitted(
+            make_pipeline(
+                SimpleImputer(),
+                FeatureUnion(
+                    [("a", KBinsDiscretizer(4, strategy="uniform")), ("b", Binarizer(threshold=1.0))],
+                ),
+                SVC(),
+            ),
+            NAMES,
+        ),
+        "normalized": fitted(make_pipeline(Normalizer(), SVC(C=100.0)), NAMES),
+        "powers": fitted(make_pipeline(PowerTransformer(), SVR()), TARGET),
+        "discriminants": fitted(make_pipeline(LinearDiscriminantAnalysis(), SVC()), NAMES),
     },
     "arrays": {"least squares": least_squares_svm},
 }

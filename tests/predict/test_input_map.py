@@ -16,7 +16,8 @@ from sklearn.svm import SVR
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError
 from approxsvm.model import compensated
-from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.steps import Affine, Logarithm, Projection
 from approxsvm.readers.sklearn.pipeline import fold
 
 
@@ -280,7 +281,7 @@ def test_logarithms_are_within_their_errors_of_source_and_real_numbers():
             offset = float(rng.choice([0.0, 1.0, 0.01, 1e6, -3.0, 1e-300]))
             about = [0.0, -offset, 1.0 - offset][seed % 3]
             scaled = InputMap.identity(4).then_affine(subtract=rng.normal(size=4) if seed % 2 else 0.0)
-            map_ = scaled.then_logarithm(offset)
+            map_ = scaled.then_stage(Logarithm.of(scaled.n_features, offset))
             if seed % 5 == 0:
                 map_ = map_.then_affine(divide=3.0).then_stage(Projection.about(0.0, rng.normal(size=(4, 2))))
             size = np.exp(rng.uniform(-30, 30, size=(60, 4)) * (seed % 4 < 2) + rng.uniform(-3, 3, size=(60, 4)))
@@ -303,7 +304,7 @@ def test_logarithms_are_within_their_errors_of_source_and_real_numbers():
                 assert distance <= mpf(float(most)), (seed, row)
                 assert off > 0
         row = np.array([[1e-18, 1e-300, 5e-324, 0.0]])
-        given, allowed = InputMap.identity(4).then_logarithm(1.0).mapped_with_errors(row)
+        given, allowed = InputMap.identity(4).then_stage(Logarithm.of(4, 1.0)).mapped_with_errors(row)
         np.testing.assert_array_equal(given, row)
         assert allowed[0] < 1e-30
 
@@ -320,13 +321,13 @@ def test_logarithms_of_some_columns():
     assert [type(stage) for stage in map_.stages] == [Logarithm, Affine, Projection]
     np.testing.assert_allclose(map_.apply(X), step.transform(X), rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(map_.then_select([2, 0]).apply(X), map_.apply(X)[:, [2, 0]], rtol=1e-13)
-    logarithm = map_.stages[0].select(np.arange(3))
+    logarithm, _ = map_.stages[0].select(np.arange(3))
     mapped = X[:, :3]
     np.testing.assert_allclose(InputMap.identity(3).then_stage(logarithm).apply(logarithm.preimage(mapped)), mapped)
 
 
 def test_a_row_without_a_logarithm_is_refused_by_its_number():
-    map_ = InputMap.identity(2).then_affine(subtract=1.0, low=-5.0).then_logarithm(0.25)
+    map_ = InputMap.identity(2).then_affine(subtract=1.0, low=-5.0).then_stage(Logarithm.of(2, 0.25))
     rows = np.ones((40_000, 2))
     assert np.isfinite(map_.apply(rows)).all()
     for wrong in (0.75, 0.5, -1e300):
@@ -381,7 +382,7 @@ def test_which_rows_a_map_takes():
             map_.apply(row[np.newaxis])
 
 
-def test_a_tolerance_needs_no_rows_where_those_behind_the_support_vectors_have_no_logarithm():
+def test_a_tolerance_needs_no_rows_where_those_behind_the_support_vectors_have_outside_domain():
     X = np.random.default_rng(0).gamma(0.3, size=(60, 4)) + 1e-12
     y = np.log(X).sum(axis=1)
     pipeline = make_pipeline(FeatureUnion([("log", FunctionTransformer(np.log)), ("pca", PCA(2))]), SVR(C=5.0))
@@ -415,7 +416,7 @@ def test_a_finite_row_that_overflows_is_refused_by_its_number():
         (lambda: InputMap.selection(2, [2]), "selects column 2 of 2"),
         (lambda: InputMap.selection(2, [0, -1]), "selects column -1 of 2"),
         (lambda: InputMap.identity(2, ("a",)), "1 feature names for 2"),
-        (lambda: InputMap.identity(2).then_logarithm(np.inf), "offset of a logarithm is inf, but must be finite"),
+        (lambda: Logarithm.of(2, np.inf), "offset of a logarithm is inf, but must be finite"),
         (lambda: Logarithm(np.array([0.0, np.nan])), "offset of an input step is NaN or negative infinity"),
         (lambda: Logarithm(np.array([-np.inf, 0.0])), "offset of an input step is NaN or negative infinity"),
         (lambda: InputMap.identity(2).then_stage(Affine(3)), "takes 3 features, but 2 come"),

@@ -109,6 +109,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
 CPP_FLOORS = [
     ["status", "schema"],
     ["model_view"],
+    ["row_fault"],
     ["simd"],
     ["carver"],
     ["bounds"],
@@ -142,7 +143,8 @@ def test_headers_include_downwards(header: Path) -> None:
 # about as many. A number may only fall; who makes it smaller writes the new one here.
 FILES_THAT_NAME = {
     "cosine": 16,  # a kernel
-    "logarithm|log1p": 19,  # a step
+    "normalizer": 8,  # a step
+    "logarithm|log1p": 13,  # another, which a feature map takes, too
     "density_marks|DensityMarks": 12,  # an output
     "presumption": 12,  # a section
     "direction_bound|direction_trace|direction_scale": 6,  # the bound of degree 2

@@ -60,6 +60,8 @@ TWO = np.array(["no", "yes"])[(np.median(TARGET) < TARGET).astype(int)]
 THREE = np.digitize(TARGET, np.quantile(TARGET, [0.35, 0.7]))
 ROWS = X[::5] + 0.1 * _RNG.normal(size=(8, 4))
 POSITIVE = np.abs(X) + 0.1
+CODES = _RNG.integers(0, 4, size=X.shape).astype(float)
+MISSING = np.where(_RNG.random(X.shape) < 0.2, np.nan, X)
 
 
 class FirstColumns(SelectorMixin, BaseEstimator):
@@ -157,8 +159,37 @@ def examples_of_steps(name, cls):
         yield of_step(cls([("a", StandardScaler()), ("b", MinMaxScaler())], transformer_weights={"a": 2.0}))
     elif name == "PCA":
         yield of_step(cls(3, whiten=True))
-    elif name == "TruncatedSVD":
+    elif name in ("TruncatedSVD", "FastICA", "GaussianRandomProjection", "SparseRandomProjection"):
         yield of_step(cls(3, random_state=0))
+    elif name == "IncrementalPCA":
+        yield of_step(cls(3, whiten=True))
+    elif name == "LinearDiscriminantAnalysis":
+        yield of_step(cls())
+        yield of_step(cls(solver="eigen"))
+    elif name == "FeatureAgglomeration":
+        yield of_step(cls(3))
+    elif name in ("CCA", "PLSCanonical", "PLSRegression"):  # whose fit_transform pipelines do not take
+        source = make_pipeline(FrozenEstimator(cls(1).fit(X, TARGET)), SVC()).fit(X, TWO)
+        yield source, source[0].estimator
+    elif name == "KBinsDiscretizer":
+        for encode in ("ordinal", "onehot"):
+            yield of_step(cls(4, encode=encode))
+    elif name == "OneHotEncoder":
+        yield of_map(cls(drop="if_binary"), SVC, TWO, CODES)
+        yield of_map(cls(max_categories=3, handle_unknown="infrequent_if_exist"), SVC, TWO, CODES)
+    elif name == "OrdinalEncoder":
+        yield of_map(cls(handle_unknown="use_encoded_value", unknown_value=-1), SVC, TWO, CODES)
+    elif name == "TargetEncoder":
+        yield of_map(cls(random_state=0, cv=2), SVC, TWO, CODES)
+    elif name == "SimpleImputer":
+        yield of_map(cls(add_indicator=True), SVC, TWO, MISSING)
+        yield of_map(cls(missing_values=-1.0), SVC, TWO, CODES)
+    elif name == "MissingIndicator":
+        yield of_map(cls(), SVC, TWO, MISSING)
+    elif name in ("Binarizer", "Normalizer", "PowerTransformer"):
+        yield of_step(cls())
+        source = transformed(FeatureUnion([("a", cls()), ("b", StandardScaler())]))
+        yield source, source[0].transformer_list[0][1]
     else:
         yield of_step(cls())
         yield of_target(cls())
@@ -288,7 +319,17 @@ METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 
 def rows_for(source):
     rows = POSITIVE[::5] if needs_positive(source) else ROWS
+    rows = of_kind(source) if of_kind(source) is not None else rows
     return csr_array(rows) if getattr(source, "_sparse", False) is True else rows
+
+
+def of_kind(source):
+    """Codes and missing values, for steps that take them."""
+    first = source.steps[0][1] if isinstance(source, Pipeline) and source.steps else None
+    if type(first).__name__ in ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"):
+        return CODES[::5]
+    missing = getattr(first, "missing_values", None)
+    return None if missing is None else MISSING[::5] if np.isnan(missing) else CODES[::5] - 1.0
 
 
 def needs_positive(source):
@@ -396,6 +437,8 @@ def changes(thing, name, value):
         yield from ({**value, key: other} for key in value for other in list(changes(thing, key, value[key]))[:2])
     elif value is None:
         yield from (0.5, 2, True, np.ones(3), np.log, *options_of(thing, name))
+    elif isinstance(value, type) or (callable(value) and hasattr(value, "__wrapped__")):  # np.float64, np.mean
+        yield np.float32 if isinstance(value, type) else np.max
     elif known_types.recognise(value) is None and hasattr(value, "__dict__"):  # such as a binarizer of labels
         for inner, held in vars(value).items():
             for other in changes(value, inner, held):

@@ -53,8 +53,8 @@ from approxsvm.model.constants import (
     gaussian_slope,
 )
 from approxsvm.model.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
-from approxsvm.model.input_map import Affine, Projection
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.steps import Affine
 
 # Cells of s / 2: as on the host, 32 per octave from 2^-21 to 2^7, one below and an open one above. A device's are four
 # of them wide, or eight beside quantized coefficients, where memory counts most: that makes a bound 5 or 10 % larger.
@@ -226,7 +226,7 @@ def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
     Raises
     ------
     UnsupportedModelError
-        One projects or takes logarithms, or a float32 row may leave float64 on its way.
+        One does more than scale, or a float32 row may leave float64 on its way.
     """
     if artifact.input_map is None:
         return ()
@@ -234,14 +234,9 @@ def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
     stages = []
     for stage in artifact.input_map.stages:
         if not isinstance(stage, Affine):
-            nouns, verb = (
-                ("projections (PCA, kernel approximations)", "projects")
-                if isinstance(stage, Projection)
-                else ("logarithms", "takes them")
-            )
             raise UnsupportedModelError(
-                f"the C export has no {nouns}, but this pipeline {verb}: apply that step on the device, and compile "
-                "and export what follows it"
+                f"the C export has no {stage.on_device}: apply that step on the device, and compile and export what "
+                "follows it"
             )
         if stage.is_identity:
             continue

@@ -28,8 +28,8 @@ from approxsvm.export.c99.coefficients import CoefficientType, Part, parts_of
 from approxsvm.export.c99.device_bounds import BoundTable, affine_stages
 from approxsvm.export.c99.device_router import DeviceRouter, smallest
 from approxsvm.export.c99.input_codes import CodeType, input_codes
-from approxsvm.model.input_map import Affine
 from approxsvm.model.outputs import class_pairs
+from approxsvm.model.steps import Affine
 from approxsvm.output_files import write_whole
 
 # Values beyond this would not be finite in float32.

@@ -30,8 +30,8 @@ import numpy.typing as npt
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.export.c99.coefficients import LARGEST
-from approxsvm.model.input_map import Affine
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.steps import Affine
 from approxsvm.rows import zero_unused
 from approxsvm.table_columns import numpy_rows
 

@@ -162,6 +162,8 @@ class _Export:
         self.x = g.cast("X", np.float64)
         raw = artifact.raw_columns
         used = self.x if raw.uses_all else g.columns(self.x, raw.used)
+        if len(raw.takes_nan):  # NaN is a value there
+            used = g.op("Where", g.op("And", g.op("IsNaN", used), np.isin(raw.used, raw.takes_nan)), 0.0, used)
         # Neither NaN nor infinity is less than infinity.
         wrong = g.op("Not", g.op("Less", g.op("Abs", used), float("inf")))
         self.is_finite = g.op("Equal", g.rows_sum(g.cast(wrong, np.int32), keepdims=True), np.array(0, np.int32))

@@ -15,12 +15,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.model.input_map import Affine, InputMap, Logarithm, Projection
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.steps import Affine, Logarithm, Normalizer, Power, Projection, Table
+from approxsvm.model.steps.normalizer import LEAST_NORM
 
 # Eight times the unit roundoff, for each operation.
 _ROUNDING: Final = 2.0**-50
+# Of one output of a table, each of which is two nodes.
+_MOST_PIECES: Final = 256
 # What underflow adds, even where a runtime takes denormal numbers for 0.
 _TINY: Final = 2.0**-1000
 
@@ -143,8 +148,130 @@ def _projection(
     return y, g.op("Mul", g.op("Add", grown, rounded), UP)
 
 
+def _table(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+    """Piece after piece of all outputs at once. What is refused is NaN; an error that meets an edge proves nothing."""
+    n_pieces = max((len(steps.values) for steps in stage.steps), default=1)
+    if n_pieces > _MOST_PIECES:
+        raise UnsupportedModelError(
+            f"a table of this pipeline has {n_pieces:,} pieces, but the ONNX export has {_MOST_PIECES} at most: "
+            "apply that step in front of the graph, and compile and export what follows it"
+        )
+    picked = g.columns(x, stage.source)
+    found = _looked_up(g, stage, picked, [steps.values for steps in stage.steps], n_pieces)
+    nan = np.array([steps.nan for steps in stage.steps])
+    found = g.op("Where", g.op("IsNaN", picked), nan, found)
+    passes = g.op("Equal", found, np.inf)
+    y = g.op("Where", passes, picked, found)
+    if error is None:
+        return y, None
+    came = g.columns(error, stage.source)
+    numbers = [np.arange(len(steps.values), dtype=np.float64) for steps in stage.steps]
+    reach = g.op("Add", g.op("Mul", came, UP), g.op("Mul", g.op("Abs", picked), _ROUNDING))
+    ends = [_looked_up(g, stage, g.op(side, picked, reach), numbers, n_pieces) for side in ("Sub", "Add")]
+    settled = g.op("Where", passes, came, 0.0)
+    certain = g.op("Or", g.op("Equal", *ends), g.op("Not", g.op("Greater", came, 0.0)))
+    return y, g.op("Where", certain, settled, np.inf)
+
+
+def _looked_up(g: GraphBuilder, stage: Table, x: str, values: list[FloatArray], n_pieces: int) -> str:
+    """The values of pieces that numbers lie in."""
+    found = g.op("Where", g.op("Less", x, np.inf), np.array([value[0] for value in values]), np.nan)
+    for k in range(1, n_pieces):
+        # x >= edge is x > the number below it; outputs of fewer pieces never come here.
+        below = [np.nextafter(s.edges[k - 1], -np.inf) if len(s.edges) >= k else np.inf for s in stage.steps]
+        now = [value[k] if len(value) > k else 0.0 for value in values]
+        found = g.op("Where", g.op("Greater", x, np.array(below)), np.array(now), found)
+    return str(found)
+
+
+def _normalizer(
+    g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool
+) -> tuple[str, str | None]:
+    """Group after group; a row whose squares leave float64 has an infinite error."""
+    n_groups = int(stage.groups.max(initial=0))
+    member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
+    spread = g.doubles(np.ascontiguousarray(member.T))
+
+    def norms(numbers: str) -> str:
+        if stage.norm == "l1":
+            return g.op("MatMul", g.op("Abs", numbers), g.doubles(member))
+        if stage.norm == "l2":
+            return g.op("Sqrt", g.op("MatMul", g.op("Mul", numbers, numbers), g.doubles(member)))
+        groups = [g.op("Abs", g.columns(numbers, np.flatnonzero(stage.groups == k + 1))) for k in range(n_groups)]
+        return g.op("Concat", *[g.op("ReduceMax", x, axes=[1], keepdims=1) for x in groups], axis=1)
+
+    length = norms(x)
+    divided = g.op("Greater", length, np.nextafter(LEAST_NORM, 0.0))
+    divisor = g.op(
+        "Add", g.op("MatMul", g.op("Where", divided, length, 1.0), spread), (stage.groups == 0).astype(np.float64)
+    )
+    y = g.op("Div", x, divisor)
+    if not with_errors:
+        return y, None
+    rounding = _ROUNDING * (stage.n_features + 3)
+    off = g.op("Add", g.op("Mul", length, rounding), _TINY)
+    if error is not None:
+        off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
+    least = g.op("Sub", length, off)
+    doubtful = g.op("And", g.op("Less", least, LEAST_NORM), g.op("Greater", g.op("Add", length, off), LEAST_NORM / 2))
+    # Of no norm to divide by the error is only what came.
+    own = g.op("Where", divided, off, 0.0)
+    own = g.op("Where", doubtful, np.inf, own)
+    nearest = g.op(
+        "Add", g.op("MatMul", g.op("Where", divided, least, 1.0), spread), (stage.groups == 0).astype(np.float64)
+    )
+    carried = g.op("Mul", g.op("Abs", y), g.op("MatMul", own, spread))
+    incoming = carried if error is None else g.op("Add", carried, error)
+    grown = g.op("Add", g.op("Div", incoming, nearest), g.op("Add", g.op("Mul", g.op("Abs", y), _ROUNDING), _TINY))
+    return y, g.op("Mul", grown, UP)
+
+
+def _power(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+    """(t^p - 1) / p by exp and log, which lose the digits of 1 near 0; where a number is not taken, NaN."""
+    taken = g.constant(stage.taken)
+    powers = np.where(stage.taken, stage.powers, 1.0)
+    if stage.method == "yeo-johnson":
+        mirrored = g.op("Less", x, 0.0)
+        p = g.op("Where", mirrored, 2.0 - powers, powers)
+        t = g.op("Add", g.op("Abs", x), 1.0)
+    else:
+        p, t = g.constant(powers), g.op("Where", g.op("Greater", x, 0.0), x, np.nan)
+    logarithm = g.op("Log", t)
+    is_log = g.op("Equal", p, 0.0)
+    divisor = g.op("Where", is_log, 1.0, p)
+    power = g.op("Exp", g.op("Mul", p, logarithm))
+    y = g.op("Where", is_log, logarithm, g.op("Div", g.op("Sub", power, 1.0), divisor))
+    signed = g.op("Where", mirrored, g.op("Neg", y), y) if stage.method == "yeo-johnson" else y
+    mapped = g.op("Where", taken, signed, x)
+    if not with_errors:
+        return mapped, None
+    # t errs by its rounding, log by 8 units, exp by these times its argument and by 8 of its own.
+    of_log = g.op("Add", g.op("Mul", g.op("Abs", logarithm), 2 * _ROUNDING), _ROUNDING)
+    of_power = g.op("Mul", power, g.op("Add", g.op("Mul", g.op("Abs", p), of_log), 2 * _ROUNDING))
+    of_quotient = g.op("Div", g.op("Add", of_power, _ROUNDING), g.op("Abs", divisor))
+    own = g.op("Add", g.op("Where", is_log, of_log, of_quotient), g.op("Mul", g.op("Abs", y), 2 * _ROUNDING))
+    if error is not None:
+        ends = [_slope(g, stage, powers, g.op(side, x, error)) for side in ("Sub", "Add")]
+        slope = g.op("Mul", g.op("Max", *ends), UP)
+        own = g.op("Add", own, g.op("Where", g.op("Greater", error, 0.0), g.op("Mul", error, slope), 0.0))
+    own = g.op("Mul", own, UP)
+    return mapped, g.op("Where", taken, own, 0.0 if error is None else error)
+
+
+def _slope(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> str:
+    """The derivative, which is monotone, infinite where there is none."""
+    if stage.method == "box-cox":
+        slope = g.op("Exp", g.op("Mul", g.op("Log", x), powers - 1.0))
+        return str(g.op("Where", g.op("Greater", x, 0.0), slope, np.inf))
+    exponent = g.op("Where", g.op("Less", x, 0.0), 1.0 - powers, powers - 1.0)
+    return str(g.op("Exp", g.op("Mul", g.op("Log", g.op("Add", g.op("Abs", x), 1.0)), exponent)))
+
+
 _RUN: Final[dict[type, Callable[..., tuple[str, str | None]]]] = {
     Affine: _affine,
     Logarithm: _logarithm,
+    Normalizer: _normalizer,
+    Power: _power,
     Projection: _projection,
+    Table: _table,
 }

@@ -11,6 +11,7 @@ from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.input_map import InputMap
+from approxsvm.model.steps import Logarithm
 from approxsvm.model.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.known_types import KNOWN, name_of
@@ -40,11 +41,12 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
     )
 
 
-def logarithms(step: Any) -> InputMap | None:
+def own_map(step: Any) -> InputMap | None:
     """What a feature map does to rows before it multiplies them: SkewedChi2Sampler takes log(x + skewedness)."""
     if name_of(step) != "SkewedChi2Sampler":
         return None
-    return InputMap.identity(len(step.random_weights_)).then_logarithm(step.skewedness)
+    n = len(step.random_weights_)
+    return InputMap.identity(n).then_stage(Logarithm.of(n, step.skewedness))
 
 
 def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
@@ -70,7 +72,7 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         labels=parts.labels,
         source=f"{kind} + {final_name}",
         feature_names=feature_names(step),
-        input_map=logarithms(step),
+        input_map=own_map(step),
         outputs=parts.outputs,
         # Quotient, root and product: 2.5 roundings. Cosines are at most 1.
         value_error=3.0 * UNIT64 * np.abs(coef).sum(axis=1) + 2.0**-1040,

@@ -1,4 +1,4 @@
-"""Pipelines: steps that scale, take logarithms, select or project become the input map of the last one's model."""
+"""Pipelines: steps that scale, look up, select, normalize or project become the input map of the last one's model."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.input_map import InputMap, Projection
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
-from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models
+from approxsvm.model.steps import Logarithm, Normalizer, Power, Projection
+from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models, tables
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
 
@@ -106,7 +108,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
     Raises
     ------
     UnsupportedModelError
-        It is neither affine per feature, with or without limits, nor a logarithm, a selection or a projection.
+        It is none of model/steps, nor a selection.
     """
     step = _unfrozen(step, name)
     if _is_nothing(step):
@@ -254,6 +256,61 @@ def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
     return map_.then_stage(Projection.about(0.0, host_array(step.components_).T))
 
 
+def _normalizer(map_: InputMap, step: Any) -> InputMap:
+    return map_.then_stage(Normalizer.of(map_.n_features, step.norm))
+
+
+def _power_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PowerTransformer", "lambdas_")
+    powers = np.array(step.lambdas_, np.float64)
+    if not np.isfinite(powers).all():
+        raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
+    # SciPy takes such powers for 0 and 2.
+    if step.method == "yeo-johnson":
+        powers[np.abs(powers) < 2.0**-52] = 0.0
+        powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
+    else:
+        powers[np.abs(powers) < 1e-19] = 0.0
+    mapped = map_.then_stage(Power(step.method, powers))
+    return _standard_scaler(mapped, step._scaler) if step.standardize else mapped
+
+
+def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "LinearDiscriminantAnalysis", "coef_")
+    if step.solver == "lsqr":
+        raise UnsupportedModelError("its solver 'lsqr' projects nothing")
+    scalings = np.asarray(host_array(step.scalings_))
+    if step.solver == "eigen":
+        return map_.then_stage(Projection.about(0.0, scalings[:, : step._max_components]))
+    return map_.then_stage(Projection.about(host_array(step.xbar_), scalings[:, : step._max_components]))
+
+
+def _fast_ica(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "FastICA", "components_")
+    return map_.then_stage(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
+
+
+def _random_projection(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, class_name(step), "components_")
+    components = step.components_
+    return map_.then_stage(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
+
+
+def _partial_least_squares(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, class_name(step), "x_rotations_")
+    scaled = map_.then_affine(subtract=step._x_mean, divide=step._x_std)
+    return scaled.then_stage(Projection.about(0.0, step.x_rotations_))
+
+
+def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "FeatureAgglomeration", "labels_")
+    if step.pooling_func is not np.mean:
+        raise UnsupportedModelError(f"it pools by {getattr(step.pooling_func, '__name__', step.pooling_func)!r}")
+    _, labels = np.unique(step.labels_, return_inverse=True)
+    members = (labels[:, np.newaxis] == np.arange(labels.max() + 1)).astype(np.float64)
+    return map_.then_stage(Projection.about(0.0, members)).then_affine(divide=members.sum(axis=0))
+
+
 def _function_transformer(map_: InputMap, step: Any) -> InputMap:
     if step.func is None:
         return map_
@@ -261,7 +318,7 @@ def _function_transformer(map_: InputMap, step: Any) -> InputMap:
     if offset is None or step.kw_args:
         given = f" with {', '.join(map(repr, step.kw_args))}" if step.kw_args else ""
         raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}{given}")
-    return map_.then_logarithm(offset)
+    return map_.then_stage(Logarithm.of(map_.n_features, offset))
 
 
 def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
@@ -320,7 +377,7 @@ def overwrites(step: Any) -> bool:
         return overwrites(step.estimator)
     if hasattr(step, "best_estimator_"):
         return overwrites(step.best_estimator_)
-    return kind in ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler") and not step.copy
+    return kind in _OVERWRITING and not step.copy
 
 
 def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:
@@ -342,17 +399,40 @@ def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
+# Steps that write into what they are given if they may.
+_OVERWRITING = {
+    "Binarizer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "Normalizer",
+    "PowerTransformer",
+    "RobustScaler",
+    "SimpleImputer",
+    "StandardScaler",
+}
 # Functions, each the logarithm of its argument plus a number.
 _LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
 _FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
+    **tables.FOLDERS,
+    "CCA": _partial_least_squares,
     "ColumnTransformer": _column_transformer,
+    "FastICA": _fast_ica,
+    "FeatureAgglomeration": _feature_agglomeration,
     "FeatureUnion": _feature_union,
     "FunctionTransformer": _function_transformer,
+    "GaussianRandomProjection": _random_projection,
+    "IncrementalPCA": _pca,
+    "LinearDiscriminantAnalysis": _linear_discriminants,
     "MaxAbsScaler": _max_abs_scaler,
     "MinMaxScaler": _min_max_scaler,
+    "Normalizer": _normalizer,
     "PCA": _pca,
+    "PLSCanonical": _partial_least_squares,
+    "PLSRegression": _partial_least_squares,
     "Pipeline": _inner_pipeline,
+    "PowerTransformer": _power_transformer,
     "RobustScaler": _robust_scaler,
+    "SparseRandomProjection": _random_projection,
     "StandardScaler": _standard_scaler,
     "TruncatedSVD": _truncated_svd,
 }

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
+from approxsvm.raw_columns import RawColumns
 from approxsvm.rows import finite_rows, zero_unused
 from approxsvm.table_columns import Features, Tell, check_names, choose_columns, warn
 from approxsvm.tables.arrow.answers import AnswerColumns
@@ -255,10 +256,10 @@ class BoundScorer:
                 return answers.arrays(evaluator.answers(rows, answers.outputs))
             except InputError:
                 pass  # now the long way: which rows, and why
-        finite = finite_rows(zero_unused(rows, evaluator.artifact.raw_columns))
+        columns = evaluator.artifact.raw_columns
+        finite = finite_rows(zero_unused(rows, columns), columns)
         for row in np.flatnonzero(~finite).tolist():
-            used = evaluator.artifact.raw_columns.used
-            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row, used)
+            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row, columns)
             own.setdefault(row, reason)
         parts, answered = [], []
         asked = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
@@ -375,12 +376,12 @@ def _until_refused(
         return before if before[1] is not None else (before[0], row, reason)
 
 
-def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int, used: npt.NDArray[np.intp]) -> str:
+def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int, used: RawColumns) -> str:
     if features is not None:
-        return features.fault(block.batch, row, used.tolist())
+        return features.fault(block.batch, row, used)
     columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
     values = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
-    k = int(np.flatnonzero(~np.isfinite(values) & np.isin(columns, used))[0])
+    k = int(np.flatnonzero(~used.are_taken(values, columns) & np.isin(columns, used.used))[0])
     return f"the feature in column {int(columns[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
 
 

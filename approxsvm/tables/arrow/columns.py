@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
+from approxsvm.raw_columns import RawColumns
 from approxsvm.table_columns import Features
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
@@ -111,15 +112,17 @@ class FeatureColumns:
         rows[whole] = values[(starts[:-1] - starts[0])[whole, np.newaxis] + np.arange(width)]
         return rows
 
-    def fault(self, batch: Any, row: int, used: Sequence[int]) -> str:
+    def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
         """What is wrong with a row that holds something else than finite numbers where it is used, in words."""
-        for name in self.names:
+        may_miss = set(columns.takes_nan.tolist())
+        for position, name in zip(self._positions, self.names, strict=True):
             value = batch.column(name)[row].as_py()
             if isinstance(value, list) and len(value) != self.n_features:
                 return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
-            for number in [value[k] for k in used] if isinstance(value, list) else [value]:
+            numbers = [(k, value[k]) for k in columns.used] if isinstance(value, list) else [(position, value)]
+            for k, number in numbers:
                 words = _fault(number)
-                if words:
+                if words and not (k in may_miss and words in ("is null", "is NaN")):
                     return f"column {name!r} {words}"
         return "it holds a number beyond the range of the model"
 
@@ -179,7 +182,7 @@ def _floats(column: Any) -> npt.NDArray[Any]:
 
 
 def _parsed(texts: Any) -> Any:
-    """Texts as float64, null where they stand for nothing, NaN where they are no numbers."""
+    """Texts as float64, null where they stand for nothing, infinite where they are no numbers: NaN may be a value."""
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -189,7 +192,9 @@ def _parsed(texts: Any) -> Any:
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
-        return pa.array([math.nan if text is None else _number(text) for text in texts.to_pylist()], pa.float64())
+        numbers = [math.nan if text is None else _number(text) for text in texts.to_pylist()]
+        given = zip(numbers, texts.to_pylist(), strict=True)
+        return pa.array([math.inf if math.isnan(x) and text is not None else x for x, text in given], pa.float64())
 
 
 def _number(text: str) -> float:

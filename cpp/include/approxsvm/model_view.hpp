@@ -211,11 +211,12 @@ enum class Values : std::uint8_t {
     exact = 2     // by the engine in float64, or by the definition where that is not enough
 };
 
-// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, no_logarithm,
+// Where and how far a row breaks a promise that float64 cannot keep for it (Status::map_overflow, outside_domain,
 // beyond_float64, beyond_tolerance, unknown_feature).
 struct Fault {
     std::size_t row;
     double found, expected;
+    StageKind step = StageKind::affine;  // of outside_domain
 };
 
 // How rows are to be evaluated.

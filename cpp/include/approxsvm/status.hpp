@@ -21,8 +21,7 @@ enum class Status {
     unsorted_indices,     // the column indices of a sparse row do not ascend strictly
     needs_input_map,      // decision_function() does not map rows: evaluate() does
     map_overflow,         // scaling a row goes beyond the range of float64 (Fault: the row, its largest number)
-    no_logarithm,         // a row has a number whose logarithm is taken and that has none (Fault: row, number, what it
-                          // must be above)
+    outside_domain,       // a row has a number that a step does not take (Fault: row, number, what is needed, kind)
     beyond_float64,       // a row's decision value, or a term of it, exceeds the range of float64 (Fault: the row)
     beyond_tolerance,     // a row's value is not certain to the tolerance asked for (Fault: row, bound,
                           // tolerance)
@@ -75,8 +74,8 @@ constexpr const char* message(Status status) {
             return "the artifact scales or projects its rows first: prepare() and evaluate() are for it";
         case Status::map_overflow:
             return "scaling a row exceeds the range of float64";
-        case Status::no_logarithm:
-            return "a row has a number whose logarithm is taken and that has none";
+        case Status::outside_domain:
+            return "a row has a number that a step of the pipeline does not take";
         case Status::beyond_float64:
             return "the decision value of a row, or a term of it, exceeds the range of float64";
         case Status::beyond_tolerance:

@@ -52,7 +52,7 @@ RowForms rows_of(const ModelView& model, const artifact_writer::Bytes& input, st
 /// Outcomes that may hang on a rounding, and so on the target.
 bool is_settled_by_rounding(Status status) {
     return status == Status::ok || status == Status::beyond_float64 || status == Status::beyond_tolerance ||
-           status == Status::map_overflow || status == Status::no_logarithm;
+           status == Status::map_overflow || status == Status::outside_domain;
 }
 
 void check_answers(const ModelView& model, const Room& room) {

@@ -213,7 +213,7 @@ void agree(const ModelView& model, const Room& one, const Room& all, std::size_t
 
 bool hangs_on_rounding(Status status) {
     return status == Status::ok || status == Status::beyond_float64 || status == Status::beyond_tolerance ||
-           status == Status::map_overflow || status == Status::no_logarithm;
+           status == Status::map_overflow || status == Status::outside_domain;
 }
 
 }  // namespace

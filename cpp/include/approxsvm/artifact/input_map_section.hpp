@@ -2,49 +2,19 @@
 // handed out. predict/input_map.hpp does what it says.
 #pragma once
 
-#include "fault.hpp"
+#include "stages/stages.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-namespace part {
-enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };
-enum : std::size_t { center, matrix, bias, bias_error };
-enum : std::size_t { offset };
-}  // namespace part
-
-// One stage, seen in place. Parts of an affine stage that change nothing are null.
-struct MapStage {
-    StageKind kind;
-    std::size_t n_inputs, n_outputs;
-    const double* parts[part::n_affine];
-};
-
 // The stage at p; returns where the next one is. The bytes have been validated.
 inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inputs, MapStage& stage) {
     const StageHeader header = read_at<StageHeader>(p, 0);
-    stage.kind = static_cast<StageKind>(header.kind);
-    stage.n_inputs = n_inputs;
-    stage.n_outputs = static_cast<std::size_t>(header.n_outputs);
-    const double* numbers = reinterpret_cast<const double*>(p + sizeof(StageHeader));
-    for (const double*& numbers_of_part : stage.parts) numbers_of_part = nullptr;
-    if (stage.kind == StageKind::projection) {
-        stage.parts[part::center] = numbers;
-        stage.parts[part::matrix] = stage.parts[part::center] + n_inputs;
-        stage.parts[part::bias] = stage.parts[part::matrix] + n_inputs * stage.n_outputs;
-        stage.parts[part::bias_error] = stage.parts[part::bias] + stage.n_outputs;
-        return reinterpret_cast<const unsigned char*>(stage.parts[part::bias_error] + stage.n_outputs);
-    }
-    if (stage.kind == StageKind::logarithm) {
-        stage.parts[part::offset] = numbers;
-        return reinterpret_cast<const unsigned char*>(numbers + n_inputs);
-    }
-    for (std::size_t k = 0; k < part::n_affine; ++k) {
-        if (!(header.parts >> k & 1)) continue;
-        stage.parts[k] = numbers;
-        numbers += n_inputs;
-    }
-    return reinterpret_cast<const unsigned char*>(numbers);
+    stage = {static_cast<StageKind>(header.kind),        header.parts, n_inputs,
+             static_cast<std::size_t>(header.n_outputs), {},           {}};
+    StageArrays arrays(p + sizeof(StageHeader));
+    AllStages::with(stage.kind, true, [&](auto kind) { return kind.find_parts(stage, arrays), true; });
+    return arrays.end();
 }
 
 // Calls use(stage) for all stages of a validated map, in order.
@@ -60,49 +30,47 @@ inline void for_stages(const InputMapView& map, const Use& use) {
     }
 }
 
-// The numbers of a stage whose size is right.
-inline bool stage_is_valid(Check& check, const MapStage& stage) {
-    const double* const* parts = stage.parts;
-    const std::size_t n = stage.n_inputs, m = stage.n_outputs;
-    if (stage.kind == StageKind::logarithm)
-        return check.each(field::stage_offset, parts[part::offset], n, at_least(-largest_double));
-    if (stage.kind == StageKind::projection) {
-        return check.finite(field::stage_projection, parts[part::center], n + n * m + 2 * m) &&
-               check.each(field::stage_bias_error, parts[part::bias_error], m, at_least(0.0));
-    }
-    for (std::uint32_t k = 0; k < part::n_affine; ++k) {
-        const field::Id name = static_cast<field::Id>(field::stage_subtract + k);
-        const bool is_limit = k == part::low || k == part::high;
-        if (parts[k]) check.each(name, parts[k], n, is_limit ? Expected{Rule::not_nan, {}, {}} : finite_number);
-    }
-    if (parts[part::divide])
-        check.each(field::stage_divide, parts[part::divide], n, Expected{Rule::not_equal, stored(0.0), {}});
-    if (parts[part::relative_error])
-        check.each(field::stage_relative_error, parts[part::relative_error], n, at_least(0.0));
-    for (std::size_t j = 0; parts[part::low] && parts[part::high] && j < n; ++j) {
-        check(field::stage_high, parts[part::high][j], at_least(parts[part::low][j]), j);
-    }
-    return check.status() == Status::ok;
-}
-
 // Checks stage number `index`, which begins at a byte of the section; `at` becomes where the next one is.
 inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n_inputs,
                                std::uint64_t index, MapStage& stage, std::size_t& at) {
     if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader)))) return false;
     const StageHeader header = read_at<StageHeader>(bytes, at);
-    if (!check(field::stage_kind, header.kind, up_to(StageKind::logarithm), index)) return false;
-    const StageKind kind = static_cast<StageKind>(header.kind);
-    const bool affine = kind == StageKind::affine;
-    check(field::stage_parts, header.parts, affine ? from_to(1, (1 << part::n_affine) - 1) : equal_to(0), index);
-    check(field::stage_n_outputs, header.n_outputs,
-          kind == StageKind::projection ? from_to(0, max_n_features) : equal_to(n_inputs), index);
-    if (check.status() != Status::ok) return false;
-    const ClaimedSize n = n_inputs, m = header.n_outputs;  // at most 2^20 each
-    ClaimedSize n_numbers = kind == StageKind::projection ? n + n * m + 2 * m : affine ? 0 : n;
-    for (std::size_t k = 0; affine && k < part::n_affine; ++k) n_numbers += header.parts >> k & 1 ? n : 0;
-    if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader) + 8 * n_numbers))) return false;
-    at = static_cast<std::size_t>(read_stage(bytes + at, n_inputs, stage) - bytes);
-    return stage_is_valid(check, stage);
+    if (!check(field::stage_kind, header.kind, from_to(0u, AllStages::last), index)) return false;
+    return AllStages::with(static_cast<StageKind>(header.kind), false, [&](auto kind) {
+        if (!kind.header_is_valid(check, header, n_inputs, index)) return false;
+        const ClaimedSize n_words = kind.n_words(header, n_inputs);
+        if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader) + 8 * n_words))) return false;
+        at = static_cast<std::size_t>(read_stage(bytes + at, n_inputs, stage) - bytes);
+        return kind.is_valid(check, stage);
+    });
+}
+
+// Whether NaN in a used column becomes a number on its way.
+inline bool takes_nan(const InputMapView& map, std::size_t column) {
+    std::size_t n = map.n_columns, j = column;
+    const unsigned char* next = map.stages;
+    for (std::size_t k = 0; k < map.n_stages && j < nan_replaced; ++k) {
+        MapStage stage;
+        next = read_stage(next, n, stage);
+        n = stage.n_outputs;
+        j = AllStages::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.follow_nan(stage, j); });
+    }
+    return j == nan_replaced;
+}
+
+// The raw column that input j of a stage comes from, or j where it comes from several.
+inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number, std::size_t j) {
+    for (std::size_t wanted = stage_number; wanted-- > 0;) {
+        std::size_t n = map.n_columns;
+        const unsigned char* next = map.stages;
+        MapStage stage;
+        for (std::size_t k = 0; k <= wanted; ++k, n = stage.n_outputs) next = read_stage(next, n, stage);
+        const std::size_t origin =
+            AllStages::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(stage, j); });
+        if (origin == several) return j;
+        j = origin;
+    }
+    return map.columns[j];
 }
 
 // Describes the section's map, or says that it is broken. `bytes` is null where there is no map.
@@ -138,7 +106,7 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
         if (!read_checked_stage(check, bytes, n_bytes, n, k, stage, at)) break;
         n = stage.n_outputs;
         map.widest = n > map.widest ? n : map.widest;
-        map.has_projection |= stage.kind == StageKind::projection;
+        map.has_projection |= AllStages::with(stage.kind, false, [](auto kind) { return kind.sums; });
     }
     check(field::any_size, n_bytes, equal_to(at));
     check(field::input_map_n_features, n, equal_to(n_features));

@@ -490,6 +490,20 @@ struct BadNumber {
     std::size_t row, column;
     double value;
 };
+// Whether a raw row may hold such a number: a finite one, NaN where the model replaces it, any in a column that is not
+// used.
+inline bool takes(const ModelView& model, std::size_t column, double value) {
+    bool taken = is_finite(value) || model.has_input_map || model.n_members > 0;
+    for_members(model, [&](const ModelView& member) {
+        taken = taken && takes(member, column, value);
+        return Status::ok;
+    });
+    const InputMapView& map = model.input_map;
+    for (std::size_t k = 0; model.has_input_map && !is_finite(value) && k < map.n_columns; ++k) {
+        if (map.columns[k] == column) taken = taken && value != value && takes_nan(map, k);
+    }
+    return taken;
+}
 // The first of rows that have one among the columns that the model looks at.
 inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};
@@ -508,7 +522,7 @@ inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows)
         for (std::size_t k = 0; k < n_columns; ++k) {
             const std::size_t j = model.has_input_map ? map.columns[k] : k;
             const double value = rows.value(i, j);
-            if (!is_finite(value)) take({i, j, value});
+            if (!takes(model, j, value)) take({i, j, value});
         }
     }
     return first;

@@ -93,8 +93,9 @@ class RowMapping {
         mapper_.map(n, exactly, found);
         for (std::size_t r = 0; r < n; ++r) {
             if (!found[r].is_inside) {
-                if (fault_) *fault_ = {first + r, found[r].outside.found, found[r].outside.expected};
-                return Status::no_logarithm;
+                if (fault_) *fault_ = found[r].outside;
+                if (fault_) fault_->row = first + r;
+                return Status::outside_domain;
             }
             if (!found[r].is_finite) return overflowed(first + r);
         }
@@ -111,7 +112,7 @@ class RowMapping {
             return Status::unknown_feature;
         }
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
-        return checks && !all_finite(x, 1, map.n_columns) ? Status::not_finite : Status::ok;
+        return checks && !takes_row(map, x) ? Status::not_finite : Status::ok;
     }
 
     Status overflowed(std::size_t i) const {

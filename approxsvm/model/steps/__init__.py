@@ -1,0 +1,21 @@
+"""The kinds of steps that an input map consists of, each in a file of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from approxsvm.model.schema import names_of
+from approxsvm.model.steps.affine import Affine
+from approxsvm.model.steps.logarithm import Logarithm
+from approxsvm.model.steps.normalizer import Normalizer
+from approxsvm.model.steps.power import Power
+from approxsvm.model.steps.projection import Projection
+from approxsvm.model.steps.step import Step
+from approxsvm.model.steps.table import Table
+
+__all__ = ["STEPS", "STEP_KINDS", "Affine", "Logarithm", "Normalizer", "Power", "Projection", "Step", "Table"]
+
+# In the order in which stages that come next in maps side by side go first.
+STEPS: Final[tuple[type[Step], ...]] = (Table, Affine, Logarithm, Power, Projection, Normalizer)
+# By their numbers in artifacts.
+STEP_KINDS: Final = tuple(next(step for step in STEPS if step.kind == name) for name in names_of("stage_kind"))

@@ -1,0 +1,211 @@
+"""Scalers: x -> clip((x - subtract) * multiply / divide + add, low, high), feature by feature."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
+from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(Step):
+    """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other.
+
+    Parameters
+    ----------
+    n_features : int
+    subtract, multiply, divide, add, low, high : ndarray of shape (n_features,), float64, optional
+        Left out where there is nothing to do; limits may be infinite.
+    relative_error : ndarray of shape (n_features,), float64, optional
+        By how much, relatively, multiply / divide may differ from the source's parameters over the real numbers.
+
+    Raises
+    ------
+    ModelFormatError
+        A shape is another, a number not finite, a divisor 0, or limits contradict each other.
+    """
+
+    kind = "affine"
+    on_device = None
+    by_feature = as_source = True
+
+    n_features: int
+    subtract: FloatArray | None = None
+    multiply: FloatArray | None = None
+    divide: FloatArray | None = None
+    add: FloatArray | None = None
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    relative_error: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        for name in AFFINE_PARTS:
+            values = getattr(self, name)
+            if values is not None:
+                check(name, values, (self.n_features,), finite=name not in ("low", "high"))
+        if self.divide is not None and not self.divide.all():
+            raise ModelFormatError("the divisor of an input step holds 0")
+        if self.relative_error is not None and (self.relative_error < 0).any():
+            raise ModelFormatError("a relative error of an input step is negative")
+        for limit in (self.low, self.high):
+            if limit is not None and np.isnan(limit).any():
+                raise ModelFormatError("a limit of an input step is NaN")
+        if self.low is not None and self.high is not None and (self.low > self.high).any():
+            raise ModelFormatError("a lower limit of an input step is above its upper limit")
+
+    @classmethod
+    def of(cls, n_features: int, **parts: Any) -> Affine:
+        """A stage from numbers or arrays, one or one per feature; parts that change nothing are left out."""
+        arrays = {}
+        for name, value in parts.items():
+            numbers = np.asarray(value, dtype=np.float64)
+            if numbers.shape not in ((), (1,), (n_features,)):
+                raise ModelFormatError(f"{name} of an input step has shape {numbers.shape}, expected ({n_features},)")
+            full = np.broadcast_to(numbers, n_features).copy()
+            if not (full == _NEUTRAL[name]).all():
+                arrays[name] = full
+        return cls(n_features, **arrays)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return self.n_features
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing is left to do."""
+        return all(getattr(self, name) is None for name in AFFINE_PARTS)
+
+    def select(self, features: IntArray) -> tuple[Affine, IntArray]:
+        """The stage of some of the features, by position."""
+        chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}
+        return Affine(len(features), **chosen), features
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out."""
+        u = UNIT64
+        limited = self.low is not None or self.high is not None
+        before = (x.copy(), errors.copy()) if limited and errors is not None else None
+        if self.subtract is not None:
+            x -= self.subtract
+            if errors is not None:
+                errors += u * np.abs(x)
+        if self.multiply is not None:
+            x *= self.multiply
+            if errors is not None:
+                errors *= np.abs(self.multiply)
+                errors += u * np.abs(x) + TINY
+        if self.divide is not None:
+            x /= self.divide
+            if errors is not None:
+                errors /= np.abs(self.divide)
+                errors += u * np.abs(x) + TINY
+        if self.relative_error is not None and errors is not None:
+            errors += self.relative_error * (np.abs(x) + errors)
+        if self.add is not None:
+            x += self.add
+            if errors is not None:
+                errors += u * np.abs(x)
+        if errors is not None:
+            errors *= UP
+        if limited:
+            low = -np.inf if self.low is None else self.low
+            high = np.inf if self.high is None else self.high
+            if errors is not None:  # beyond a limit on either side of which nothing changes
+                errors[(x - errors > high) | (x + errors < low)] = 0.0
+            overflown = np.isinf(x)
+            np.clip(x, low, high, out=x)
+            if before is not None and errors is not None:
+                for row, j in np.argwhere(overflown):
+                    errors[row, j] = self._limited_error(int(j), before[0][row, j], before[1][row, j], x[row, j])
+        return x, errors
+
+    def _limited_error(self, j: int, x: float, error: float, limited: float) -> float:
+        """What a feature that has overflown on its way to its limit is off by, in rational arithmetic."""
+        if not (np.isfinite(x) and np.isfinite(error) and np.isfinite(limited)):
+            return np.inf
+        ends = []
+        for end in (Fraction(x) - Fraction(error), Fraction(x) + Fraction(error)):
+            for name, operation in _OPERATIONS.items():
+                values = getattr(self, name)
+                if values is not None:
+                    end = operation(end, Fraction(float(values[j])))
+            ends.append(abs(end - Fraction(limited)))
+        return 0.0 if max(ends) == 0 else np.inf
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Inputs that give about `y`; those of features that are multiplied by 0 are of no matter."""
+        x = y if self.add is None else y - self.add
+        if self.divide is not None:
+            x = x * self.divide
+        if self.multiply is not None:
+            x = x / np.where(self.multiply == 0, 1.0, self.multiply)
+        return x if self.subtract is None else x + self.subtract
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Affine:
+        """Scalers of neighbouring features as one."""
+        parts: dict[str, FloatArray] = {}
+        for name in AFFINE_PARTS:
+            found = [None if stage is None else getattr(stage, name) for stage in stages]
+            if any(values is not None for values in found):
+                parts[name] = np.concatenate(
+                    [
+                        np.full(n, _NEUTRAL[name]) if values is None else values
+                        for values, n in zip(found, widths, strict=True)
+                    ]
+                )
+        return cls(sum(widths), **parts)
+
+    def stored(self) -> Stored:
+        """A bit for each array that is there."""
+        arrays = [getattr(self, name) for name in AFFINE_PARTS]
+        present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
+        return present, [values for values in arrays if values is not None]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Affine:
+        """What `stored` has written."""
+        wanted = [name for k, name in enumerate(AFFINE_PARTS) if parts >> k & 1]
+        return cls(n_features, **{name: reader.numbers(n_features) for name in wanted})
+
+    def in_words(self) -> str:
+        """Its operations."""
+        verbs = {"subtract": "subtracts", "multiply": "multiplies", "divide": "divides", "add": "adds"}
+        does = [verb for part, verb in verbs.items() if getattr(self, part) is not None]
+        does += ["clips"] if self.low is not None or self.high is not None else []
+        return f"{', '.join(does)}, feature by feature ({self.n_features:,})"
+
+
+AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name != "n_features")
+_OPERATIONS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "add": operator.add,
+    "low": max,
+    "high": min,
+}
+_NEUTRAL = {
+    "subtract": 0.0,
+    "multiply": 1.0,
+    "divide": 1.0,
+    "add": 0.0,
+    "low": -np.inf,
+    "high": np.inf,
+    "relative_error": 0.0,
+}
+
+
+def _chosen(values: FloatArray | None, features: IntArray) -> FloatArray | None:
+    return None if values is None else values[features]

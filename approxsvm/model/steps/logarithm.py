@@ -1,0 +1,131 @@
+"""Logarithms: x -> log(x + offset), feature by feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model import compensated
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
+from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stored, check
+
+
+@dataclass(frozen=True, eq=False)
+class Logarithm(Step):
+    """x -> log(x + offset), per feature.
+
+    Parameters
+    ----------
+    offset : ndarray of shape (n_features,), float64
+        Infinite for features that stay as they are.
+
+    Raises
+    ------
+    ModelFormatError
+        An offset is NaN or negative infinity.
+    """
+
+    kind = "logarithm"
+    on_device = "logarithms, but this pipeline takes them"
+    by_feature = True
+
+    offset: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        check("offset", self.offset, (self.offset.size,), finite=False)
+        if not (self.offset > -np.inf).all():
+            raise ModelFormatError("an offset of an input step is NaN or negative infinity")
+
+    @classmethod
+    def of(cls, n_features: int, offset: float) -> Logarithm:
+        """Of all features, each of them plus `offset`, a finite number."""
+        if not np.isfinite(offset):
+            raise ModelFormatError(f"the offset of a logarithm is {offset}, but must be finite")
+        return cls(np.full(n_features, float(offset)))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that go in."""
+        return len(self.offset)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return len(self.offset)
+
+    @property
+    def taken(self) -> npt.NDArray[np.bool_]:
+        """Of which features it is the logarithm, shape (n_features,)."""
+        return self.offset < np.inf
+
+    def select(self, features: IntArray) -> tuple[Logarithm, IntArray]:
+        """The stage of some of the features, by position."""
+        return Logarithm(self.offset[features]), features
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out.
+
+        What is lost where x + offset = s + lost is rounded comes back as log(s) + lost / s, off by the square of the
+        second, so that 1 + x does not cost a small x its digits. Around t an error e becomes e / (t - e) at most.
+        """
+        return self._run(x, errors, 0.0)
+
+    def _run(self, x: FloatArray, errors: FloatArray | None, lost_at_most: float) -> Mapped:
+        taken = self.taken
+        shifted, lost = compensated.two_sum(x[:, taken], self.offset[taken])
+        with np.errstate(divide="ignore"):
+            logarithms, correction = np.log(shifted), np.where(np.isfinite(shifted), lost / shifted, 0.0)
+        x[:, taken] = logarithms + correction
+        if errors is not None:
+            off = errors[:, taken] + lost_at_most * shifted
+            nearest = shifted * (1.0 - 2.0**-50) - off
+            carried = np.where(nearest > 0, off / nearest, np.inf)
+            own = LIBRARY * (np.abs(logarithms) + np.abs(correction)) + 2.0**-104
+            errors[:, taken] = (carried + own) * UP
+        return x, errors
+
+    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, with the errors of a source that rounds x + offset."""
+        return self._run(x, errors, UNIT64)
+
+    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which numbers of `x` have no logarithm, of its shape."""
+        outside: npt.NDArray[np.bool_] = self.taken & (x <= -self.offset)
+        return outside
+
+    def needs(self, feature: int) -> float:
+        """What a number must be above."""
+        return float(0.0 - self.offset[feature])
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Inputs that give about `y`."""
+        x = np.array(y)
+        with np.errstate(over="ignore"):
+            x[:, self.taken] = np.exp(y[:, self.taken]) - self.offset[self.taken]
+        return x
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Logarithm:
+        """Logarithms of neighbouring features as one stage."""
+        parts = zip(stages, widths, strict=True)
+        return cls(np.concatenate([np.full(n, np.inf) if stage is None else stage.offset for stage, n in parts]))
+
+    def stored(self) -> Stored:
+        """One array."""
+        return 0, [self.offset]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Logarithm:
+        """What `stored` has written."""
+        return cls(reader.numbers(n_features))
+
+    def in_words(self) -> str:
+        """Of how many features."""
+        return f"takes logarithms, feature by feature ({int(self.taken.sum()):,})"

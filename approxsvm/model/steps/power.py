@@ -1,0 +1,158 @@
+"""Power transforms: Box-Cox and Yeo-Johnson, feature by feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
+from approxsvm.model.steps.step import LIBRARY, TINY, UP, IntArray, Mapped, Step, Stored, check
+
+METHODS = ("box-cox", "yeo-johnson")
+
+
+@dataclass(frozen=True, eq=False)
+class Power(Step):
+    """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p.
+
+    Parameters
+    ----------
+    method : {"box-cox", "yeo-johnson"}
+    powers : ndarray of shape (n_features,), float64
+        Infinite for features that stay as they are.
+
+    Raises
+    ------
+    ModelFormatError
+        The method is none of these, or a power is NaN or negative infinity.
+    """
+
+    kind = "power"
+    on_device = "power transforms, but this pipeline takes some"
+    by_feature = True
+
+    method: str
+    powers: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        check("powers", self.powers, (self.powers.size,), finite=False)
+        if self.method not in METHODS:
+            raise ModelFormatError(f"the method of an input step is {self.method!r}, expected one of {METHODS}")
+        if not (self.powers > -np.inf).all():
+            raise ModelFormatError("a power of an input step is NaN or negative infinity")
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that go in."""
+        return len(self.powers)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return len(self.powers)
+
+    @property
+    def taken(self) -> npt.NDArray[np.bool_]:
+        """Which features it changes, shape (n_features,)."""
+        return self.powers < np.inf
+
+    @property
+    def group(self) -> Any:
+        """Only those of one method stand in one stage."""
+        return type(self), self.method
+
+    def select(self, features: IntArray) -> tuple[Power, IntArray]:
+        """The stage of some of the features, by position."""
+        return Power(self.method, self.powers[features]), features
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Change `x` in place, and `errors`.
+
+        With a = |x| it is expm1(p L) / p, L = log1p(a) or log(a). L errs by 4 units of the library, p L by a rounding
+        more (two of 2 - p), and expm1 by exp(p L) times that and by 4 units of its own. The derivative is monotone on
+        the whole line, so that an error of x grows by at most the greater one at the two ends of its reach.
+        """
+        return self._run(x, errors, 0.0)
+
+    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, of a source that has 1 + x and x^p - 1 rounded."""
+        return self._run(x, errors, 16.0 * UNIT64)
+
+    def _run(self, x: FloatArray, errors: FloatArray | None, as_power: float) -> Mapped:
+        taken = self.taken
+        t = x[:, taken]
+        mirrored = t < 0 if self.method == "yeo-johnson" else np.zeros(t.shape, np.bool_)
+        p = np.where(mirrored, 2.0 - self.powers[taken], self.powers[taken])
+        a = np.where(mirrored, -t, t)
+        with np.errstate(all="ignore"):
+            logarithm = np.log1p(a) if self.method == "yeo-johnson" else np.log(a)
+            divisor = np.where(p == 0, 1.0, p)
+            power = np.expm1(p * logarithm)
+            y = np.where(p == 0, logarithm, power / divisor)
+            x[:, taken] = np.where(mirrored, -y, y)
+            if errors is None:
+                return x, None
+            of_power = (np.abs(power) + 1.0) * (np.abs(p * logarithm) * 1.01 * (LIBRARY + 2.0 * UNIT64) + as_power)
+            own = (of_power + LIBRARY * np.abs(power) + TINY) / np.abs(divisor) + 2.0 * UNIT64 * np.abs(y)
+            own = np.where(p == 0, LIBRARY * np.abs(logarithm) + as_power, own) + TINY
+            came = errors[:, taken]
+            slope = np.maximum(self._slope(t - came), self._slope(t + came))
+            carried = np.where(came > 0, came * slope * (1.0 + 2.0**-30), 0.0)
+            errors[:, taken] = np.where(np.isnan(carried + own), np.inf, (carried + own) * UP)
+        return x, errors
+
+    def _slope(self, t: FloatArray) -> FloatArray:
+        """The derivative, infinite where there is none."""
+        p = self.powers[self.taken]
+        if self.method == "box-cox":
+            return np.where(t > 0, np.where(t > 0, t, 1.0) ** (p - 1.0), np.inf)
+        return np.asarray((1.0 + np.abs(t)) ** np.where(t < 0, 1.0 - p, p - 1.0))
+
+    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_] | None:
+        """Box-Cox takes numbers above 0."""
+        return None if self.method == "yeo-johnson" else self.taken & (x <= 0)
+
+    def needs(self, feature: int) -> float:
+        """What a number must be above."""
+        return 0.0
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Inputs that give about `y`."""
+        x = np.array(y)
+        t = y[:, self.taken]
+        mirrored = t < 0 if self.method == "yeo-johnson" else np.zeros(t.shape, np.bool_)
+        p = np.where(mirrored, 2.0 - self.powers[self.taken], self.powers[self.taken])
+        with np.errstate(all="ignore"):
+            a = np.where(mirrored, -t, t)
+            logarithm = np.where(p == 0, a, np.log1p(np.maximum(p * a, -0.999)) / np.where(p == 0, 1.0, p))
+            found = np.expm1(logarithm) if self.method == "yeo-johnson" else np.exp(logarithm)
+        x[:, self.taken] = np.where(mirrored, -found, found)
+        return x
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Power:
+        """Power transforms of neighbouring features as one stage."""
+        powers = [
+            np.full(n, np.inf) if stage is None else stage.powers for stage, n in zip(stages, widths, strict=True)
+        ]
+        return cls(next(stage.method for stage in stages if stage is not None), np.concatenate(powers))
+
+    def stored(self) -> Stored:
+        """The method, and one array."""
+        return METHODS.index(self.method), [self.powers]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Power:
+        """What `stored` has written."""
+        return cls(METHODS[parts], reader.numbers(n_features))
+
+    def in_words(self) -> str:
+        """The method, and of how many features."""
+        return f"takes powers ({self.method}), feature by feature ({int(self.taken.sum()):,})"

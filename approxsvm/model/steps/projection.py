@@ -1,0 +1,160 @@
+"""Projections: x -> (x - center) @ matrix + bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model import compensated
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
+from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+
+
+@dataclass(frozen=True, eq=False)
+class Projection(Step):
+    """x -> (x - center) @ matrix + bias.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,), float64
+    matrix : ndarray of shape (n_features, n_outputs), float64
+    bias, bias_error : ndarray of shape (n_outputs,), float64
+        What the source adds, and by how much it may differ from its parameters over the real numbers.
+
+    Raises
+    ------
+    ModelFormatError
+        Shapes contradict each other, or a number is not finite.
+    """
+
+    kind = "projection"
+    on_device = "projections (PCA, kernel approximations), but this pipeline projects"
+
+    center: FloatArray
+    matrix: FloatArray
+    bias: FloatArray
+    bias_error: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        if self.matrix.ndim != 2:
+            raise ModelFormatError(f"the matrix of an input step has {self.matrix.ndim} dimensions instead of 2")
+        check("center", self.center, (self.matrix.shape[0],))
+        check("matrix", self.matrix, self.matrix.shape)
+        check("bias", self.bias, (self.matrix.shape[1],))
+        check("bias_error", self.bias_error, (self.matrix.shape[1],))
+        if (self.bias_error < 0).any():
+            raise ModelFormatError("an error of the bias of an input step is negative")
+
+    @classmethod
+    def about(cls, center: Any, matrix: Any, source_shift: Any = None) -> Projection:
+        """Map x to (x - center) @ matrix, as a source has it that computes x @ matrix - source_shift.
+
+        `source_shift` is the source's own rounding of center @ matrix: the bias brings our values to it, and counts as
+        an error against the real numbers.
+        """
+        numbers = np.ascontiguousarray(matrix, dtype=np.float64)
+        if numbers.ndim != 2:
+            raise ModelFormatError(f"the matrix of an input step has {numbers.ndim} dimensions instead of 2")
+        mean = np.broadcast_to(np.asarray(center, np.float64), len(numbers)).copy()
+        bias, error = np.zeros((2, numbers.shape[1]))
+        if source_shift is not None and np.isfinite(mean).all() and np.isfinite(numbers).all():
+            exact, error = (part[0] for part in compensated.matmul(mean[np.newaxis], numbers))
+            bias = exact - np.asarray(source_shift, np.float64)
+            error = (error + np.abs(bias) + UNIT64 * np.abs(bias)) * UP
+        return cls(mean, numbers, bias, error)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that go in."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return int(self.matrix.shape[1])
+
+    def select(self, features: IntArray) -> tuple[Projection, None]:
+        """The stage with some of its outputs, by position."""
+        matrix = np.ascontiguousarray(self.matrix[:, features])
+        return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Projected rows, and their errors from those of `x`, which may be left out.
+
+        A sum of n products errs by at most gamma_(n + 2) of the sum of their moduli, in any order, with or without FMA.
+        """
+        x = x - self.center
+        projected: FloatArray = x @ self.matrix + self.bias
+        if errors is None:
+            return projected, None
+        moduli = np.abs(x)
+        path = 1.01 * (self.n_features + 3) * UNIT64
+        grown = (errors + path * moduli) @ np.abs(self.matrix)
+        return projected, (grown + self._bias_errors(projected)) * UP
+
+    def run_exactly(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, rounded once: slow, for the few rows that need it."""
+        carried = np.zeros_like(x) if errors is None else errors
+        plainly, plain_errors = self.run(x, carried)
+        assert plain_errors is not None
+        high, low = compensated.two_sum(x, np.broadcast_to(-self.center, x.shape))
+        product, error = compensated.matmul(high, self.matrix, low)
+        projected = product + self.bias
+        exact_errors = (carried @ np.abs(self.matrix) + error + self._bias_errors(projected)) * UP
+        known = np.isfinite(exact_errors) & np.isfinite(projected)  # halves of huge numbers overflow
+        projected = np.where(known, projected, plainly)
+        return projected, None if errors is None else np.where(known, exact_errors, plain_errors)
+
+    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, with the errors of a source that computes x @ matrix - center @ matrix."""
+        projected, _ = self.run(x, None)
+        if errors is None:
+            return projected, None
+        path = 1.01 * (self.n_features + 3) * UNIT64
+        grown = (errors + path * (np.abs(x) + np.abs(self.center))) @ np.abs(self.matrix)
+        return projected, (grown + self._bias_errors(projected)) * UP
+
+    def _bias_errors(self, projected: FloatArray) -> FloatArray:
+        rounded: FloatArray = 2 * UNIT64 * (np.abs(self.bias) + np.abs(projected))
+        return self.bias_error + rounded + (self.n_features + 2) * TINY
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """The shortest inputs, seen from the center, that give about `y`."""
+        result: FloatArray = (y - self.bias) @ np.linalg.pinv(self.matrix) + self.center
+        return result
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Projection:
+        """Projections of neighbouring features as one."""
+        from scipy.linalg import block_diag
+
+        blocks = [
+            cls(np.zeros(n), np.eye(n), *np.zeros((2, n))) if stage is None else stage
+            for stage, n in zip(stages, widths, strict=True)
+        ]
+        return cls(
+            np.concatenate([block.center for block in blocks]),
+            block_diag(*[block.matrix for block in blocks]),
+            np.concatenate([block.bias for block in blocks]),
+            np.concatenate([block.bias_error for block in blocks]),
+        )
+
+    def stored(self) -> Stored:
+        """Four arrays."""
+        return 0, [self.center, self.matrix, self.bias, self.bias_error]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Projection:
+        """What `stored` has written."""
+        center, matrix = reader.numbers(n_features), reader.numbers(n_features * n_outputs)
+        return cls(center, matrix.reshape(n_features, n_outputs), reader.numbers(n_outputs), reader.numbers(n_outputs))
+
+    def in_words(self) -> str:
+        """Its width."""
+        return f"projects {self.n_features:,} features to {self.n_outputs:,}"

@@ -1,0 +1,145 @@
+"""What every kind of step in front of a kernel says of itself: one class, and one file, for each kind."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
+
+IntArray = npt.NDArray[np.intp]
+Mapped = tuple[FloatArray, FloatArray | None]
+Stored = tuple[int, Sequence[npt.NDArray[Any]]]
+
+# What underflow adds to an error, at most.
+TINY = 2.0**-1070
+# Errors are themselves sums of a few rounded products.
+UP = 1.0 + 2.0**-30
+# Of follow_nan().
+NO_NAN = -1
+# Of a function of the C library, relatively: 4 units of the library, and two roundings.
+LIBRARY = 12.0 * UNIT64
+
+
+class Step(ABC):
+    """One stage of an input map.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in artifact/schema.inc.
+    on_device : str, optional
+        What the C export says that it has not, and "but this pipeline" does; None for a step that it has.
+    by_feature : bool
+        Whether feature j comes from feature j alone, NaN from NaN.
+    as_source : bool
+        Whether it computes what the source computes, bit for bit, from the same numbers.
+    """
+
+    kind: ClassVar[str]
+    on_device: ClassVar[str | None]
+    by_feature: ClassVar[bool] = False
+    as_source: ClassVar[bool] = False
+
+    if TYPE_CHECKING:  # or else a dataclass would take it for the default of its own field
+
+        @property
+        def n_features(self) -> int:
+            """Number of features that go in."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it changes nothing."""
+        return False
+
+    @abstractmethod
+    def select(self, features: IntArray) -> tuple[Step, IntArray | None] | None:
+        """The stage with some of its outputs, and which features it then takes, None for all that it took.
+
+        None by itself where all outputs are needed for each.
+        """
+
+    def merged(self, before: Step) -> Step | None:
+        """One stage in place of this one and the one before; None where there is none."""
+        return None
+
+    @abstractmethod
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Mapped rows, and by how much each number is off from the errors of `x`, which may be left out.
+
+        Both arguments may be overwritten.
+        """
+
+    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, where `x` is what the source has, bit for bit."""
+        return self.run(x, errors)
+
+    def run_exactly(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, rounded once where that is slow, for the few rows that need it."""
+        return self.run(x, errors)
+
+    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, with the errors of the source's own operations."""
+        return self.run(x, errors)
+
+    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_] | None:
+        """Which numbers of `x` it does not take, of its shape; None where it takes all."""
+        return None
+
+    def needs(self, feature: int) -> float | None:
+        """The number in the message of one that it does not take; None for that of the raw column."""
+        return None
+
+    def origin(self, output: int) -> int | None:
+        """The feature that an output comes from; None where it comes from several."""
+        return output if self.by_feature else None
+
+    def follow_nan(self, feature: int) -> int | None:
+        """The only output that is NaN where a feature is, `NO_NAN` if none is, None if NaN is refused."""
+        return feature if self.by_feature else None
+
+    @abstractmethod
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Inputs that give about `y`."""
+
+    @property
+    def group(self) -> Any:
+        """Stages that are equal in this become one side by side."""
+        return type(self)
+
+    @classmethod
+    @abstractmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Step:
+        """One stage of those of neighbouring features, of one group; None passes features through."""
+
+    @abstractmethod
+    def stored(self) -> Stored:
+        """The number `parts` and the arrays of models/FORMAT.md, in order."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Step:
+        """What `stored` has written."""
+
+    @abstractmethod
+    def in_words(self) -> str:
+        """What it does, for reports."""
+
+
+def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: bool = True) -> None:
+    """Raise ModelFormatError where a parameter of a step has another shape, or is not finite."""
+    if values.shape != shape:
+        raise ModelFormatError(f"{name} of an input step has shape {values.shape}, expected {shape}")
+    if finite and not np.isfinite(values).all():
+        raise ModelFormatError(f"{name} of an input step holds NaN or infinity")

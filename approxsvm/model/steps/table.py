@@ -1,0 +1,270 @@
+"""Tables: each output is a step function of one feature, as thresholds, bins, categories and imputers have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, Step, Stored, check
+
+# In place of a number: the feature itself, and a row that is refused.
+SAME = np.inf
+REFUSED = np.nan
+
+
+class Steps(NamedTuple):
+    """A step function: values[k] from edges[k - 1] on and below edges[k], and a number in place of NaN."""
+
+    edges: FloatArray
+    values: FloatArray
+    nan: float
+
+    @classmethod
+    def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> Steps:
+        """From numbers; neighbouring pieces of one value become one."""
+        edges, values = np.asarray(edges, np.float64), np.asarray(values, np.float64)
+        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+        return cls(edges[~same], values[np.append(True, ~same)], float(nan))
+
+    @classmethod
+    def equal(cls, numbers: Any, values: Any, otherwise: float, nan: float = REFUSED) -> Steps:
+        """values[k] where x equals numbers[k], which ascend; else `otherwise`."""
+        if len(numbers) == 0:
+            return cls.of([], [otherwise], nan)
+        numbers = np.asarray(numbers, np.float64) + 0.0  # from here on no number is -0
+        edges = np.stack([numbers, np.nextafter(numbers, np.inf)], axis=1).ravel()
+        between = np.stack([values, np.full(len(numbers), otherwise)], axis=1).ravel()
+        fresh = np.append(edges[1:] > edges[:-1], True)  # or else two numbers are neighbours
+        return cls.of(edges[fresh], np.append(otherwise, between[fresh]), nan)
+
+    def at(self, x: npt.ArrayLike) -> FloatArray:
+        """Values, SAME and REFUSED among them."""
+        x = np.asarray(x, np.float64)
+        values = self.values[np.searchsorted(self.edges, x, side="right")]
+        return np.where(np.isnan(x), self.nan, values)
+
+    def after(self, first: Steps) -> Steps:
+        """The function of what `first` gives."""
+        inner = np.union1d(first.edges, self.edges)
+        starts = np.append(-np.finfo(np.float64).max, inner)
+        values = first.at(starts)
+        passes = np.isinf(values)
+        mapped = self.at(np.where(passes, starts, values))
+        mapped = np.where(np.isinf(mapped) & ~passes, values, mapped)
+        return Steps.of(inner, np.where(np.isnan(values), REFUSED, mapped), self._after_nan(first.nan))
+
+    def _after_nan(self, nan: float) -> float:
+        if np.isfinite(nan):
+            found = float(self.at(nan))
+            return nan if np.isinf(found) else found
+        return self.nan if np.isinf(nan) else REFUSED
+
+    def refusing(self, other: Steps) -> Steps:
+        """The same, and no number that `other` refuses."""
+        edges = np.union1d(self.edges, other.edges)
+        starts = np.append(-np.finfo(np.float64).max, edges)
+        return Steps.of(edges, np.where(np.isnan(other.at(starts)), REFUSED, self.at(starts)), self.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Step):
+    """Output k is steps[k] of the feature source[k]; build it with `of`.
+
+    Parameters
+    ----------
+    n_features : int
+    source : ndarray of shape (n_outputs,), intp
+    steps : tuple of Steps
+
+    Raises
+    ------
+    ModelFormatError
+        Shapes contradict each other, edges do not ascend, or a number is none that may stand there.
+    """
+
+    kind = "table"
+    on_device = "tables (categories, bins, missing values), but this pipeline looks up"
+    as_source = True
+
+    n_features: int
+    source: IntArray
+    steps: tuple[Steps, ...]
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        check("source", self.source, (len(self.steps),))
+        if len(self.source) and not 0 <= int(self.source.min()) <= int(self.source.max()) < self.n_features:
+            raise ModelFormatError(f"a table takes feature {int(self.source.max())} of {self.n_features}")
+        for edges, values, nan in self.steps:
+            check("values", values, (len(edges) + 1,), finite=False)
+            check("edges", edges, edges.shape)
+            if (edges[1:] <= edges[:-1]).any():
+                raise ModelFormatError("the edges of a table do not ascend")
+            if (values == -np.inf).any() or nan == -np.inf:
+                raise ModelFormatError("a table holds -inf")
+
+    @classmethod
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> Table:
+        """From a source and a step function for each output."""
+        return cls(n_features, np.array([j for j, _ in columns], np.intp), tuple(steps for _, steps in columns))
+
+    @classmethod
+    def picks(cls, n_features: int, features: IntArray) -> Table:
+        """Some features as they are."""
+        return cls.of(n_features, [(int(j), _ITSELF) for j in features])
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it changes nothing."""
+        same = all(not len(steps.edges) and np.isinf((steps.values[0], steps.nan)).all() for steps in self.steps)
+        return same and np.array_equal(self.source, np.arange(self.n_features))
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return len(self.steps)
+
+    def origin(self, output: int) -> int:
+        """The feature that an output comes from."""
+        return int(self.source[output])
+
+    def select(self, features: IntArray) -> tuple[Table, IntArray]:
+        """The table with some of its outputs; what others of the same features refuse, it refuses, too."""
+        used = np.unique(self.source[features])
+        kept = [self.steps[k] for k in features]
+        for j in used.tolist():
+            first = int(np.flatnonzero(self.source[features] == j)[0])
+            for k in np.flatnonzero(self.source == j).tolist():
+                if k not in features and np.isnan(self.steps[k].values).any():
+                    kept[first] = kept[first].refusing(self.steps[k])
+        return Table(len(used), np.searchsorted(used, self.source[features]), tuple(kept)), used
+
+    def merged(self, before: Step) -> Table | None:
+        """Tables of tables are tables."""
+        return self._behind(before) if isinstance(before, Table) else None
+
+    def _behind(self, first: Table) -> Table:
+        columns = [
+            (int(first.source[j]), steps.after(first.steps[j]))
+            for j, steps in zip(self.source.tolist(), self.steps, strict=True)
+        ]
+        for j in set(first.source.tolist()) & {source for source, _ in columns}:
+            at = next(k for k, (source, _) in enumerate(columns) if source == j)
+            for k in np.flatnonzero(first.source == j).tolist():
+                if k not in self.source and np.isnan(first.steps[k].values).any():
+                    columns[at] = (j, columns[at][1].refusing(first.steps[k]))
+        return Table.of(first.n_features, columns)
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Looked up. An error of `x` matters where an edge lies in its reach: then the values on the way differ."""
+        return self._run(x, errors, _moved)
+
+    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """Looked up as the source does it: only numbers that pass have errors."""
+        return self._run(x, errors, lambda steps, x, error: error if np.isinf(steps.at(x)) else 0.0)
+
+    def _run(self, x: FloatArray, errors: FloatArray | None, moved: Callable[[Steps, float, float], float]) -> Mapped:
+        y = np.empty((len(x), self.n_outputs))
+        grown = None if errors is None else np.empty_like(y)
+        for k, (j, steps) in enumerate(zip(self.source.tolist(), self.steps, strict=True)):
+            found = steps.at(x[:, j])
+            y[:, k] = np.where(np.isinf(found), x[:, j], found)
+            if grown is not None and errors is not None:
+                grown[:, k] = np.where(np.isinf(found) & ~np.isnan(x[:, j]), errors[:, j], 0.0)
+                for row in np.flatnonzero(errors[:, j] > 0):
+                    grown[row, k] = moved(steps, float(x[row, j]), float(errors[row, j]))
+        return y, grown
+
+    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which numbers of `x` are refused by an output, of its shape."""
+        outside = np.zeros(x.shape, np.bool_)
+        for j, steps in zip(self.source.tolist(), self.steps, strict=True):
+            outside[:, j] |= np.isnan(steps.at(x[:, j]))
+        return outside
+
+    def follow_nan(self, feature: int) -> int | None:
+        """One output may be NaN then."""
+        outputs = np.flatnonzero(self.source == feature)
+        nan = np.array([self.steps[k].nan for k in outputs])
+        passes = outputs[np.isinf(nan)]
+        if not len(outputs) or np.isnan(nan).any() or len(passes) > 1:
+            return None
+        return int(passes[0]) if len(passes) else NO_NAN
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Of every feature the edge, or the number itself, whose values are nearest."""
+        x = np.zeros((len(y), self.n_features))
+        for j in range(self.n_features):
+            outputs = np.flatnonzero(self.source == j)
+            edges = np.unique(np.concatenate([[0.0], *(self.steps[k].edges for k in outputs)]))
+            fixed = np.broadcast_to(np.append(edges, edges[0] - 1.0), (len(y), len(edges) + 1))
+            tried = np.concatenate([fixed, y[:, outputs]], axis=1)
+            off = np.zeros(tried.shape)
+            for k in outputs:
+                found = self.steps[k].at(tried)
+                found = np.where(np.isinf(found), tried, found)
+                off += np.where(np.isnan(found), np.inf, np.abs(found - y[:, [k]]))
+            x[:, j] = np.take_along_axis(tried, off.argmin(axis=1)[:, np.newaxis], axis=1)[:, 0]
+        return x
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Table:
+        """Tables of neighbouring features as one."""
+        columns, first = [], 0
+        for stage, n in zip(stages, widths, strict=True):
+            table = cls.picks(n, np.arange(n)) if stage is None else stage
+            columns += [(first + int(j), steps) for j, steps in zip(table.source, table.steps, strict=True)]
+            first += n
+        return cls.of(first, columns)
+
+    def stored(self) -> Stored:
+        """The number of edges, and where those of each output end."""
+        ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)
+        numbers = [
+            np.concatenate([np.zeros(0), *(steps.edges for steps in self.steps)]),
+            np.concatenate([np.zeros(0), *(steps.values for steps in self.steps)]),
+            np.array([steps.nan for steps in self.steps], np.float64),
+        ]
+        return len(numbers[0]), [self.source.astype(np.uint32), ends, *numbers]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Table:
+        """What `stored` has written."""
+        source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
+        edges, values, nan = reader.numbers(parts), reader.numbers(parts + n_outputs), reader.numbers(n_outputs)
+        starts = np.append(0, ends)
+        steps = tuple(
+            Steps(edges[starts[k] : ends[k]], values[starts[k] + k : ends[k] + k + 1], float(nan[k]))
+            for k in range(n_outputs)
+        )
+        return cls(n_features, source, steps)
+
+    def in_words(self) -> str:
+        """How many features it makes of how many."""
+        return f"looks {self.n_features:,} features up in tables, {self.n_outputs:,} come out"
+
+
+_ITSELF = Steps.of([], [SAME], SAME)
+
+
+def _moved(steps: Steps, x: float, error: float) -> float:
+    """How far the value at x is from one within `error` of it, which is not 0."""
+    if np.isnan(x):
+        return 0.0 if np.isfinite(steps.nan) else np.inf
+    with np.errstate(over="ignore"):
+        low, high = np.nextafter(x - error, -np.inf), np.nextafter(x + error, np.inf)
+    first, last = np.searchsorted(steps.edges, (low, high), side="right")
+    found = steps.values[first : last + 1]
+    own = float(steps.at(x))
+    own = x if np.isinf(own) else own
+    passes = np.isinf(found)
+    if np.isnan(found).any():
+        return np.inf
+    off = np.where(passes, abs(own - x) + error, np.abs(np.where(passes, 0.0, found) - own))
+    return float(off.max()) * UP

@@ -1,0 +1,199 @@
+// x -> min(max((x - subtract) * multiply / divide + add, low), high), feature by feature, as scalers do it.
+#pragma once
+
+#include "stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+namespace part {
+enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };
+}  // namespace part
+
+// --- limits that are reached by overflow
+
+// mantissa * 2^exponent: a range that no chain of a few operations leaves.
+struct Scaled {
+    double mantissa;
+    int exponent;
+
+    static Scaled of(double x, int exponent = 0) {
+        int own = 0;
+        const double mantissa = std::frexp(x, &own);
+        return {mantissa, own + exponent};
+    }
+    double over(int power) const { return std::ldexp(mantissa, exponent - power); }
+    Scaled modulus() const { return {std::fabs(mantissa), exponent}; }
+    Scaled operator-() const { return {-mantissa, exponent}; }
+};
+inline Scaled operator*(const Scaled& a, const Scaled& b) {
+    return Scaled::of(a.mantissa * b.mantissa, a.exponent + b.exponent);
+}
+inline Scaled operator/(const Scaled& a, const Scaled& b) {
+    return Scaled::of(a.mantissa / b.mantissa, a.exponent - b.exponent);
+}
+inline Scaled operator+(const Scaled& a, const Scaled& b) {
+    if (a.mantissa == 0.0) return b;
+    if (b.mantissa == 0.0) return a;
+    const int power = a.exponent > b.exponent ? a.exponent : b.exponent;
+    return Scaled::of(a.over(power) + b.over(power), power);
+}
+inline bool exceeds(const Scaled& a, const Scaled& b) {
+    return (a + -b).mantissa > 0.0;
+}
+inline Scaled larger(const Scaled& a, const Scaled& b) {
+    return exceeds(a, b) ? a : b;
+}
+
+// A feature that has overflown on its way to a limit: whether both x - error and x + error, of before this stage, come
+// out beyond that limit, with a thousand roundings to spare. Then nothing was lost.
+inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, double error, bool above) {
+    const double* const* parts = stage.parts;
+    const double limit = parts[above ? part::high : part::low][j];
+    if (!(std::fabs(x) <= largest_double && error <= largest_double && std::fabs(limit) <= largest_double))
+        return false;
+    const auto number = [&](std::size_t which) { return Scaled::of(parts[which][j]); };
+    for (const double sign : {-1.0, 1.0}) {
+        // `most` is the largest number on the way, which roundings are in proportion to.
+        Scaled end = Scaled::of(x) + Scaled::of(sign * error),
+               most = larger(Scaled::of(std::fabs(x)), Scaled::of(error));
+        if (parts[part::subtract]) {
+            most = larger(most, number(part::subtract).modulus());
+            end = end + -number(part::subtract);
+        }
+        if (parts[part::multiply]) {
+            most = most * number(part::multiply).modulus();
+            end = end * number(part::multiply);
+        }
+        if (parts[part::divide]) {
+            most = most / number(part::divide).modulus();
+            end = end / number(part::divide);
+        }
+        if (parts[part::add]) {
+            most = larger(most, number(part::add).modulus());
+            end = end + number(part::add);
+        }
+        const double share = 0x1p-43 + (parts[part::relative_error] ? 2.0 * parts[part::relative_error][j] : 0.0);
+        const Scaled slack = larger(most, end.modulus()) * Scaled::of(share);
+        const bool beyond = above ? exceeds(end + -slack, Scaled::of(limit)) : exceeds(Scaled::of(limit), end + slack);
+        if (!beyond) return false;
+    }
+    return true;
+}
+
+// --- the stages
+
+// Operations that a compiler might contract into one have loops of their own, so that x is the source's own, bit for
+// bit. With y the value before `add`, each step up to it errs by u |y|, underflow aside; an error that comes in grows
+// by the stage's gain. `has_errors` says whether any does.
+inline void run_affine(const MapStage& stage, const double* gains, bool has_errors, double* x, double* error) {
+    constexpr double u = unit64, up = 1.0 + 0x1p-30;
+    const std::size_t n = stage.n_inputs;
+    const double* const* parts = stage.parts;
+    const double *subtract = parts[part::subtract], *multiply = parts[part::multiply], *divide = parts[part::divide],
+                 *add = parts[part::add], *low = parts[part::low], *high = parts[part::high],
+                 *relative = parts[part::relative_error], *underflow = gains + n;
+    for (std::size_t j = 0; subtract && j < n; ++j) x[j] -= subtract[j];
+    for (std::size_t j = 0; multiply && j < n; ++j) x[j] *= multiply[j];
+    for (std::size_t j = 0; divide && j < n; ++j) x[j] /= divide[j];
+    const double path = u * ((subtract ? 1.0 : 0.0) + (multiply ? 1.0 : 0.0) + (divide ? 1.0 : 0.0));
+    if (has_errors) {
+        for (std::size_t j = 0; j < n; ++j) error[j] = error[j] * gains[j] + (path * std::fabs(x[j]) + underflow[j]);
+    } else {
+        for (std::size_t j = 0; j < n; ++j) error[j] = path * std::fabs(x[j]) + underflow[j];
+    }
+    for (std::size_t j = 0; relative && j < n; ++j) error[j] += relative[j] * (std::fabs(x[j]) + error[j]);
+    for (std::size_t j = 0; add && j < n; ++j) x[j] += add[j];
+    for (std::size_t j = 0; add && j < n; ++j) error[j] += u * std::fabs(x[j]);
+    for (std::size_t j = 0; j < n; ++j) error[j] *= up;
+    for (std::size_t j = 0; low && j < n; ++j) {
+        error[j] = x[j] + error[j] < low[j] ? 0.0 : error[j];  // below the limit, exactly or not
+        x[j] = x[j] < low[j] ? low[j] : x[j];
+    }
+    for (std::size_t j = 0; high && j < n; ++j) {
+        error[j] = x[j] - error[j] > high[j] ? 0.0 : error[j];
+        x[j] = x[j] > high[j] ? high[j] : x[j];
+    }
+}
+
+struct AffineStage : AnyStage {
+    static constexpr StageKind kind = StageKind::affine;
+    static constexpr bool by_feature = true, as_source = true;
+
+    // Whether a header is one of this kind.
+    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+        check(field::stage_parts, header.parts, from_to(1, (1 << part::n_affine) - 1), index);
+        return check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+    }
+    // Numbers of 8 bytes that follow such a header.
+    static ClaimedSize n_words(const StageHeader& header, ClaimedSize n_inputs) {
+        ClaimedSize n = 0;
+        for (std::size_t k = 0; k < part::n_affine; ++k) n += header.parts >> k & 1 ? n_inputs : 0;
+        return n;
+    }
+    static void find_parts(MapStage& stage, StageArrays& arrays) {
+        for (std::size_t k = 0; k < part::n_affine; ++k) {
+            if (stage.parts_number >> k & 1) stage.parts[k] = arrays.numbers(stage.n_inputs);
+        }
+    }
+    static bool is_valid(Check& check, const MapStage& stage) {
+        const double* const* parts = stage.parts;
+        const std::size_t n = stage.n_inputs;
+        for (std::uint32_t k = 0; k < part::n_affine; ++k) {
+            const field::Id name = static_cast<field::Id>(field::stage_subtract + k);
+            const bool is_limit = k == part::low || k == part::high;
+            if (parts[k]) check.each(name, parts[k], n, is_limit ? Expected{Rule::not_nan, {}, {}} : finite_number);
+        }
+        if (parts[part::divide])
+            check.each(field::stage_divide, parts[part::divide], n, Expected{Rule::not_equal, stored(0.0), {}});
+        if (parts[part::relative_error])
+            check.each(field::stage_relative_error, parts[part::relative_error], n, at_least(0.0));
+        for (std::size_t j = 0; parts[part::low] && parts[part::high] && j < n; ++j) {
+            check(field::stage_high, parts[part::high][j], at_least(parts[part::low][j]), j);
+        }
+        return check.status() == Status::ok;
+    }
+
+    // Numbers that fill_gains() fills: |multiply / divide|, by which errors grow, and what underflow adds, n each, and
+    // the sum of the latter. All are rounded upwards.
+    static std::size_t n_gains(const MapStage& stage) { return 2 * stage.n_outputs + 1; }
+    static void fill_gains(const MapStage& stage, double* gains) {
+        constexpr double tiny = 0x1p-1070;
+        const std::size_t n = stage.n_outputs;
+        const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];
+        for (std::size_t j = 0; j < n; ++j) {
+            const double factor = multiply ? std::fabs(multiply[j]) : 1.0,
+                         divisor = divide ? std::fabs(divide[j]) : 1.0;
+            gains[j] = factor / divisor * (1.0 + 0x1p-50) + tiny;
+            gains[n + j] = 2.0 * tiny / divisor + 2.0 * tiny;
+        }
+        gains[2 * n] = sum_in_lanes(n, [=](std::size_t j) { return gains[n + j]; });
+    }
+
+    // Maps rows, with the gains of this stage.
+    static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
+        const std::size_t n = stage.n_inputs;
+        const double *low = stage.parts[part::low], *high = stage.parts[part::high];
+        double *before = on.y, *errors_before = on.y_error;
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
+            if (!low && !high) {
+                run_affine(stage, gains, on.has_errors, x, error);
+                continue;
+            }
+            for (std::size_t j = 0; j < n; ++j) before[j] = x[j];
+            for (std::size_t j = 0; j < n; ++j) errors_before[j] = on.has_errors ? error[j] : 0.0;
+            run_affine(stage, gains, on.has_errors, x, error);
+            for (std::size_t j = 0; j < n; ++j) {
+                if (error[j] <= largest_double) continue;
+                const bool lossless =
+                    (high && x[j] == high[j] && is_beyond_limit(stage, j, before[j], errors_before[j], true)) ||
+                    (low && x[j] == low[j] && is_beyond_limit(stage, j, before[j], errors_before[j], false));
+                error[j] = lossless ? 0.0 : HUGE_VAL;
+            }
+        }
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,87 @@
+// x / ||x||, over neighbouring features; a norm below least_norm is taken for 1, as scikit-learn does.
+#pragma once
+
+#include "stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr double least_norm = 10.0 * 0x1p-52;
+
+struct NormalizerStage : AnyStage {
+    static constexpr StageKind kind = StageKind::normalizer;
+    enum Norm : std::uint32_t { l1, l2, max, n_norms };
+
+    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+        return check(field::stage_parts, header.parts, from_to(0, n_norms - 1), index) &&
+               check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+    }
+    static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
+    // Neighbouring features of one number are one vector; those of 0 stay as they are.
+    static void find_parts(MapStage& stage, StageArrays& arrays) {
+        stage.integers[0] = arrays.integers(stage.n_inputs);
+    }
+    static bool is_valid(Check& check, const MapStage& stage) {
+        std::uint32_t before = 0, greatest = 0;
+        for (std::size_t j = 0; j < stage.n_inputs; ++j) {
+            const std::uint32_t group = stage.integers[0][j];
+            if (group != 0 && group != before) check(field::stage_group, group, equal_to(greatest + 1), j);
+            before = group;
+            greatest = group > greatest ? group : greatest;
+        }
+        if (stage.n_inputs % 2 != 0)
+            check(field::stage_group, stage.integers[0][stage.n_inputs], equal_to(0), stage.n_inputs);
+        return check.status() == Status::ok;
+    }
+    static std::size_t origin(const MapStage& stage, std::size_t k) { return stage.integers[0][k] == 0 ? k : several; }
+
+    static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
+        const std::uint32_t* group = stage.integers[0];
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
+            for (std::size_t j = 0; !on.has_errors && j < stage.n_inputs; ++j) error[j] = 0.0;
+            for (std::size_t j = 0, end; j < stage.n_inputs; j = end) {
+                for (end = j + 1; end < stage.n_inputs && group[end] == group[j];) ++end;
+                if (group[j] != 0) normalize(static_cast<Norm>(stage.parts_number), end - j, x + j, error + j);
+            }
+        }
+    }
+
+  private:
+    static double norm(Norm which, const double* x, std::size_t n) {
+        if (which == l1) return sum_in_lanes(n, [=](std::size_t j) { return std::fabs(x[j]); });
+        if (which == l2) return std::sqrt(sum_in_lanes(n, [=](std::size_t j) { return x[j] * x[j]; }));
+        double most = 0.0;
+        for (std::size_t j = 0; j < n; ++j) most = std::fabs(x[j]) > most ? std::fabs(x[j]) : most;
+        return most;
+    }
+
+    // With an error E of the norm N, rounding included, and an error e of x, x / N is off by (e + |x / N| E) / (N - E)
+    // and by one rounding. A sum of n moduli or squares errs by gamma_(n + 3), in any order. Where the norm may be on
+    // either side of least_norm, nothing is known.
+    static void normalize(Norm which, std::size_t n, double* x, double* error) {
+        constexpr double u = unit64, up = 1.0 + 0x1p-30, tiny = 0x1p-1070;
+        // A power of two in front of rows so large that sums might leave float64.
+        const double scale = norm(max, x, n) > 0x1p490 ? 0x1p-600 : 1.0, least = least_norm * scale;
+        for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
+            x[j] *= scale;
+            error[j] *= scale;
+        }
+        const double length = norm(which, x, n),
+                     rounding = which == max ? 0.0 : 1.01 * (static_cast<double>(n) + 3.0) * u,
+                     off = (norm(which, error, n) * (1.0 + rounding) + rounding * length) * up + tiny,
+                     nearest = length - off;
+        const bool is_doubtful = nearest < least && length + off >= least;
+        if (length >= least) {
+            for (std::size_t j = 0; j < n; ++j) {
+                x[j] /= length;
+                const double y = std::fabs(x[j]);
+                error[j] = ((error[j] + y * off + tiny) / nearest + u * y + tiny) * up;
+            }
+        }
+        for (std::size_t j = 0; (is_doubtful || !(nearest > 0.0 || length < least)) && j < n; ++j) error[j] = HUGE_VAL;
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,161 @@
+// x -> (x - center) matrix + bias.
+#pragma once
+
+#include <type_traits>
+
+#include "stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+namespace part {
+enum : std::size_t { center, matrix, bias, bias_error };
+}  // namespace part
+
+// Not below the norm of column c of a projection's matrix: by its largest number, so that no square is beyond float64.
+inline double column_norm(const MapStage& stage, std::size_t c) {
+    const double* matrix = stage.parts[part::matrix] + c;
+    const std::size_t n = stage.n_inputs, m = stage.n_outputs;
+    double largest = 0.0, sum = 0.0;
+    for (std::size_t j = 0; j < n; ++j) largest = std::fmax(largest, std::fabs(matrix[j * m]));
+    for (std::size_t j = 0; j < n && largest > 0.0; ++j) {
+        const double share = matrix[j * m] / largest;
+        sum += share * share;
+    }
+    return largest * std::sqrt(sum) * (1.0 + 0x1p-30) + 0x1p-1070;
+}
+
+// What the bias of output k, its own error and the last two roundings add.
+inline double bias_error(const MapStage& stage, std::size_t k, double y) {
+    return stage.parts[part::bias_error][k] + 0x1p-52 * (std::fabs(stage.parts[part::bias][k]) + std::fabs(y)) +
+           (static_cast<double>(stage.n_inputs) + 2.0) * 0x1p-1070;
+}
+
+// sums[r][i] = x_r . column k + i of the matrix, of `width` columns and n_rows rows; constants let compilers unroll.
+template <class Rows, class Width, std::size_t Tile>
+APPROXSVM_INLINE void project_tile(const MapStage& stage, std::size_t k, Rows n_rows, Width width, const double* x,
+                                   std::size_t stride, double (&sums)[map_rows_together][Tile]) {
+    const double* row = stage.parts[part::matrix] + k;
+    for (std::size_t j = 0; j < stage.n_inputs; ++j, row += stage.n_outputs) {
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            const double factor = x[r * stride + j];
+            for (std::size_t i = 0; i < width; ++i) sums[r][i] += factor * row[i];
+        }
+    }
+}
+
+// y = (x - center) matrix + bias of rows `stride` numbers apart; x and its errors are overwritten. A sum of n products
+// errs by gamma_(n + 2) of the sum of their moduli, in any order, with or without FMA, and by Cauchy and Schwarz errors
+// grow by the norm of a column at most.
+inline void run_projection(const MapStage& stage, const double* column_norms, bool has_errors, std::size_t n_rows,
+                           std::size_t stride, double* x, double* error, double* y, double* y_error) {
+    constexpr std::size_t tile = 16;
+    const std::size_t n = stage.n_inputs, m = stage.n_outputs;
+    const double *center = stage.parts[part::center], *bias = stage.parts[part::bias];
+    const double path = 1.01 * (static_cast<double>(n) + 3.0) * unit64;
+    double reach[map_rows_together];
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        double *z = x + r * stride, *e = error + r * stride;
+        for (std::size_t j = 0; j < n; ++j) z[j] -= center[j];
+        for (std::size_t j = 0; j < n; ++j) e[j] = path * std::fabs(z[j]) + (has_errors ? e[j] : 0.0);
+        reach[r] = norm_above(e, n);
+    }
+    for (std::size_t k = 0; k < m; k += tile) {
+        const std::size_t width = m - k < tile ? m - k : tile;
+        double sums[map_rows_together][tile] = {};
+        if (width == tile && n_rows == map_rows_together) {
+            project_tile(stage, k, std::integral_constant<std::size_t, map_rows_together>{},
+                         std::integral_constant<std::size_t, tile>{}, x, stride, sums);
+        } else {
+            project_tile(stage, k, n_rows, width, x, stride, sums);
+        }
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            for (std::size_t i = 0; i < width; ++i) y[r * stride + k + i] = sums[r][i];
+        }
+    }
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        double *z = y + r * stride, *e = y_error + r * stride;
+        for (std::size_t k = 0; k < m; ++k) {
+            z[k] += bias[k];
+            e[k] = (reach[r] * column_norms[k] + bias_error(stage, k, z[k])) * (1.0 + 0x1p-30);
+        }
+    }
+}
+
+// The same of one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
+// need it; what overflows on this way is summed plainly.
+inline void run_projection_exactly(const MapStage& stage, bool has_errors, const double* x, const double* error,
+                                   double* y, double* y_error) {
+    constexpr double u = unit64, up = 1.0 + 0x1p-30;
+    const std::size_t n = stage.n_inputs, m = stage.n_outputs;
+    const double* center = stage.parts[part::center];
+    const double path = 1.01 * (static_cast<double>(n) + 4.0) * u,
+                 underflow = (static_cast<double>(n) + 1.0) * 0x1p-1070;
+    for (std::size_t k = 0; k < m; ++k) {
+        const double *column = stage.parts[part::matrix] + k, bias = stage.parts[part::bias][k];
+        double plain = 0.0, total = 0.0, lost = 0.0, moduli = 0.0, carried = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const double factor = column[j * m];
+            double rest_of_x, rest_of_sum;
+            const double from_center = two_sum(x[j], -center[j], rest_of_x);
+            const double product = rounded_product(from_center, factor);
+            const double rest_of_product = std::fma(from_center, factor, -product);
+            total = two_sum(total, product, rest_of_sum);
+            lost += (rest_of_product + rest_of_sum) + rest_of_x * factor;
+            plain += product;
+            moduli += std::fabs(product);
+            if (has_errors) carried += error[j] * std::fabs(factor);
+        }
+        const double sum = total + lost;
+        y[k] = sum + bias;
+        y_error[k] = (carried + 1.01 * (u * std::fabs(sum) + 2.0 * path * path * moduli) + underflow +
+                      bias_error(stage, k, y[k])) *
+                     (1.0 + path) * up;
+        if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;
+        y[k] = plain + bias;
+        y_error[k] = (carried + path * moduli + bias_error(stage, k, y[k])) * (1.0 + path) * up;
+    }
+}
+
+struct ProjectionStage : AnyStage {
+    static constexpr StageKind kind = StageKind::projection;
+    static constexpr bool in_place = false, sums = true;
+
+    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+        return check(field::stage_parts, header.parts, equal_to(0), index) &&
+               check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
+    }
+    static ClaimedSize n_words(const StageHeader& header, ClaimedSize n) {
+        const ClaimedSize m = header.n_outputs;  // at most 2^20, as n is
+        return n + n * m + 2 * m;
+    }
+    static void find_parts(MapStage& stage, StageArrays& arrays) {
+        stage.parts[part::center] = arrays.numbers(stage.n_inputs);
+        stage.parts[part::matrix] = arrays.numbers(stage.n_inputs * stage.n_outputs);
+        stage.parts[part::bias] = arrays.numbers(stage.n_outputs);
+        stage.parts[part::bias_error] = arrays.numbers(stage.n_outputs);
+    }
+    static bool is_valid(Check& check, const MapStage& stage) {
+        const std::size_t n = stage.n_inputs, m = stage.n_outputs;
+        return check.finite(field::stage_projection, stage.parts[part::center], n + n * m + 2 * m) &&
+               check.each(field::stage_bias_error, stage.parts[part::bias_error], m, at_least(0.0));
+    }
+
+    // Norms of the matrix' columns.
+    static std::size_t n_gains(const MapStage& stage) { return stage.n_outputs; }
+    static void fill_gains(const MapStage& stage, double* gains) {
+        for (std::size_t c = 0; c < stage.n_outputs; ++c) gains[c] = column_norm(stage, c);
+    }
+
+    static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
+        if (!on.exactly)
+            return run_projection(stage, gains, on.has_errors, on.n_rows, on.stride, on.x, on.error, on.y, on.y_error);
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            const std::size_t at = r * on.stride;
+            run_projection_exactly(stage, on.has_errors, on.x + at, on.error + at, on.y + at, on.y_error + at);
+        }
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

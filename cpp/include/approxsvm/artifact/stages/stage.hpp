@@ -1,0 +1,102 @@
+// What every kind of stage of an input map says of itself: a struct, and a file, for each kind, which the reader of
+// artifacts and the mapper of rows go by (models/FORMAT.md, "input_map").
+#pragma once
+
+#include <cmath>
+
+#include "../../simd/compensated.hpp"
+#include "../../simd/norms.hpp"
+#include "../../simd/simd.hpp"
+#include "../fault.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// One stage, seen in place. Parts that it has not are null.
+struct MapStage {
+    StageKind kind;
+    std::uint32_t parts_number;  // `parts` of its header
+    std::size_t n_inputs, n_outputs;
+    const double* parts[7];
+    const std::uint32_t* integers[2];
+};
+
+// Takes arrays off the front of a stage, each at a multiple of 8 bytes.
+class StageArrays {
+  public:
+    explicit StageArrays(const unsigned char* p) : next_(p) {}
+
+    const double* numbers(std::size_t n) { return take<double>(n); }
+    const std::uint32_t* integers(std::size_t n) { return take<std::uint32_t>(n); }
+    const unsigned char* end() const { return next_; }
+
+  private:
+    template <class T>
+    const T* take(std::size_t n) {
+        const T* first = reinterpret_cast<const T*>(next_);
+        next_ += (n * sizeof(T) + 7) / 8 * 8;
+        return first;
+    }
+
+    const unsigned char* next_;
+};
+// How many numbers of 8 bytes so many integers of 4 take.
+constexpr ClaimedSize words_of_integers(ClaimedSize n) {
+    return (n + 1) / 2;
+}
+
+// Rows that go through the stages together, so that a projection's matrix is read once for all of them.
+constexpr std::size_t map_rows_together = 8;
+
+// One mapped row, and how far it is from what is meant.
+struct MappedRow {
+    const double* values;  // (n_features,), in the memory lent
+    double error;          // Euclidean distance; infinite where it is unknown
+    bool is_finite;        // or else scaling has gone beyond float64
+    bool is_inside;        // or else a stage does not take a number: `outside` says which
+    Fault outside;
+};
+
+// Rows in the middle of a map, `stride` numbers apart.
+struct RowsOnTheWay {
+    std::size_t n_rows, stride;
+    bool has_errors;  // or else those of x are all 0, and nobody has written them
+    bool is_source;   // x is what the source has, bit for bit
+    bool exactly;     // as if in twice the precision, where that is slow
+    double *x, *error;
+    double *y, *y_error;  // room for what comes out of kinds that are not in place
+    MappedRow* rows;
+
+    // Row r does not take a number, of which the kind says what it needs.
+    void refuse(std::size_t r, StageKind kind, double found, double needed) const {
+        rows[r].is_inside = false;
+        rows[r].outside = {0, found, needed, kind};
+    }
+};
+
+constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several = nan_refused;
+
+// What most kinds have nothing of. A kind also has `kind`, header_is_valid(), n_words(), find_parts(), is_valid() and
+// run(); the arguments of all are those of affine.hpp.
+struct AnyStage {
+    static constexpr bool in_place = true;       // run() leaves rows in x, and not in y
+    static constexpr bool by_feature = false;    // output j comes from input j alone, NaN from NaN
+    static constexpr bool as_source = false;     // computes what the source does, bit for bit
+    static constexpr bool sums = false;          // `exactly` makes a difference
+    static constexpr bool names_column = false;  // what it needs, in refuse(), is an input, for messages a raw column
+    static std::size_t n_gains(const MapStage&) { return 0; }
+    static void fill_gains(const MapStage&, double*) {}
+    // Of kinds that are not by_feature: the only output that is NaN where input j is, or one of the two below; and the
+    // input that output k comes from, or `several`.
+    static std::size_t follow_nan(const MapStage&, std::size_t) { return nan_refused; }
+    static std::size_t origin(const MapStage&, std::size_t) { return several; }
+};
+
+// What parts and number of outputs of a kind are that has no choice of them.
+inline bool has_plain_header(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    return check(field::stage_parts, header.parts, equal_to(0), index) &&
+           check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,27 @@
+// Every kind of stage that there is.
+#pragma once
+
+#include "affine.hpp"
+#include "logarithm.hpp"
+#include "normalizer.hpp"
+#include "power.hpp"
+#include "projection.hpp"
+#include "table.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+template <class... Kinds>
+struct StageList {
+    // use(Kind{}) for the struct of a kind, or `otherwise` where none is of it.
+    template <class Result, class Use>
+    static Result with(StageKind kind, Result otherwise, const Use& use) {
+        (void)((kind == Kinds::kind && (otherwise = use(Kinds{}), true)) || ...);
+        return otherwise;
+    }
+    static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // their numbers go from 0 up
+};
+using AllStages = StageList<AffineStage, ProjectionStage, LogarithmStage, TableStage, NormalizerStage, PowerStage>;
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,126 @@
+// Each output is a step function of one input: thresholds, bins, categories, numbers in place of missing values.
+#pragma once
+
+#include "stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct TableStage : AnyStage {
+    static constexpr StageKind kind = StageKind::table;
+    static constexpr bool in_place = false, names_column = true, as_source = true;
+
+    // `parts` is the number of edges of all outputs.
+    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+        return check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
+    }
+    static ClaimedSize n_words(const StageHeader& header, ClaimedSize) {
+        const ClaimedSize m = header.n_outputs, n_edges = header.parts;
+        return 2 * words_of_integers(m) + n_edges + (n_edges + m) + m;
+    }
+    static void find_parts(MapStage& stage, StageArrays& arrays) {
+        const std::size_t m = stage.n_outputs, n_edges = stage.parts_number;
+        stage.integers[0] = arrays.integers(m);        // the input of each output
+        stage.integers[1] = arrays.integers(m);        // where its edges end
+        stage.parts[0] = arrays.numbers(n_edges);      // ascending, output after output
+        stage.parts[1] = arrays.numbers(n_edges + m);  // the value below the first edge, from it on, from the next...
+        stage.parts[2] = arrays.numbers(m);            // in place of NaN
+    }
+    static bool is_valid(Check& check, const MapStage& stage) {
+        const std::size_t m = stage.n_outputs;
+        const std::uint32_t *source = stage.integers[0], *ends = stage.integers[1];
+        std::uint32_t begin = 0;
+        for (std::size_t k = 0; k < m; begin = ends[k], ++k) {
+            if (!check(field::stage_source, std::size_t{source[k]} + 1, from_to(1, stage.n_inputs), k) ||
+                !check(field::stage_end, ends[k], from_to(begin, stage.parts_number), k))
+                return false;
+            for (std::size_t i = begin + 1; i < ends[k]; ++i) {
+                const Expected above{Rule::above, stored(stage.parts[0][i - 1]), {}};
+                if (!check(field::stage_edge, stage.parts[0][i], above, i)) return false;
+            }
+        }
+        check(field::stage_parts, stage.parts_number, equal_to(begin));
+        for (std::size_t k = m; m % 2 != 0 && k == m; ++k) {
+            check(field::stage_source, source[k], equal_to(0), k);
+            check(field::stage_end, ends[k], equal_to(0), k);
+        }
+        check.finite(field::stage_edge, stage.parts[0], stage.parts_number);
+        return numbers_are_valid(check, field::stage_value, stage.parts[1], stage.parts_number + m) &&
+               numbers_are_valid(check, field::stage_nan, stage.parts[2], m);
+    }
+
+    static std::size_t follow_nan(const MapStage& stage, std::size_t j) {
+        std::size_t found = nan_refused;
+        for (std::size_t k = 0; k < stage.n_outputs; ++k) {
+            if (stage.integers[0][k] != j) continue;
+            const double number = stage.parts[2][k];
+            const bool passes = number > largest_double, passed = found < nan_replaced;
+            if (number != number || (passes && passed)) return nan_refused;
+            found = passes ? k : passed ? found : nan_replaced;
+        }
+        return found;
+    }
+    static std::size_t origin(const MapStage& stage, std::size_t k) { return stage.integers[0][k]; }
+
+    static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            const std::size_t at = r * on.stride;
+            std::size_t begin = 0;
+            for (std::size_t k = 0; k < stage.n_outputs; begin = stage.integers[1][k], ++k) {
+                const std::size_t j = stage.integers[0][k];
+                const Steps steps{stage.parts[0] + begin, stage.parts[1] + begin + k, stage.integers[1][k] - begin,
+                                  stage.parts[2][k]};
+                const double x = on.x[at + j], came = on.has_errors ? on.error[at + j] : 0.0, value = steps.at(x);
+                const bool passes = value > largest_double;
+                if (value != value && on.rows[r].is_inside) on.refuse(r, kind, x, static_cast<double>(j));
+                on.y[at + k] = passes ? x : value;
+                const bool is_exact = came == 0.0 || (on.is_source && !passes);
+                on.y_error[at + k] = is_exact ? 0.0 : on.is_source ? came : steps.moved(x, came, on.y[at + k]);
+            }
+        }
+    }
+
+  private:
+    // In place of a number: infinity for the input itself, NaN for a row that is refused.
+    static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
+        for (std::size_t k = 0; k < n; ++k) {
+            if (numbers[k] == numbers[k] && !check(name, numbers[k], at_least(-largest_double), k)) return false;
+        }
+        return check.status() == Status::ok;
+    }
+
+    struct Steps {
+        const double *edges, *values;
+        std::size_t n_edges;
+        double nan;
+
+        // How many edges are not above x.
+        std::size_t piece(double x) const {
+            std::size_t low = 0, n = n_edges;
+            while (n > 0) {
+                const std::size_t half = n / 2;
+                const bool beyond = edges[low + half] <= x;
+                low = beyond ? low + half + 1 : low;
+                n = beyond ? n - half - 1 : half;
+            }
+            return low;
+        }
+        double at(double x) const { return x == x ? values[piece(x)] : nan; }
+
+        // How far the value y of x is from one within `error` of it: an error matters where an edge lies in its reach.
+        double moved(double x, double error, double y) const {
+            if (!(x == x)) return nan > largest_double ? HUGE_VAL : 0.0;
+            const std::size_t last = piece(std::nextafter(x + error, HUGE_VAL));
+            double most = 0.0;
+            for (std::size_t i = piece(std::nextafter(x - error, -HUGE_VAL)); i <= last; ++i) {
+                const bool passes = values[i] > largest_double;
+                const double off = passes ? std::fabs(y - x) + error : std::fabs(values[i] - y);
+                if (!(off <= most)) most = off == off ? off : HUGE_VAL;
+            }
+            return most * (1.0 + 0x1p-30);
+        }
+    };
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

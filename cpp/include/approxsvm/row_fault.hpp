@@ -1,0 +1,47 @@
+// What is wrong with a row, in words that all doors share.
+#pragma once
+
+#include <cstdio>
+
+#include "model_view.hpp"
+#include "status.hpp"
+
+namespace approxsvm {
+
+// What a kind of stage needs; a number follows.
+inline const char* domain_of(StageKind kind) {
+    switch (kind) {
+#define APPROXSVM_DOMAIN(kind, words) \
+    case StageKind::kind:             \
+        return words;
+#include "artifact/schema.inc"
+        default:
+            return "";
+    }
+}
+
+// Whether a fault says more of such a status than message() does.
+inline bool is_of_row(Status status) {
+    return status == Status::map_overflow || status == Status::outside_domain || status == Status::beyond_float64 ||
+           status == Status::beyond_tolerance || status == Status::unknown_feature;
+}
+
+// A line in lower case without the row's number, cut where there is no more room.
+template <std::size_t Size>
+inline const char* text_of_fault(Status status, const Fault& fault, char (&room)[Size]) {
+    if (status == Status::map_overflow) {
+        std::snprintf(room, Size, "scaling its values, the largest of which is %.6g, exceeds the range of float64",
+                      fault.found);
+    } else if (status == Status::outside_domain) {
+        std::snprintf(room, Size, "%s %.6g, got %.6g", domain_of(fault.step), fault.expected, fault.found);
+    } else if (status == Status::beyond_tolerance) {
+        std::snprintf(room, Size, "its value is certain to %.3g in float64, and not to the tolerance of %.3g",
+                      fault.found, fault.expected);
+    } else {
+        return message(status);
+    }
+    return room;
+}
+constexpr std::size_t fault_text_bytes = 160;
+
+}  // namespace approxsvm

@@ -1,0 +1,198 @@
+"""A mixed table with missing values through every door: NaN is a value where a step replaces it, and nowhere else."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from predict_tool import failure, needs_tool, predict
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PowerTransformer
+from sklearn.svm import SVC
+from test_steps import EXACT, ROUNDED, WITH_NAN, fitted, table
+
+import approxsvm
+from approxsvm.cli import main
+from approxsvm.errors import InputError, UnsupportedModelError
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+NAMES = ["age", "hours", "gain", "job", "school", "loss"]
+BAD = "a known value is needed in column 3, got 9"
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Of numbers that may be missing, a code that may, and one that may not; rows, and rows that nobody takes."""
+    X, y = table(missing=True)
+    X[:, 4] = np.nan_to_num(X[:, 4])
+    frame = pd.DataFrame(X, columns=NAMES)
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), PowerTransformer())
+    codes = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())
+    columns = [
+        ("a", numbers, ["age", "hours", "gain", "loss"]),
+        ("b", codes, ["job"]),
+        ("c", "passthrough", ["school"]),
+    ]
+    pipeline = make_pipeline(ColumnTransformer(columns), SVC(gamma=0.3)).fit(frame, y)
+    return pipeline, frame, pipeline.predict(frame)
+
+
+@pytest.fixture(scope="module")
+def compiled(mixed, tmp_path_factory):
+    made = approxsvm.compile(mixed[0], mixed[1])
+    path = tmp_path_factory.mktemp("mixed") / "mixed.asvm"
+    made.save(path)
+    return made, path
+
+
+def changed(frame, row, name, value):
+    frame = frame.copy()
+    frame.loc[row, name] = value
+    return frame
+
+
+def test_frames_and_arrays(mixed, compiled):
+    _, frame, labels = mixed
+    made, path = compiled
+    assert (made.predict(frame) == labels).all()
+    assert (approxsvm.Predictor(path).predict(frame.to_numpy()) == labels).all()
+    with pytest.raises(InputError, match=f"row 2: {BAD}"):
+        made.predict(changed(frame, 2, "job", 9.0))
+    with pytest.raises(InputError, match=r"contains NaN. \(row 2, column 4\)"):
+        made.predict(changed(frame, 2, "school", np.nan))
+
+
+def test_arrow_nulls(mixed, compiled):
+    _, frame, labels = mixed
+    arrow = pa.Table.from_pandas(frame)
+    assert arrow["age"].null_count > 0
+    predictor = approxsvm.Predictor(compiled[1])
+    assert predictor.predict_arrow(arrow)["label"].to_pylist() == labels.tolist()
+    bad = changed(changed(frame, 2, "job", 9.0), 5, "school", np.nan)
+    found = predictor.predict_arrow(pa.Table.from_pandas(bad), on_error="null")["label"].to_pylist()
+    assert (found[2], found[5]) == (None, None)
+    assert found[:2] + found[6:] == labels[:2].tolist() + labels[6:].tolist()
+    with pytest.raises(InputError, match="column 'school' is null"):
+        predictor.predict_arrow(pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
+
+
+def test_files_of_text(mixed, compiled, tmp_path):
+    _, frame, labels = mixed
+    given, answers = tmp_path / "rows.csv", tmp_path / "answers.csv"
+
+    def scored(rows):
+        rows.to_csv(given, index=False)
+        return CliRunner().invoke(main, ["score", str(compiled[1]), str(given), "-o", str(answers)])
+
+    assert scored(frame).exit_code == 0
+    assert pd.read_csv(answers)["label"].tolist() == labels.tolist()
+    text = scored(changed(frame.astype(object), 3, "age", "old"))
+    assert text.exit_code == 1
+    assert "column 'age' holds 'old', which is no number" in text.output
+    assert BAD in scored(changed(frame, 3, "job", 9.0)).output
+
+
+def test_duckdb_nulls(mixed, compiled):
+    duckdb = pytest.importorskip("duckdb")
+    from approxsvm.duckdb import register
+
+    _, frame, labels = mixed
+    with duckdb.connect() as connection:
+        connection.register("rows", pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
+        register(connection, "mixed", compiled[1])
+        query = f"SELECT mixed({', '.join(NAMES)}) FROM rows"
+        found = [row[0] for row in connection.sql(query).fetchall()]
+        register(connection, "mixed", compiled[1], on_error="null")
+        assert [row[0] for row in connection.sql(query).fetchall()] == found
+    assert found == [None if k == 5 else label for k, label in enumerate(labels.tolist())]
+
+
+def test_reports_of_rows_with_nan(mixed, compiled, tmp_path):
+    pipeline, frame, labels = mixed
+    report = compiled[0].report(frame, labels, against=pipeline, max_rows=50)
+    report.save(tmp_path / "report.html")
+    assert "looks 6 features up in tables" in (tmp_path / "report.html").read_text()
+
+
+@needs_tool
+def test_the_tool_takes_nan(mixed, compiled, tmp_path):
+    _, frame, labels = mixed
+    rows, out = tmp_path / "rows.txt", tmp_path / "out.txt"
+
+    def write(values):
+        with rows.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([0, *row] for row in values.to_numpy().tolist())
+
+    write(frame)
+    predict("--dense", rows, compiled[1], out)
+    assert out.read_text().split() == labels.astype(str).tolist()
+    write(changed(frame, 2, "job", 9.0))
+    assert failure("--dense", rows, compiled[1], out).endswith(f"line 3: {BAD}")
+    write(changed(frame, 2, "school", np.nan))
+    assert "the value of feature 5 is nan" in failure("--dense", rows, compiled[1], out)
+
+
+def test_the_c_library(mixed, compiled):
+    runtime_library = pytest.importorskip("runtime_library")
+    _, frame, labels = mixed
+    model = runtime_library.Runtime(compiled[1])
+    assert [model.label(k) for k in model.evaluate(frame.to_numpy(), "labels")[0].ravel()] == labels.tolist()
+    with pytest.raises(runtime_library.RuntimeLibraryError, match=f"row 2: {BAD}"):
+        model.evaluate(changed(frame, 2, "job", 9.0).to_numpy(), "labels")
+    with pytest.raises(runtime_library.RuntimeLibraryError, match="row 2, column 4 is NaN"):
+        model.evaluate(changed(frame, 2, "school", np.nan).to_numpy(), "labels")
+
+
+STEPS = {
+    **{f"exact: {name}": (step, False) for name, step in EXACT.items()},
+    **{f"missing: {name}": (step, True) for name, step in WITH_NAN.items()},
+    **{f"rounded: {name}": (step, False) for name, step in ROUNDED.items()},
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_graphs_label_as_the_source(name):
+    step, missing = STEPS[name]
+    X, y = table(missing=missing)
+    pipeline = fitted(step, X, y)
+    graph = approxsvm.compile(pipeline).to_onnx(input_type="float64")
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    labels, certain = session.run(["label", "certain"], {"X": X})
+    assert (labels == pipeline.predict(X)).all()
+    assert certain.mean() > (0.1 if name == "exact: scaled bins" else 0.8)
+    X[5, 0] = np.inf
+    if 0 in approxsvm.compile(pipeline).artifact.raw_columns.used:
+        assert not session.run(["certain"], {"X": X})[0][5]
+
+
+def test_graphs_of_unknown_categories_are_not_certain():
+    X, y = table()
+    pipeline = fitted(EXACT["one-hot"], X, y)
+    graph = approxsvm.compile(pipeline).to_onnx(input_type="float64")
+    X[5, 4] = 2.5
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert not session.run(["certain"], {"X": X})[0][5]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "exact: one-hot",
+            r"the C export has no tables \(categories, bins, missing values\), but this pipeline looks up",
+        ),
+        ("rounded: normalizer, l2", "the C export has no normalization of rows, but this pipeline normalizes"),
+        ("rounded: yeo-johnson", "the C export has no power transforms, but this pipeline takes some"),
+    ],
+)
+def test_headers_refuse_by_name(name, message, tmp_path):
+    X, y = table()
+    compiled = approxsvm.compile(fitted(STEPS[name][0], X, y), mode="approximate")
+    with pytest.raises(UnsupportedModelError, match=message):
+        compiled.export_c(tmp_path / "model.h")

@@ -1,0 +1,371 @@
+"""Steps that look up, normalize and take powers: scikit-learn's own answers, errors against exact arithmetic, NaN."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.compose import ColumnTransformer
+from sklearn.cross_decomposition import CCA, PLSCanonical, PLSRegression
+from sklearn.decomposition import FastICA, IncrementalPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    KBinsDiscretizer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.model import steps
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.steps.normalizer import LEAST_NORM, NORMS
+from approxsvm.model.steps.step import LIBRARY
+from approxsvm.model.steps.table import REFUSED, SAME, Steps, Table
+
+NUMBERS, CODES = [0, 1, 2, 5], [3, 4]
+
+
+def table(n=400, missing=False):
+    rng = np.random.default_rng(0)
+    X = np.c_[
+        rng.normal(size=(n, 3)) * [1, 5, 0.2] + [0, 3, 1], rng.integers(0, 5, size=(n, 2)), rng.exponential(size=n)
+    ]
+    y = (X[:, 0] + 0.3 * X[:, 3] + rng.normal(size=n) * 0.3 > 0.5).astype(int)
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def of_codes(step):
+    return ColumnTransformer([("codes", step, CODES)], remainder="drop")
+
+
+EXACT = {
+    "binarizer": Binarizer(threshold=0.5),
+    "bins": KBinsDiscretizer(4, encode="ordinal"),
+    "bins of equal edges": KBinsDiscretizer(9, encode="onehot-dense", strategy="quantile"),
+    "scaled bins": make_pipeline(StandardScaler(), KBinsDiscretizer(4)),
+    "one-hot": of_codes(OneHotEncoder()),
+    "one-hot without the first": of_codes(OneHotEncoder(drop="first", handle_unknown="ignore")),
+    "one-hot, infrequent": of_codes(OneHotEncoder(min_frequency=75, handle_unknown="infrequent_if_exist")),
+    "one-hot, some": make_pipeline(of_codes(OneHotEncoder()), SelectKBest(k=4)),
+    "ordinal": of_codes(OrdinalEncoder()),
+    "ordinal one-hot": of_codes(make_pipeline(OrdinalEncoder(), OneHotEncoder())),
+    "target": of_codes(TargetEncoder(random_state=0)),
+}
+WITH_NAN = {
+    "mean": SimpleImputer(),
+    "median, marked": SimpleImputer(strategy="median", add_indicator=True),
+    "constant, scaled": make_pipeline(SimpleImputer(strategy="constant", fill_value=-1.0), StandardScaler()),
+    "union": FeatureUnion([("a", SimpleImputer()), ("b", MissingIndicator())]),
+    "scaled before": make_pipeline(StandardScaler(), SimpleImputer()),
+    "one-hot": of_codes(OneHotEncoder()),
+    "mixed": ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), NUMBERS),
+            (
+                "codes",
+                make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")),
+                CODES,
+            ),
+        ]
+    ),
+    "scaled beside codes": ColumnTransformer(
+        [
+            ("numbers", make_pipeline(StandardScaler(), SimpleImputer(strategy="median")), NUMBERS),
+            ("codes", make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()), CODES),
+        ]
+    ),
+}
+ROUNDED = {
+    **{f"normalizer, {norm}": Normalizer(norm) for norm in NORMS},
+    "normalizer of some": ColumnTransformer([("a", Normalizer(), [0, 1]), ("b", "passthrough", CODES)]),
+    "normalizers": ColumnTransformer([("a", Normalizer("l1"), [0, 1]), ("b", Normalizer("l1"), [2, 5])]),
+    "selected norms": make_pipeline(Normalizer(), SelectKBest(k=2)),
+    "yeo-johnson": PowerTransformer(),
+    "box-cox": ColumnTransformer([("a", PowerTransformer("box-cox", standardize=False), [5])]),
+    "discriminants": LinearDiscriminantAnalysis(),
+    "discriminants, eigen": LinearDiscriminantAnalysis(solver="eigen"),
+    "incremental": IncrementalPCA(3),
+    "ica": FastICA(3, random_state=0),
+    "gaussian projection": GaussianRandomProjection(4, random_state=0),
+    "sparse projection": SparseRandomProjection(4, random_state=0),
+    "agglomeration": FeatureAgglomeration(3),
+}
+
+
+def fitted(step, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make_pipeline(step, SVC(gamma=0.3)).fit(X, y)
+
+
+def own_rows(pipeline, X):
+    rows = pipeline[:-1].transform(X)
+    return rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+
+
+def holds(step, X, y, exact):
+    pipeline = fitted(step, X, y)
+    compiled = approxsvm.compile(pipeline)
+    mapped, errors = compiled.artifact.input_map.mapped_with_errors(X)
+    off = np.linalg.norm(mapped - own_rows(pipeline, X), axis=1)
+    source = compiled.artifact.input_map.source_rounding(X)
+    assert (off == 0).all() if exact else (off <= 1.001 * (errors + source)).all()
+    assert (compiled.predict(X) == pipeline.predict(X)).all()
+    kept = approxsvm.verify(compiled, pipeline, X)
+    assert kept.kept
+    again = unpack_input_map(pack_input_map(compiled.artifact.input_map))
+    assert (again.apply(X) == mapped).all()
+    return pipeline, compiled
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_looked_up_is_the_sources_own_bit_for_bit(name):
+    X, y = table()
+    pipeline, compiled = holds(EXACT[name], X, y, exact=True)
+    assert compiled.certified(X).mean() > 0.5
+    assert (compiled.predict(csr_array(X)) == pipeline.predict(X)).all()
+
+
+@pytest.mark.parametrize("name", WITH_NAN)
+def test_missing_values_are_values(name):
+    X, y = table(missing=True)
+    pipeline, compiled = holds(WITH_NAN[name], X, y, exact=True)
+    assert (compiled.predict(csr_array(X)) == pipeline.predict(X)).all()
+    assert (np.array([compiled.predict_one(row) for row in X[:20]]) == pipeline.predict(X[:20])).all()
+    X[3, compiled.artifact.raw_columns.used[0]] = np.inf
+    with pytest.raises(InputError, match="contains infinity"):
+        compiled.predict(X)
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_what_rounds_is_the_sources_within_its_error(name):
+    X, y = table()
+    holds(ROUNDED[name], X, y, exact=False)
+
+
+@pytest.mark.parametrize("step", [PLSRegression(2), PLSCanonical(1), CCA(1)], ids=lambda s: type(s).__name__)
+def test_partial_least_squares(step):
+    X, y = table()
+    holds(FrozenEstimator(step.fit(X, y)), X, y, exact=False)  # pipelines of scikit-learn cannot fit it themselves
+
+
+def test_nan_is_an_error_everywhere_else():
+    X, y = table(missing=True)
+    compiled = approxsvm.compile(fitted(WITH_NAN["one-hot"], X, y))
+    assert compiled.artifact.raw_columns.takes_nan.tolist() == CODES
+    half = ColumnTransformer([("a", SimpleImputer(), [0]), ("b", "passthrough", [3])])
+    X[:, 3] = np.nan_to_num(X[:, 3])
+    compiled = approxsvm.compile(fitted(half, X, y))
+    assert compiled.predict(X).shape == y.shape
+    X[7, 3] = np.nan
+    with pytest.raises(InputError, match=r"contains NaN. \(row 7, column 3\)"):
+        compiled.predict(X)
+    with pytest.raises(InputError, match=r"contains NaN. \(row 7, column 3\)"):
+        approxsvm.compile(fitted(half, np.nan_to_num(X), y), X)
+
+
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), OneHotEncoder(drop="first"), OrdinalEncoder()])
+def test_unknown_categories_name_column_and_value(encoder):
+    X, y = table()
+    pipeline = fitted(of_codes(encoder), X, y)
+    compiled = approxsvm.compile(pipeline)
+    bad = X.copy()
+    bad[5, 4] = 2.5
+    with pytest.raises(ValueError, match="unknown categories"):
+        pipeline.predict(bad)
+    for call in (compiled.predict, compiled.artifact.input_map.apply):
+        with pytest.raises(InputError, match=r"row 5: a known value is needed in column 4, got 2\.5"):
+            call(bad)
+    assert not compiled.artifact.input_map.takes(bad)[5]
+
+
+def test_unknown_categories_of_outputs_that_are_not_selected():
+    X, y = table()
+    encoded = of_codes(OneHotEncoder())
+    pipeline = fitted(make_pipeline(encoded, SelectKBest(k=3)), X, y)
+    compiled = approxsvm.compile(pipeline)
+    column = CODES[int(np.argmax(pipeline[0][1].get_support()) // 5)]
+    X[0, column] = 77.0
+    with pytest.raises(InputError, match=f"in column {column}, got 77"):
+        compiled.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (KBinsDiscretizer(3, dtype=np.float32), "refit it with dtype=np.float64"),
+        (FeatureAgglomeration(2, pooling_func=np.max), "it pools by 'max'"),
+        (SimpleImputer(strategy="constant", fill_value=np.nan, keep_empty_features=True), "puts NaN into column 0"),
+    ],
+)
+def test_what_cannot_be_a_step_is_named(step, message):
+    X, y = table()
+    with pytest.raises(UnsupportedModelError, match=message):
+        approxsvm.compile(fitted(make_pipeline(step, SimpleImputer()), X, y))
+
+
+def test_categories_of_text_are_refused():
+    X, y = table()
+    text = np.array(["a", "b", "c", "d", "e"], object)[X[:, [3]].astype(int)]
+    with pytest.raises(UnsupportedModelError, match="categories of column 0 are text"):
+        approxsvm.compile(fitted(OneHotEncoder(), text, y))
+
+
+# --- errors against exact arithmetic
+
+
+def exact_norm(x, norm):
+    moduli = [abs(v) for v in x]
+    if norm == "l1":
+        return mpmath.fsum(moduli)
+    return max(moduli) if norm == "max" else mpmath.sqrt(mpmath.fsum([v * v for v in moduli]))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", range(8))
+def test_normalized_rows_hold_their_errors(norm, seed):
+    mpmath.mp.prec = 2200
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    rows = rng.normal(size=(30, n)) * 10.0 ** rng.integers(-18, 19, size=(30, 1))
+    rows *= 2.0 ** rng.integers(-20, 20, size=rows.shape)
+    rows[0], rows[1], rows[2] = 0.0, 1e306 if seed % 2 else 1e308, 5e-324
+    rows[3, 0], rows[3, 1:] = LEAST_NORM, 0.0
+    rows[4] *= 1e200 / np.abs(rows[4]).max()
+    map_ = InputMap.identity(n)
+    if seed % 2:
+        map_ = map_.then_affine(subtract=rng.normal(size=n), divide=rng.uniform(0.1, 9.0, size=n))
+    map_ = map_.then_stage(steps.Normalizer.of(n, norm))
+    given, allowed = map_.mapped_with_errors(rows)
+    n_judged = 0
+    for row, values, bound in zip(rows, given, allowed, strict=True):
+        x = [mpmath.mpf(v) for v in row.tolist()]
+        if seed % 2:
+            scaler = map_.stages[0]
+            x = [(v - s) / d for v, s, d in zip(x, scaler.subtract.tolist(), scaler.divide.tolist(), strict=True)]
+        length = exact_norm(x, norm)
+        exact = [v / length for v in x] if length >= LEAST_NORM else x
+        off = mpmath.sqrt(mpmath.fsum([(g - e) ** 2 for g, e in zip(values.tolist(), exact, strict=True)]))
+        assert off <= bound, (off, bound)
+        n_judged += np.isfinite(bound)
+    assert n_judged >= 26
+
+
+def exact_power(x, p, method):
+    mirrored = method == "yeo-johnson" and x < 0
+    p = 2 - mpmath.mpf(p) if mirrored else mpmath.mpf(p)
+    t = 1 + abs(x) if method == "yeo-johnson" else x
+    y = mpmath.log(t) if p == 0 else (t**p - 1) / p
+    return -y if mirrored else y
+
+
+@pytest.mark.parametrize("method", ["box-cox", "yeo-johnson"])
+@pytest.mark.parametrize("seed", range(12))
+def test_powers_hold_their_errors(method, seed):
+    mpmath.mp.prec = 1200
+    rng = np.random.default_rng(seed)
+    powers = np.append(rng.normal(size=7) * 10.0 ** rng.integers(-12, 1, size=7), [0.0, 1.0, 2.0, -1.0])
+    n = len(powers)
+    rows = rng.normal(size=(40, n)) * 10.0 ** rng.integers(-12, 9, size=(40, n))
+    if method == "box-cox":
+        rows = np.abs(rows) + 1e-30
+    map_, scaler = InputMap.identity(n), None
+    if seed % 2:
+        map_ = map_.then_affine(divide=rng.uniform(0.5, 3.0, size=n))
+        scaler = map_.stages[0]
+    map_ = map_.then_stage(steps.Power(method, powers))
+    given, allowed = map_.mapped_with_errors(rows)
+    for row, values, bound in zip(rows, given, allowed, strict=True):
+        x = [mpmath.mpf(v) for v in row.tolist()]
+        if scaler is not None:
+            x = [v / d for v, d in zip(x, scaler.divide.tolist(), strict=True)]
+        exact = [exact_power(v, p, method) for v, p in zip(x, powers.tolist(), strict=True)]
+        off = mpmath.sqrt(mpmath.fsum([(g - e) ** 2 for g, e in zip(values.tolist(), exact, strict=True)]))
+        assert off <= bound, (off, bound)
+    assert np.isfinite(allowed).all()
+    assert LIBRARY > 0
+
+
+def random_steps(rng):
+    n = int(rng.integers(0, 6))
+    edges = np.unique(np.round(rng.normal(size=n), 2))
+    values = rng.choice([SAME, 0.0, 1.0, -2.5], size=len(edges) + 1)
+    return Steps(edges, values, float(rng.choice([REFUSED, SAME, 3.0])))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tables_behind_steps_that_round(seed):
+    rng = np.random.default_rng(seed)
+    functions = [random_steps(rng) for _ in range(6)]
+    map_ = InputMap.identity(3).then_stage(steps.Projection.about(0.0, np.eye(3)[:, rng.permutation(3)]))
+    looked = map_.then_stage(Table.of(3, [(int(j), f) for j, f in zip(rng.integers(0, 3, 6), functions, strict=True)]))
+    rows = np.round(rng.normal(size=(60, 3)), 2)  # on many edges
+    (before, _), (given, allowed) = map_.mapped_with_errors(rows), looked.mapped_with_errors(rows)
+    for row in range(len(rows)):
+        inputs = [Fraction(float(v)) for v in before[row]]  # exact: a permutation
+        worst = Fraction(0)
+        for k, (j, f) in enumerate(zip(looked.stages[-1].source.tolist(), looked.stages[-1].steps, strict=True)):
+            reach = 3.0 * 2.0**-53 * abs(before[row, j])
+            tried = [float(inputs[j]), before[row, j] - reach / 2, before[row, j] + reach / 2]
+            ends = [v if np.isinf(f.at(v)) else float(f.at(v)) for v in tried]
+            worst += max((Fraction(e) - Fraction(float(given[row, k]))) ** 2 for e in ends)
+        assert worst <= Fraction(float(allowed[row])) ** 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tables_of_tables(seed):
+    rng = np.random.default_rng(seed)
+    first = Table.of(3, [(int(j), random_steps(rng)) for j in rng.integers(0, 3, 5)])
+    second = Table.of(5, [(int(j), random_steps(rng)) for j in rng.permutation(5)])
+    joined = InputMap.identity(3).then_stage(first).then_stage(second)
+    assert len(joined.stages) == 1
+    x = np.round(rng.normal(size=(200, 3)), 2)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    fine = ~first.outside(x).any(axis=1)
+    fine[fine] = ~second.outside(first.run(x[fine].copy(), None)[0]).any(axis=1)
+    assert np.array_equal(~joined.stages[0].outside(x).any(axis=1), fine)
+    apart = second.run(first.run(x[fine].copy(), None)[0], None)[0]
+    assert np.array_equal(joined.stages[0].run(x[fine].copy(), None)[0], apart, equal_nan=True)
+    kept = rng.permutation(5)[:3]
+    chosen = joined.then_select(kept)
+    used = chosen.columns
+    assert np.array_equal(chosen.stages[0].run(x[fine][:, used], None)[0], apart[:, kept], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Table.of(1, [(1, Steps.of([], [SAME]))]), "a table takes feature 1 of 1"),
+        (lambda: Table.of(1, [(0, Steps(np.array([1.0, 1.0]), np.zeros(3), 0.0))]), "do not ascend"),
+        (lambda: Table.of(1, [(0, Steps(np.array([1.0]), np.zeros(3), 0.0))]), r"shape \(3,\), expected \(2,\)"),
+        (lambda: Table.of(1, [(0, Steps(np.zeros(0), np.array([-np.inf]), 0.0))]), "a table holds -inf"),
+        (lambda: steps.Normalizer.of(2, "l3"), "expected one of"),
+        (lambda: steps.Normalizer("l1", np.array([2])), "group 2 of a normalizer follows group 0"),
+        (lambda: steps.Normalizer("l1", np.array([1, 2, 1])), "group 1 of a normalizer follows group 2"),
+        (lambda: steps.Power("cube", np.ones(1)), "expected one of"),
+        (lambda: steps.Power("box-cox", np.array([np.nan])), "NaN or negative infinity"),
+    ],
+)
+def test_broken_steps_are_refused(make, message):
+    with pytest.raises(ModelFormatError, match=message):
+        make()
