@@ -27,7 +27,6 @@ class SeveralCosines {
     CosineRounding<double> rounding(const RowSums<double>& row) const {
         return {view_, cosines_.in64, row.half_sq_norm, row.n_terms};
     }
-    static const FewValues* few() { return nullptr; }
     double slack(std::size_t k, double row_error) const {
         return 1.0001 * (view_.decisions[k].value_error + cosines_moved(view_.decisions[k], row_error));
     }
@@ -57,6 +56,7 @@ class CosineFunction : SeveralCosines {
     double rounding(const RowSums<Real>& row) const {
         return SeveralCosines::rounding(row).of(decision_);
     }
+    static const FewValues* few() { return nullptr; }
     double slack(double row_error) const { return SeveralCosines::slack(0, row_error); }
     BoundedValue define(const RowSource& source, std::size_t i, double row_error) const {
         double value, bound, lost;

@@ -88,7 +88,7 @@ inline bool by_columns(const ModelView& model) {
 
 // Whether the engine for few values may be worth while (few_values_layout.hpp).
 inline bool may_have_few_values(const ModelView& view) {
-    return has_engines(view) && !is_polynomial(view) && !is_cosine(view) && !by_columns(view) && has_dictionary(view);
+    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view);
 }
 
 inline bool has_direction(const ModelView& model) {
