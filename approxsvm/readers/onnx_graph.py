@@ -17,9 +17,10 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.input_map import InputMap, Projection
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import Outputs, PairwiseSigmoid, class_pairs
+from approxsvm.model.steps import Projection
 from approxsvm.packages import import_package
 
 _ML: Final = "ai.onnx.ml"
