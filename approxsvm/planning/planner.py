@@ -218,7 +218,8 @@ class Planner:
         self._problem = problem
         self._model, self._mode, self._limits = problem.model, problem.mode, problem.limits
         self._sample = _draw_sample(problem)
-        costs = CostModel.of(self._model, self._sample.held_out)
+        few_work = problem.exact.native.few_values_work if problem.mode == "certified" else 0.0
+        costs = CostModel.of(self._model, self._sample.held_out, few_work=few_work)
         self._engine_cost = costs.exact
         self._costs = costs if cost_to_beat is None else replace(costs, exact=cost_to_beat)
         self.exact_cost = self._costs.exact

@@ -141,7 +141,7 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: flo
     model, rows, d = problem.model, problem.typical_rows, problem.model.n_features
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
-    costs = SubspaceCosts.of(model, rows)
+    costs = SubspaceCosts.of(model, rows, problem.exact.native.few_values_work)
     if cost_of_plan is not None and cost_of_plan < _GOOD_ENOUGH * costs.exact:
         return None
     worthwhile = _WORTHWHILE if model.n_decisions == 1 else _WORTHWHILE_OF_CLASSES

@@ -198,7 +198,7 @@ class FewValuesWriter {
     // Of a support vector.
     static double work_of(const FewValues& few) {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
-        return bits_work.rest + n * (few.in_planes ? bits_work.plane : bits_work.part) + std::fmin(functions, 4.0);
+        return bits_work.rest + n * (few.in_planes ? bits_work.plane : bits_work.part) + 2.0 * functions;
     }
     // That of the engine in float32: exp, and as many products as there are features, or values where these are few. Of
     // many classes it goes by the vectors of one.
