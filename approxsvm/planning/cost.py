@@ -14,8 +14,8 @@ when a model is compiled:
 * coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
   coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
   calls with 10,000 rows, each center gets its share;
-* support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) take what the engine says, about 7
-  to 25 each, in place of n_terms + `kernel`: rows are thought to be on the grid like these;
+* support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) take what the engine says, 7 to
+  25 each, in place of n_terms + `kernel`: rows are thought to be on the grid like these;
 * above degree 2 coefficients come in runs, one for each monomial of a degree less, and each costs `run` at least: with
   10 features a form of degree 6 has 8,008 coefficients in 3,003 runs;
 * a row that is refined costs `row` and its coefficients, once more;
@@ -264,7 +264,7 @@ class SubspaceCosts:
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, few_work: float = 0.0) -> SubspaceCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as CostModel has it."""
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as of CostModel."""
         few = by_few_values(model, few_work)
         if model.n_decisions == 1:
             products = Products.of(model, rows)
@@ -326,9 +326,7 @@ class CostModel:
     constants: Constants
 
     @classmethod
-    def of(
-        cls, model: KernelModel, rows: Any, constants: Constants | None = None, few_work: float = 0.0
-    ) -> CostModel:
+    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None, few_work: float = 0.0) -> CostModel:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features).
 
         `few_work` is Predictor.few_values_work of the exact model.

@@ -73,7 +73,7 @@ TEST(looked_up_bytes_are_added_up) {
                     run_ends.push_back(static_cast<std::uint32_t>(p));
                 }
                 run_ends.push_back(static_cast<std::uint32_t>(n_parts));
-                const auto* const of_parts = reinterpret_cast<const std::uint8_t(*)[16]>(tables.data());
+                const auto* const of_parts = reinterpret_cast<const std::uint8_t (*)[16]>(tables.data());
                 looked_up_sums(codes.data(), n_parts, n_panels, of_parts, run_ends.data(), found.data());
                 for (std::size_t lane = 0; lane < n_panels * 64; ++lane) {
                     std::uint32_t sum = 0;
@@ -167,8 +167,7 @@ struct Vectors {
     /// The support vector in each lane; n_sv where there is none.
     std::vector<std::size_t> vector_of_lane() const {
         std::vector<std::size_t> found(few.starts[few.n_segments], n_sv);
-        FewSegments(view).for_each(few.starts,
-                                   [&](std::size_t i, std::size_t, std::size_t lane) { found[lane] = i; });
+        FewSegments(view).for_each(few.starts, [&](std::size_t i, std::size_t, std::size_t lane) { found[lane] = i; });
         return found;
     }
 };
@@ -179,7 +178,7 @@ void check_sums(Vectors& vectors, Random& random, const std::string& where) {
     std::vector<std::uint8_t> codes(vectors.d + 7);
     std::vector<std::uint32_t> planes(few.n_parts), h(of_lane.size());
     std::vector<std::uint8_t> tables(16 * few.n_parts);
-    const FewRow row{planes.data(), reinterpret_cast<std::uint8_t(*)[16]>(tables.data())};
+    const FewRow row{planes.data(), reinterpret_cast<std::uint8_t (*)[16]>(tables.data())};
     for (int k = 0; k < 5; ++k) {
         for (std::size_t j = 0; j < vectors.d; ++j) {
             codes[j] = static_cast<std::uint8_t>(below(random, static_cast<std::size_t>(few.range[j]) + 1));
@@ -192,8 +191,8 @@ void check_sums(Vectors& vectors, Random& random, const std::string& where) {
             if (of_lane[lane] == vectors.n_sv) continue;
             std::uint32_t expected = 0;
             for (std::size_t j = 0; j < vectors.d; ++j) {
-                const int steps = static_cast<int>(few.lowest[j]) + codes[j] -
-                                  vectors.codes[of_lane[lane] * vectors.d + j];
+                const int steps =
+                    static_cast<int>(few.lowest[j]) + codes[j] - vectors.codes[of_lane[lane] * vectors.d + j];
                 expected += static_cast<std::uint32_t>(steps * steps);
             }
             EXPECT(h[lane] == expected, where + ": h is wrong in lane " + std::to_string(lane));

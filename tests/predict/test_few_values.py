@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import KernelModel
-from approxsvm.evaluator import BOUNDS, LABELS, STAGES, VALUES, Evaluator
+from approxsvm.evaluator import BOUNDS, LABELS, VALUES, Evaluator
 from approxsvm.reference import decision_values as reference
 
 Rows = npt.NDArray[np.float64]
@@ -116,7 +116,7 @@ def test_values_on_and_beside_grids(target: str, name: str, n_labels: int) -> No
         check(model, rows_about(vectors, n_values, origin, step), evaluator)
 
 
-@pytest.mark.parametrize("gamma", [5e-324, 1e-300, 1e-9, 3.0, 60.0, 800.0, 1e300])
+@pytest.mark.parametrize("gamma", [2.0**-200, 1e-9, 3.0, 60.0, 800.0, 2.0**200])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_any_gamma(target: str, gamma: float, n_labels: int) -> None:
     """Kernels of one, tables that underflow, and all between."""
@@ -186,7 +186,8 @@ def test_sparse_rows_with_unknown_features(target: str) -> None:
     wide = csr_array(np.hstack([on_grid(30, [2] * 40, 12), on_grid(30, [3] * 4, 13)]))
     found, bounds = evaluator.evaluate(wide, VALUES | BOUNDS, "settled")
     known = KernelModel(**{**vars(model), "support_vectors": np.hstack([vectors, np.zeros((150, 4))])})
-    assert (np.abs(found - reference.decision_function(known, wide.toarray())) <= bounds + 1e-12).all()
+    expected = reference.decision_function(known, wide.toarray()).ravel()
+    assert (np.abs(found - expected) <= bounds + 1e-12).all()
 
 
 def test_rows_do_not_depend_on_the_call(target: str) -> None:
@@ -194,10 +195,10 @@ def test_rows_do_not_depend_on_the_call(target: str) -> None:
     evaluator = exact(model_of(vectors))
     rows = on_grid(100, [2] * 40, 15)
     rows[::3, 5] = 0.25  # every third row goes by the engine
-    together = evaluator.evaluate(rows, VALUES | STAGES, "settled")
+    together = evaluator.evaluate(rows, VALUES, "settled")
     alone = [evaluator.evaluate(row[np.newaxis], VALUES, "settled")[0] for row in rows]
     is_on_grid = np.arange(100) % 3 != 0
-    assert np.array_equal(together[0][is_on_grid], np.array(alone)[is_on_grid])
+    assert np.array_equal(together[is_on_grid], np.array(alone)[is_on_grid])
 
 
 def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
@@ -217,7 +218,7 @@ def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
         rows = on_grid(60, n_values, 40 + trial)
         for _ in range(15):
             found, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
-            ratio = np.abs(found - reference.decision_function(model, rows)) / bounds
+            ratio = np.abs(found - reference.decision_function(model, rows).ravel()) / bounds
             worst = max(worst, float(ratio.max()))
             best = rows[np.argsort(ratio)[-20:]]
             flips = rng.random((2, *best.shape)) < 0.05
@@ -231,7 +232,7 @@ def test_scaled_in_front(target: str) -> None:
     X = np.digitize(X, [-0.7, 0.7]) * 3.0 + 7.0
     source = make_pipeline(MinMaxScaler(), SVC(gamma=0.1)).fit(X[:400], y[:400])
     compiled = approxsvm.compile(source, mode="exact")
-    assert compiled.evaluator.native.few_values_work > 0.0
+    assert goes_by_few_values(Evaluator(compiled.artifact))
     assert np.array_equal(compiled.predict(X[400:]), source.predict(X[400:]))
 
 
@@ -239,7 +240,8 @@ def test_plans_know_what_few_values_take(target: str) -> None:
     """Where an expansion certifies few rows, the exact engine is the plan, and no subspace or network precedes it."""
     vectors = on_grid(2_000, [2] * 60, 30)
     compiled = approxsvm.compile(model_of(vectors, gamma=1.0), vectors[:500])
-    assert compiled.evaluator.native.few_values_work > 0.0
-    compiled.predict(on_grid(200, [2] * 60, 31))
-    settled = {stage for stage, n in compiled.evaluator.rows_per_stage.items() if n}
+    evaluator = Evaluator(compiled.artifact)
+    assert goes_by_few_values(evaluator)
+    evaluator.predict(on_grid(200, [2] * 60, 31))
+    settled = {stage for stage, n in evaluator.rows_per_stage.items() if n}
     assert settled <= {"expansion", *FEW}

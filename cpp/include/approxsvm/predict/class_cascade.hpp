@@ -363,8 +363,7 @@ class ClassCascade {
 
         void operator()(std::size_t i, const RowSums<float>& sums) const {
             cascade.note_sums(i, cascade.prepared_.class32, sums);
-            cascade.judge(i, by_float32,
-                          [this](std::size_t row) { cascade.engine64_.send(row, cascade.offer64()); });
+            cascade.judge(i, by_float32, [this](std::size_t row) { cascade.engine64_.send(row, cascade.offer64()); });
         }
         template <std::size_t Stride>
         void settle_block(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
