@@ -62,12 +62,11 @@ class CallCosts:
     n_rows: int | None
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any, n_rows: int | None) -> CallCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
-        alone = CostModel.of(model, rows, Constants.alone())
-        return cls(
-            CostModel.of(model, rows) if n_rows is None else CostModel.of(model, rows, call_rows=n_rows), alone, n_rows
-        )
+    def of(cls, model: KernelModel, rows: Any, n_rows: int | None, few_work: float = 0.0) -> CallCosts:
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as of CostModel."""
+        call = {} if n_rows is None else {"call_rows": n_rows}
+        blocks = CostModel.of(model, rows, few_work=few_work, **call)
+        return cls(blocks, CostModel.of(model, rows, Constants.alone(), few_work=few_work), n_rows)
 
     @property
     def exact(self) -> Cost:

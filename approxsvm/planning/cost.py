@@ -14,6 +14,8 @@ when a model is compiled:
 * coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
   coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
   calls with 10,000 rows, each center gets its share;
+* support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) take what the engine says, 7 to
+  25 each, in place of n_terms + `kernel`: rows are thought to be on the grid like these;
 * above degree 2 coefficients come in runs, one for each monomial of a degree less, and each costs `run` at least: with
   10 features a form of degree 6 has 8,008 coefficients in 3,003 runs;
 * a row that is refined costs `row` and its coefficients, once more;
@@ -297,13 +299,17 @@ class SubspaceCosts:
     constants: Constants
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> SubspaceCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+    def of(
+        cls, model: KernelModel, rows: Any, constants: Constants | None = None, few_work: float = 0.0
+    ) -> SubspaceCosts:
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as of CostModel."""
+        few = by_few_values(model, few_work, constants)
         if model.n_decisions == 1:
             products = Products.of(model, rows, constants)
             exact = products.engine(model.n_sv)
             if products.n_terms < model.n_features and products.slower > 1.0:
                 exact *= _SPILLED_NONZEROS
+            exact = min(exact, few)
             n_sv = np.array([float(model.n_sv)])
             return cls(model.n_features, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0, products.constants)
         pairs = PairCosts.of(model, rows, constants)
@@ -311,7 +317,8 @@ class SubspaceCosts:
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
         behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
         constants, listed = pairs.products.constants, pairs.counts + pairs.listed
-        fixed, exact = constants.row + pairs.presuming(0), constants.row + pairs.typical
+        fixed, exact = constants.row + pairs.presuming(0), min(constants.row + pairs.typical, few)
+        behind = np.minimum(behind, few)
         return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
@@ -341,6 +348,11 @@ class SubspaceCosts:
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
 
+def by_few_values(model: KernelModel, few_work: float, constants: Constants | None = None) -> float:
+    """Of a row on the support vectors' grid; infinite where `few_work`, of each of them, is 0."""
+    return (constants or Constants.here()).row + model.n_sv * few_work if few_work > 0.0 else math.inf
+
+
 @dataclass(frozen=True)
 class CostModel:
     """Costs of a row of one model.
@@ -365,14 +377,23 @@ class CostModel:
 
     @classmethod
     def of(
-        cls, model: KernelModel, rows: Any, constants: Constants | None = None, call_rows: int = _CALL_ROWS
+        cls,
+        model: KernelModel,
+        rows: Any,
+        constants: Constants | None = None,
+        call_rows: int = _CALL_ROWS,
+        few_work: float = 0.0,
     ) -> CostModel:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features).
+
+        `few_work` is Predictor.few_values_work of the exact model.
+        """
         constants = constants or Constants.here()
         if model.n_decisions > 1:
             exact = constants.row + PairCosts.of(model, rows, constants).typical
         else:
             exact = Products.of(model, rows, constants).engine(model.n_sv)
+        exact = min(exact, by_few_values(model, few_work, constants))
         return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants, call_rows)
 
     def expansion(self, degree: int, size: Size) -> float:

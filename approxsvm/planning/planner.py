@@ -220,7 +220,8 @@ class Planner:
         self._problem = problem
         self._model, self._mode, self._limits = problem.model, problem.mode, problem.limits
         self._sample = _draw_sample(problem)
-        self._costs = costs = CallCosts.of(self._model, self._sample.held_out, self._limits.rows_per_call)
+        few_work = problem.exact.native.few_values_work if problem.mode == "certified" else 0.0
+        self._costs = costs = CallCosts.of(self._model, self._sample.held_out, self._limits.rows_per_call, few_work)
         self._engine_cost = costs.exact
         if cost_to_beat is not None:
             blocks, alone = (

@@ -41,11 +41,12 @@ def presume(problem: Problem, presumed_cost: float | None = None) -> Presumption
     Returns
     -------
     Presumption or None
-        None where the engine of all pairs is cheaper, or nothing could be fitted.
+        None where rows go by all pairs, as those of few values do, or that is cheaper, or nothing could be fitted.
     """
     model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)
-    if (costs.stays_sparse and presumed_cost is None) or model.gamma == 0.0:
+    goes_by_all_pairs = costs.stays_sparse or problem.exact.native.few_values_work > 0.0
+    if (goes_by_all_pairs and presumed_cost is None) or model.gamma == 0.0:
         return None
     random = np.random.default_rng(problem.limits.random_state)
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)

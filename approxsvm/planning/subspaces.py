@@ -142,9 +142,11 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     model, rows, d = problem.model, problem.typical_rows, problem.model.n_features
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
-    costs = _CallCosts(
-        SubspaceCosts.of(model, rows), SubspaceCosts.of(model, rows, Constants.alone()), problem.limits.rows_per_call
+    few_work = problem.exact.native.few_values_work
+    blocks, alone = (
+        SubspaceCosts.of(model, rows, constants, few_work) for constants in (Constants.here(), Constants.alone())
     )
+    costs = _CallCosts(blocks, alone, problem.limits.rows_per_call)
     exact = costs.exact
     if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
         return None

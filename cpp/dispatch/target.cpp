@@ -31,6 +31,10 @@ const void* prepare_model(const ModelView& model, void* memory) {
 std::size_t workspace_memory(const void* prepared) {
     return workspace_bytes(prepared_model(prepared));
 }
+double work_of_few_values(const void* prepared) {
+    const FewValues& few = prepared_model(prepared).few;
+    return few.is_usable ? few.work : 0.0;
+}
 std::size_t replay_memory(const void* prepared) {
     return replay_bytes(prepared_model(prepared));
 }
@@ -65,6 +69,7 @@ const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     k.prepared_bytes = prepared_memory;
     k.prepare = prepare_model;
     k.workspace_bytes = workspace_memory;
+    k.few_values_work = work_of_few_values;
     k.replay_bytes = replay_memory;
     k.replay = replay_check_rows;
     k.evaluate_dense_f32 = evaluate_dense<float>;

@@ -22,6 +22,7 @@ struct TargetTable {
     std::size_t (*prepared_bytes)(const ModelView&);
     const void* (*prepare)(const ModelView&, void* memory);
     std::size_t (*workspace_bytes)(const void* prepared);
+    double (*few_values_work)(const void* prepared);  // of a support vector, in multiply-adds; 0 where it is not in use
     std::size_t (*replay_bytes)(const void* prepared);
     Status (*replay)(const void* prepared, void* memory);  // check rows
     EvaluateFunction<DenseRows<float>> evaluate_dense_f32;

@@ -31,6 +31,8 @@ class PyPredictor {
     dispatch::StageCounts counts() const { return counts_; }
     std::uint64_t exact_count() const { return exact_count_; }
 
+    double few_values_work() const { return predictor_->kernels().few_values_work(predictor_->prepared()); }
+
     std::string target() const { return predictor_->kernels().name; }
 
     // What `want`, a sum of Want's bits, asks for: an array, or a tuple of arrays in the order of the bits. `values` is
@@ -330,6 +332,7 @@ void register_predictor(py::module_& module) {
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def_property_readonly("exact_count", &PyPredictor::exact_count)
+        .def_property_readonly("few_values_work", &PyPredictor::few_values_work)
         .def("dense", &PyPredictor::dense, py::arg("rows"), py::arg("n_threads"), py::arg("want") = 2,
              py::arg("values") = "promised", py::arg("as_part") = false)
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),

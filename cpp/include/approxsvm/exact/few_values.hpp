@@ -48,23 +48,23 @@ struct FewValues {
     const double* coef64;          // the same, a_i themselves
     double coef_scale;             // a power of two
 
-    const std::uint32_t* first_features;   // (n_parts + 1,): of groups
-    const std::uint32_t* run_ends;         // the last is n_parts: bytes hold the sums of the parts between two of them
-    const std::uint32_t* first_squares;    // (n_features,)
-    const std::uint8_t (*squares)[16];     // [first_squares[j] + k][code]: what feature j adds to h
-    const float* digits;                   // (n_digits, digit_values)
+    const std::uint32_t* first_features;  // (n_parts + 1,): of groups
+    const std::uint32_t* run_ends;        // the last is n_parts: bytes hold the sums of the parts between two of them
+    const std::uint32_t* first_squares;   // (n_features,)
+    const std::uint8_t (*squares)[16];    // [first_squares[j] + k][code]: what feature j adds to h
+    const float* digits;                  // (n_digits, digit_values)
     std::size_t n_digits;
-    const double* kernels64;               // (max_sq_steps + 1,): exp(-g h)
-    double grid_error;                     // bound on what values beside their place on the grid do to f, of A1
-    double exponent_reach;                 // the largest g h that float64 can tell from infinity
+    const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
+    double grid_error;        // bound on what values beside their place on the grid do to f, of A1
+    double exponent_reach;    // the largest g h that float64 can tell from infinity
 };
 
 // --- a row
 
 // A row as the sums want it: bits, or the tables of its groups.
 struct FewRow {
-    std::uint32_t* planes;         // (n_parts,)
-    std::uint8_t (*tables)[16];    // (n_parts,)
+    std::uint32_t* planes;       // (n_parts,)
+    std::uint8_t (*tables)[16];  // (n_parts,)
 };
 
 // `codes` has room for seven bytes more.
@@ -145,8 +145,8 @@ inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t se
     std::uint32_t h[few_chunk];
     for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
         sq_steps(few, row, first / few_panel, n / few_panel, h);
-        sum += weighted_sum([&](std::size_t i) { return tables.at(h + i); }, coef_of(few, few.coef, segment, 0, first),
-                            n);
+        sum +=
+            weighted_sum([&](std::size_t i) { return tables.at(h + i); }, coef_of(few, few.coef, segment, 0, first), n);
     });
     return few.coef_scale * sum;
 }

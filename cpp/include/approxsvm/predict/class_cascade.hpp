@@ -136,13 +136,13 @@ class ClassCascade {
     }
 
     void send_to_float32(std::size_t i) {
-        if (few_is_first_ && answer_by_few_values(i, n_classes_)) return;
+        if (few_is_first_ && answer_by_few_values(i)) return;
         if (!presumes_ || !winner_.presumes()) return engine32_.send(i, offer32());
         if (begins_sparse(i)) return;
         winner_.send(i, settle_winner(), pass_on());
     }
     void send_to_float64(std::size_t i) {
-        if (!answer_by_few_values(i, n_classes_)) engine64_.send(i, offer64());
+        if (!answer_by_few_values(i)) engine64_.send(i, offer64());
     }
 
     Status finish() {
@@ -281,13 +281,13 @@ class ClassCascade {
     // The majority class wins so many pairs for certain, whose values and bounds come `stride` apart.
     void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
         if (wins == n_classes_ - 1) return settle_label(i, majority_class(), by_expansion);
+        if (few_is_first_ && answer_by_few_values(i)) return;
+        if (!presumes_) return engine32_.send(i, offer32());
         std::size_t presumed = majority_class();  // read off before the engine takes rows, which uses the same memory
         for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
             const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
-        if (few_is_first_ && answer_by_few_values(i, presumed)) return;
-        if (!presumes_) return engine32_.send(i, offer32());
         if (begins_sparse(i)) return;
         winner_.send(i, presumed, settle_winner(), pass_on());
     }
@@ -295,17 +295,15 @@ class ClassCascade {
     // --- the exact engines
 
     void send_to_engine(std::size_t i) {
-        if (!answer_by_few_values(i, n_classes_)) engine32_.send(i, offer32());
+        if (!answer_by_few_values(i)) engine32_.send(i, offer32());
     }
 
-    // A row on the grid of few values: by the pairs of a class that is presumed to win, or of one that beats it; by all
-    // pairs; in float64; by the definition. False for any other row. No class is presumed where that is n_classes_.
-    bool answer_by_few_values(std::size_t i, std::size_t presumed) {
+    // A row on the grid of few values: in float32, in float64, by the definition; false for any other row. All pairs
+    // share the kernel values, and so there is no presuming whose pairs suffice.
+    bool answer_by_few_values(std::size_t i) {
         if (!few_.takes(i)) return false;
-        const auto by_definition_at_last = [this](std::size_t row) { settle_by_definition(row); };
         if (!exact_) {
             few_.kernels32();
-            if (labels_only_ && n_classes_ > few_classes && settled_by_winner(i, presumed)) return true;
             const auto sum = [this](std::size_t c, std::size_t f) { return few_.class_sum32(c, f); };
             const auto bound = [this](double moduli, const DecisionNumbers& d) { return few_.bound32(moduli, d); };
             note_pairs(i, sum, bound);
@@ -320,50 +318,9 @@ class ClassCascade {
         if (exact_ && !accurate_) {
             settle_by_definition(i);
         } else {
-            judge(i, by_float64, by_definition_at_last);
+            judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
         }
         return true;
-    }
-
-    // All pairs of so few classes cost no more than a wrong presumption.
-    static constexpr std::size_t few_classes = 4;
-
-    bool settled_by_winner(std::size_t i, std::size_t w) {
-        if (w == n_classes_) w = presumed_by_mass();
-        for (int attempt = 0; attempt < n_attempts; ++attempt) {
-            bool wins_all = true;
-            double worst = 0.0;
-            std::size_t beaten_by = n_classes_;
-            for_pairs_of(w, [&](std::size_t pair, Outcome won, std::size_t c) {
-                const DecisionNumbers& decision = view_.decisions[pair];
-                const double own = few_.class_sum32(w, c - (c > w)), other = few_.class_sum32(c, w - (w > c));
-                const double value = own + other + decision.intercept;
-                const double margin = won == Outcome::first ? value : -value;
-                const double bound = few_.bound32(std::fabs(own) + std::fabs(other), decision) + slack_of(i, pair);
-                wins_all &= margin > bound;
-                if (!(-margin > bound && -margin > worst)) return;
-                worst = -margin;
-                beaten_by = c;
-            });
-            if (wins_all) {
-                settle_label(i, w, by_float32);
-                return true;
-            }
-            if (beaten_by == n_classes_) return false;
-            w = beaten_by;
-        }
-        return false;
-    }
-    std::size_t presumed_by_mass() const {
-        std::size_t heaviest = 0;
-        double most = -1.0;
-        for (std::size_t c = 0; c < n_classes_; ++c) {
-            const double mass = std::fabs(few_.class_sum32(c, 0));
-            if (!(mass > most)) continue;
-            most = mass;
-            heaviest = c;
-        }
-        return heaviest;
     }
 
     // sum(c, f) is that of class c in its pair f, bound(moduli, decision) what it may err by.
@@ -391,12 +348,12 @@ class ClassCascade {
         ClassCascade& cascade;
 
         void operator()(std::size_t i, bool float32_may_do) const {
-            if (!cascade.few_is_first_ && cascade.answer_by_few_values(i, cascade.n_classes_)) return;
+            if (!cascade.few_is_first_ && cascade.answer_by_few_values(i)) return;
             if (float32_may_do) return cascade.engine32_.send(i, cascade.offer32());
             cascade.engine64_.send(i, cascade.offer64());
         }
         bool takes(std::size_t i, std::size_t share) const {
-            return cascade.answer_by_few_values(i, cascade.n_classes_) || cascade.settled_as_sparse(i, share);
+            return cascade.answer_by_few_values(i) || cascade.settled_as_sparse(i, share);
         }
     };
     PassOn pass_on() { return {*this}; }
@@ -406,8 +363,7 @@ class ClassCascade {
 
         void operator()(std::size_t i, const RowSums<float>& sums) const {
             cascade.note_sums(i, cascade.prepared_.class32, sums);
-            cascade.judge(i, by_float32,
-                          [this](std::size_t row) { cascade.engine64_.send(row, cascade.offer64()); });
+            cascade.judge(i, by_float32, [this](std::size_t row) { cascade.engine64_.send(row, cascade.offer64()); });
         }
         template <std::size_t Stride>
         void settle_block(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,

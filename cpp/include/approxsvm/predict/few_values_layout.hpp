@@ -12,11 +12,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t most_few_features = 4096;
+constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // of more classes, a winner's pairs take less
 
-// The values of support vectors are a small dictionary's.
+// Whether the values of support vectors are a small dictionary's.
 inline bool has_dictionary(const ModelView& view) {
-    return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= 256 && view.n_features <= most_few_features;
+    return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= 256 && view.n_features <= most_few_features &&
+           view.n_labels <= most_few_labels;
 }
 
 // How support vectors are taken together, see few_values.hpp.
@@ -198,7 +199,7 @@ class FewValuesWriter {
     // Of a support vector.
     static double work_of(const FewValues& few) {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
-        return bits_work.rest + n * (few.in_planes ? bits_work.plane : bits_work.part) + std::fmin(functions, 4.0);
+        return bits_work.rest + n * (few.in_planes ? bits_work.plane : bits_work.part) + 1.5 * functions;
     }
     // That of the engine in float32: exp, and as many products as there are features, or values where these are few. Of
     // many classes it goes by the vectors of one.

@@ -34,11 +34,11 @@ struct FewRoom {
 // What rounding does to sums of few_values.hpp: `of_moduli` of the moduli that they add up, `of_all` of A1.
 //
 // In float32: an entry of a table of digits is off by u of itself, and so are their products, 2 n_digits - 1 roundings
-// in all; the coefficient's is one, and a sum takes few_path of them. Moduli are computed, too, which the factor
-// covers. Sums of chunks take float64. Exponents: g = gamma step^2 takes two roundings and g h one, so that K errs by
-// 3 u64 g h of itself, and exp by two units in the last place. An entry below 2^-126 is zero: elsewhere g h is below 88
-// for each digit, which 2^-40 covers. So kernel values below 2^-126 may be zero, and products with a coefficient, which
-// is stored as a share of the largest one.
+// in all; the coefficient's is one, its product's another where that is not fused, and a sum takes few_path of them.
+// Moduli are computed, too, which the factor covers. Sums of chunks take float64. Exponents: g = gamma step^2 takes two
+// roundings and g h one, so that K errs by 3 u64 g h of itself, and exp by two units in the last place. An entry below
+// 2^-126 is zero: elsewhere g h is below 88 for each digit, which 2^-40 covers. So kernel values below 2^-126 may be
+// zero, and products with a coefficient, which is stored as a share of the largest one.
 //
 // In float64 the same, with one table, whose entries below 2^-1022 may be zero. The grid adds few.grid_error to both.
 struct FewErrors {
@@ -46,8 +46,9 @@ struct FewErrors {
 
     static FewErrors of_float32(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
-        return {1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path) + 1.01 * n * unit64 + 0x1p-40,
-                few.grid_error + 0x1p-120 * n};
+        return {
+            1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path + 1.0) + 1.01 * n * unit64 + 0x1p-40,
+            few.grid_error + 0x1p-120 * n};
     }
     static FewErrors of_float64(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
@@ -135,9 +136,10 @@ class FewValuesStage {
         for (std::size_t j = 0; j < d; j += width) {
             const f64v value = load(room_.values + j);
             const f64v k = sub(add(mul(sub(value, origin), inverse_step), shift), shift);
-            const f64v code = sub(k, load(few_->lowest + j)), gap = sub(value, fmadd(k, step, origin));
+            const f64v code = sub(k, load(few_->lowest + j)), gap = sub(value, add(mul(k, step), origin));
             beside = add(beside, max_or(gap, sub(nought, gap)));
-            beside = add(beside, add(max_or(sub(nought, code), nought), max_or(sub(code, load(few_->range + j)), nought)));
+            beside =
+                add(beside, add(max_or(sub(nought, code), nought), max_or(sub(code, load(few_->range + j)), nought)));
             store(room_.values + j, code);
         }
         double lane[lanes64];

@@ -191,9 +191,9 @@ struct BitsWork {
     double plane, part, rest;
 };
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
-constexpr BitsWork bits_work = {1.5, 0.5, 6.0};
+constexpr BitsWork bits_work = {1.2, 0.35, 5.0};
 #else
-constexpr BitsWork bits_work = {7.0, 3.0, 8.0};
+constexpr BitsWork bits_work = {4.0, 3.0, 8.0};
 #endif
 
 // --- a function of an integer by its digits: the product of what tables hold for each of them

@@ -1,0 +1,247 @@
+"""Support vectors on a grid of few values: rows on it go by integer distances and look-ups, others as ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm import KernelModel
+from approxsvm.evaluator import BOUNDS, LABELS, VALUES, Evaluator
+from approxsvm.reference import decision_values as reference
+
+Rows = npt.NDArray[np.float64]
+FEW = ("float32", "float64")
+
+
+def on_grid(n_rows: int, n_values: list[int], seed: int, origin: float = 0.0, step: float = 1.0) -> Rows:
+    """Rows whose feature j takes n_values[j] values."""
+    steps = np.random.default_rng(seed).integers(0, n_values, (n_rows, len(n_values)))
+    return origin + steps * step
+
+
+def model_of(vectors: Any, n_labels: int = 2, gamma: float = 0.05, coef: Any = None, seed: int = 0) -> KernelModel:
+    """Of random coefficients; of several classes with one sign in each pair, as training leaves them."""
+    rng = np.random.default_rng(seed)
+    n_sv = vectors.shape[0]
+    counts = np.full(n_labels, n_sv // n_labels)
+    counts[-1] += n_sv - counts.sum()
+    if coef is None:
+        coef = rng.normal(size=(n_labels - 1, n_sv))
+        if n_labels > 2:
+            of_class = np.repeat(np.arange(n_labels), counts)
+            other = np.arange(n_labels - 1)[:, np.newaxis]
+            coef = np.abs(coef) * np.where(other + (other >= of_class) > of_class, 1.0, -1.0)
+    return KernelModel(
+        task="classification",
+        support_vectors=vectors,
+        dual_coef=coef,
+        intercept=0.1 * rng.normal(size=n_labels * (n_labels - 1) // 2),
+        labels=np.arange(n_labels),
+        n_support=counts,
+        gamma=gamma,
+    )
+
+
+def exact(model: KernelModel) -> Evaluator:
+    return Evaluator(approxsvm.compile(model, mode="exact").artifact)
+
+
+def check(model: KernelModel, rows: Rows, evaluator: Evaluator) -> None:
+    """Values within their bounds of the exact ones by every door, and labels of their signs."""
+    with np.errstate(over="ignore"):
+        expected = reference.decision_function(model, rows)
+    moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
+    want = LABELS | VALUES | BOUNDS
+    labels = evaluator.evaluate(rows, LABELS)
+    for values in ("settled", "exact"):
+        doors = [evaluator.evaluate(form(rows), want, values) for form in (np.asarray, csr_array, np.asfortranarray)]
+        alone = [evaluator.evaluate(row[np.newaxis], want, values) for row in rows]
+        doors.append(tuple(np.concatenate(part) for part in zip(*alone, strict=True)))
+        for found_labels, found, bounds in doors:
+            found, bounds = found.reshape(expected.shape), bounds.reshape(expected.shape)
+            assert (np.abs(found - expected) <= bounds + 1e-13 * moduli).all()
+            if values == "exact":
+                assert (bounds <= 1.1e-10 * moduli + 1e-13).all()
+            assert np.array_equal(found_labels, labels)
+
+
+def goes_by_few_values(evaluator: Evaluator) -> bool:
+    return evaluator.native.few_values_work > 0.0
+
+
+def rows_about(vectors: Rows, n_values: list[int], origin: float, step: float) -> Rows:
+    """On the grid, at its edges and beyond, one unit in the last place beside it, and nowhere near."""
+    inside = on_grid(20, n_values, 5, origin, step)
+    low, high = vectors.min(axis=0), vectors.max(axis=0)
+    beside, below, above, minus = inside[:6].copy(), inside[:6].copy(), inside[:6].copy(), inside[:6].copy()
+    beside[:, 0] = np.nextafter(beside[:, 0], np.inf)
+    beside[3:, -1] = np.nextafter(beside[3:, -1], -np.inf)
+    below[:, 0], above[:, -1] = low[0] - step, high[-1] + step
+    minus[minus == 0.0] = -0.0
+    half = inside[:6] + 0.5 * step
+    far = np.vstack([np.full_like(low, 1e30), np.full_like(low, -1e160), 1e4 * (inside[0] + 1.0)])
+    return np.vstack([inside, low, high, vectors[:5], beside, below, above, minus, half, far])
+
+
+GRIDS = {
+    "binary": ([2] * 40, 0.0, 1.0),
+    "signs": ([2] * 40, -1.0, 2.0),
+    "one step of LIBSVM's": ([2] * 40, 0.0, 0.18257418583505536),
+    "thirds": ([4] * 24, 0.0, 1.0 / 3.0),
+    "one to four": ([4] * 33, 1.0, 1.0),
+    "a constant column": ([1, 4, 2] * 11, 0.0, 1.0),
+    "mixed": ([2, 5, 3, 16] * 3, -2.0, 0.5),
+    "far from the origin": ([2] * 40, 2.0**40, 1.0),
+}
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("name", GRIDS)
+def test_values_on_and_beside_grids(target: str, name: str, n_labels: int) -> None:
+    n_values, origin, step = GRIDS[name]
+    for n_sv in (70, 1090):
+        vectors = on_grid(n_sv, n_values, n_sv, origin, step)
+        model = model_of(vectors, n_labels, gamma=0.5 / len(n_values) / step**2)
+        evaluator = exact(model)
+        assert goes_by_few_values(evaluator)
+        check(model, rows_about(vectors, n_values, origin, step), evaluator)
+
+
+@pytest.mark.parametrize("gamma", [2.0**-200, 1e-9, 3.0, 60.0, 800.0, 2.0**200])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_any_gamma(target: str, gamma: float, n_labels: int) -> None:
+    """Kernels of one, tables that underflow, and all between."""
+    vectors = on_grid(150, [2] * 40, 1)
+    model = model_of(vectors, n_labels, gamma=gamma)
+    evaluator = exact(model)
+    assert goes_by_few_values(evaluator)
+    rows = np.vstack([vectors[:30], on_grid(20, [2] * 40, 2)])
+    check(model, rows, evaluator)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0, 0.0])
+def test_coefficients_of_one_sign(target: str, sign: float) -> None:
+    vectors = on_grid(90, [2] * 40, 3)
+    coef = sign * np.random.default_rng(0).uniform(1e-3, 1e3, (1, 90))
+    model = model_of(vectors, coef=coef)
+    check(model, on_grid(30, [2] * 40, 4), exact(model))
+
+
+def test_coefficients_of_very_different_sizes(target: str) -> None:
+    vectors = on_grid(200, [2] * 40, 6)
+    rng = np.random.default_rng(1)
+    for scale in (1e-300, 1e-5, 1e250):
+        coef = scale * rng.choice([-1.0, 1.0], (1, 200)) * 10.0 ** rng.uniform(-40, 0, (1, 200))
+        model = model_of(vectors, coef=coef)
+        model = KernelModel(**{**vars(model), "intercept": np.zeros(1)})
+        check(model, on_grid(30, [2] * 40, 7), exact(model))
+
+
+def test_classes_with_both_signs_in_a_pair_go_by_the_engine(target: str) -> None:
+    vectors = on_grid(90, [2] * 40, 8)
+    model = model_of(vectors, 3, coef=np.random.default_rng(2).normal(size=(2, 90)))
+    evaluator = exact(model)
+    assert not goes_by_few_values(evaluator)
+    check(model, on_grid(30, [2] * 40, 9), evaluator)
+
+
+def test_one_support_vector(target: str) -> None:
+    for value in (0.0, 1.0):
+        vectors = np.full((1, 40), value)
+        vectors[0, ::2] = 1.0 - value
+        model = model_of(vectors)
+        check(model, on_grid(30, [2] * 40, 10), exact(model))
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        on_grid(80, [200] * 30, 0),  # pixels
+        on_grid(80, [2] * 30, 0) * np.linspace(1.0, 2.0, 30),  # standardized categories
+        np.round(on_grid(80, [8] * 30, 0, 0.0, 0.1), 1),  # 0.3 is not three times 0.1
+        np.random.default_rng(0).normal(size=(80, 30)),
+        on_grid(80, [16] * 30, 0),  # squared distances to 6,750
+    ],
+)
+def test_no_such_grid(vectors: Rows) -> None:
+    evaluator = exact(model_of(vectors))
+    assert not goes_by_few_values(evaluator)
+    check(model_of(vectors), vectors[:20], evaluator)
+
+
+def test_sparse_rows_with_unknown_features(target: str) -> None:
+    """As LIBSVM counts them: they are far from all support vectors by what is beyond the model's features."""
+    vectors = on_grid(150, [2] * 40, 11)
+    model = model_of(vectors)
+    evaluator = exact(model)
+    wide = csr_array(np.hstack([on_grid(30, [2] * 40, 12), on_grid(30, [3] * 4, 13)]))
+    found, bounds = evaluator.evaluate(wide, VALUES | BOUNDS, "settled")
+    known = KernelModel(**{**vars(model), "support_vectors": np.hstack([vectors, np.zeros((150, 4))])})
+    expected = reference.decision_function(known, wide.toarray()).ravel()
+    assert (np.abs(found - expected) <= bounds + 1e-12).all()
+
+
+def test_rows_do_not_depend_on_the_call(target: str) -> None:
+    vectors = on_grid(300, [2] * 40, 14)
+    evaluator = exact(model_of(vectors))
+    rows = on_grid(100, [2] * 40, 15)
+    rows[::3, 5] = 0.25  # every third row goes by the engine
+    together = evaluator.evaluate(rows, VALUES, "settled")
+    alone = [evaluator.evaluate(row[np.newaxis], VALUES, "settled")[0] for row in rows]
+    is_on_grid = np.arange(100) % 3 != 0
+    assert np.array_equal(together[is_on_grid], np.array(alone)[is_on_grid])
+
+
+def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
+    """Sums that nearly cancel, row after row moved to where error and bound are closest."""
+    rng = np.random.default_rng(16)
+    n_values = [2] * 36
+    worst = 0.0
+    for trial in range(6):
+        gamma = 10.0 ** rng.uniform(-3, 1)
+        vectors = on_grid(400, n_values, 20 + trial)
+        vectors[200:] = vectors[:200]
+        vectors[200:, 0] = 1.0 - vectors[200:, 0]  # nearly the same, with the opposite sign
+        coef = rng.uniform(0.5, 1.0, 200)
+        model = model_of(vectors, gamma=gamma, coef=np.concatenate([coef, -coef])[np.newaxis])
+        evaluator = exact(model)
+        assert goes_by_few_values(evaluator)
+        rows = on_grid(60, n_values, 40 + trial)
+        for _ in range(15):
+            found, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
+            ratio = np.abs(found - reference.decision_function(model, rows).ravel()) / bounds
+            worst = max(worst, float(ratio.max()))
+            best = rows[np.argsort(ratio)[-20:]]
+            flips = rng.random((2, *best.shape)) < 0.05
+            rows = np.vstack([best, *(np.where(flip, 1.0 - best, best) for flip in flips)])
+    assert 0.0 < worst < 1.0
+
+
+def test_scaled_in_front(target: str) -> None:
+    """MinMaxScaler gives rows of the training data's own values, exactly."""
+    X, y = make_classification(600, 30, n_informative=10, random_state=0)
+    X = np.digitize(X, [-0.7, 0.7]) * 3.0 + 7.0
+    source = make_pipeline(MinMaxScaler(), SVC(gamma=0.1)).fit(X[:400], y[:400])
+    compiled = approxsvm.compile(source, mode="exact")
+    assert goes_by_few_values(Evaluator(compiled.artifact))
+    assert np.array_equal(compiled.predict(X[400:]), source.predict(X[400:]))
+
+
+def test_plans_know_what_few_values_take(target: str) -> None:
+    """Where an expansion certifies few rows, the exact engine is the plan, and no subspace or network precedes it."""
+    vectors = on_grid(2_000, [2] * 60, 30)
+    compiled = approxsvm.compile(model_of(vectors, gamma=1.0), vectors[:500])
+    evaluator = Evaluator(compiled.artifact)
+    assert goes_by_few_values(evaluator)
+    evaluator.predict(on_grid(200, [2] * 60, 31))
+    settled = {stage for stage, n in evaluator.rows_per_stage.items() if n}
+    assert settled <= {"expansion", *FEW}
