@@ -1,6 +1,7 @@
-// Nanoseconds that one row takes from C++ and from C: latency MODEL.asvm ROWS N_FEATURES ROUNDS.
-// ROWS holds float32 values, one row after the other. Every call gets one row, the next one each time; printed are the
-// medians over the rounds, of class Model and of the C library.
+// What small calls take from C++ and from C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...].
+// ROWS holds float32 values, one row after the other; every call gets the next ones. Printed are, of calls with one row,
+// median and 99th percentile in nanoseconds of class Model and of the C library, each row's call being the median over
+// the rounds; or, of calls with SIZE rows each, microseconds a row of class Model, medians over the rounds.
 #include <approxsvm.h>
 
 #include <algorithm>
@@ -26,28 +27,62 @@ void check(bool holds, const char* what) {
     std::exit(1);
 }
 
+using Clock = std::chrono::steady_clock;
+
+double median(std::vector<double>& values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+// Of each row's call, less what reading the clock takes.
 template <class Call>
-double nanoseconds(std::size_t n_rows, int rounds, const Call& predict) {
-    std::vector<double> found;
+std::vector<double> nanoseconds(std::size_t n_rows, int rounds, const Call& call) {
+    std::vector<std::vector<double>> of_rows(n_rows);
     for (int round = 0; round < rounds; ++round) {
-        const auto start = std::chrono::steady_clock::now();
-        for (std::size_t i = 0; i < n_rows; ++i) predict(i);
-        const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
-        found.push_back(passed.count() / static_cast<double>(n_rows));
+        for (std::size_t i = 0; i < n_rows; ++i) {
+            const auto start = Clock::now();
+            call(i);
+            of_rows[i].push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+        }
     }
-    std::nth_element(found.begin(), found.begin() + rounds / 2, found.end());
-    return found[static_cast<std::size_t>(rounds / 2)];
+    std::vector<double> found;
+    for (std::vector<double>& of_row : of_rows) found.push_back(median(of_row));
+    return found;
+}
+
+template <class Call>
+void print_calls(std::size_t n_rows, int rounds, const Call& call) {
+    std::vector<double> clock = nanoseconds(n_rows, rounds, [](std::size_t) {});
+    std::vector<double> found = nanoseconds(n_rows, rounds, call);
+    std::sort(found.begin(), found.end());
+    const double nothing = median(clock);
+    std::printf("%.1f %.1f ", found[n_rows / 2] - nothing, found[n_rows * 99 / 100] - nothing);
+}
+
+// Of a row in calls of `size` rows.
+template <class Call>
+double microseconds(std::size_t n_rows, std::size_t size, int rounds, const Call& call) {
+    std::vector<double> found;
+    const std::size_t n_calls = n_rows / size;
+    for (int round = 0; round < rounds; ++round) {
+        const auto start = Clock::now();
+        for (std::size_t k = 0; k < n_calls; ++k) call(k * size, size);
+        const std::chrono::duration<double, std::micro> passed = Clock::now() - start;
+        found.push_back(passed.count() / static_cast<double>(n_calls * size));
+    }
+    return median(found);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    check(argc == 5, "usage: latency MODEL.asvm ROWS N_FEATURES ROUNDS");
+    check(argc >= 5, "usage: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...]");
     const std::vector<char> artifact = content(argv[1]), rows_bytes = content(argv[2]);
     const std::size_t d = std::strtoul(argv[3], nullptr, 10), n_rows = rows_bytes.size() / sizeof(float) / d;
     const int rounds = std::atoi(argv[4]);
     const float* const rows = reinterpret_cast<const float*>(rows_bytes.data());
     std::uint32_t label = 0, label_of_c = 0;
+    std::vector<std::uint32_t> labels(n_rows);
 
     approxsvm::Model model;
     const auto* bytes = reinterpret_cast<const unsigned char*>(artifact.data());
@@ -72,7 +107,19 @@ int main(int argc, char** argv) {
         by_library(i);
         check(label == label_of_c, "labels differ");
     }
-    const double of_model = nanoseconds(n_rows, rounds, by_model);
-    std::printf("%.1f %.1f\n", of_model, nanoseconds(n_rows, rounds, by_library));
+    for (int k = 5; k < argc; ++k) {
+        const std::size_t size = std::strtoul(argv[k], nullptr, 10);
+        check(size > 0 && size <= n_rows, "a call has one row at least, and no more than there are");
+        const auto call = [&](std::size_t first, std::size_t n) {
+            const approxsvm::Span<const float> some(rows + first * d, n * d);
+            check(model.predict(some, {labels.data(), n}, workspace) == approxsvm::Status::ok, "refused");
+        };
+        std::printf("%.4f ", microseconds(n_rows, size, rounds, call));
+    }
+    if (argc == 5) {
+        print_calls(n_rows, rounds, by_model);
+        print_calls(n_rows, rounds, by_library);
+    }
+    std::printf("\n");
     approxsvm_close(handle);
 }

@@ -1,114 +1,198 @@
-"""What one row takes alone, from C++, C and Python, on one thread.
+"""What one row takes alone, and a row of small calls, on one thread.
 
-Four models: LIBSVM's of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, an SVC of pendigits' ten digits,
-and a pipeline of StandardScaler and SVC on australian; approximate with one center and degree 2, and certified by the
-default plan. C++ is class Model, for the machine at hand, C the library of approxsvm.h, Python `predict_one` and
-`predict` of `Predictor`. Rows are test rows as float32, one a call; medians over rounds. The share of the
-FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, where the approximate model is just that.
+LIBSVM's models of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, SVCs of ijcnn1, covtype,
+usps (one digit, ten), letter and pendigits with standardized rows, and a pipeline of StandardScaler and SVC on
+australian; approximate with one center and degree 2, certified by the default plan, and by that for calls of one row.
+Rows are different test rows as float32, one a call; medians and 99th percentiles over the rows, each of which is the
+median over the rounds. C++ is class Model, compiled for this machine and, where that has AVX-512, for AVX2; C the
+library of approxsvm.h with the same target; Python `predict_one` and `predict` of `Predictor`. Beside them, with one
+row a call: LIBSVM's svm_predict and onnxruntime's SVMClassifier (a call from Python takes some 5 us of it) and KARL.
+The share of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, where the approximate model is
+just that. A second table has microseconds a row in calls of 1 to 4,096 rows, C++, default plan.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from time import perf_counter_ns
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm.model.schema import Mode
 from benchmarks.experiment import Experiment, Rows, Run, number
-from benchmarks.problems import ADULT, SOURCES, libsvm_model, split_rows
-from benchmarks.timing import microseconds, spread
+from benchmarks.karl import best_tree
+from benchmarks.peers import Trained, onnx_session, svm_classifier, write_libsvm_model
+from benchmarks.problems import ADULT, SOURCES, libsvm_model, scaled, split_rows
+from benchmarks.timing import spread
 
 _SOURCE = Path(__file__).parent / "latency.cpp"
-_MODES: dict[Mode, dict[str, Any]] = {"approximate": {"degree": 2, "n_centers": 1}, "certified": {}}
-Model: TypeAlias = tuple[str, Any, Any, Any]  # name, source, rows to plan by, test rows
+_PLANS: dict[str, dict[str, Any]] = {
+    "approximate": {"mode": "approximate", "degree": 2, "n_centers": 1},
+    "certified": {},
+    "certified, rows_per_call=1": {"rows_per_call": 1},
+}
+_FLAGS = {"avx512": "-march=native", "avx2": "-march=x86-64-v3"}
+_SIZES = (1, 2, 4, 5, 8, 16, 24, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+_PEER_ROWS = 200
+
+
+class Model(NamedTuple):
+    """A trained model, rows to plan by and to predict; whether its curve over the sizes of calls is drawn."""
+
+    name: str
+    source: Any
+    X: Any
+    X_test: Any
+    is_drawn: bool = False
 
 
 def _a9a(folder: Path) -> Model:
     X, _, X_test, _ = split_rows(folder, ADULT)
-    return "a9a, gamma 0.01", libsvm_model(folder, "a9a_g0.01", 123), X, X_test
+    return Model("a9a, gamma 0.01", libsvm_model(folder, "a9a_g0.01", 123), X, X_test)
 
 
 def _mnist(folder: Path) -> Model:
     X, _, X_test, _ = split_rows(folder, SOURCES["MNIST, 1"])
-    return "MNIST, 1 against the rest", libsvm_model(folder, "mnist1_g1e-4", 784), X[:5000], X_test
-
-
-def _pendigits(folder: Path) -> Model:
-    X, y, X_test, _ = split_rows(folder, SOURCES["pendigits, 10 classes"])
-    return "pendigits, 10 classes", SVC().fit(X, y), X, X_test
+    return Model("MNIST, 1 against the rest", libsvm_model(folder, "mnist1_g1e-4", 784), X[:5000], X_test, True)
 
 
 def _australian(folder: Path) -> Model:
     X, y, X_test, _ = split_rows(folder, SOURCES["australian"])
-    return "australian, pipeline", make_pipeline(StandardScaler(), SVC()).fit(X, y), X, X_test
+    return Model("australian, pipeline", make_pipeline(StandardScaler(), SVC()).fit(X, y), X, X_test)
+
+
+def _svc(folder: Path, name: str, C: float = 1.0, is_drawn: bool = True) -> Model:
+    problem = scaled(folder, SOURCES[name], "standard", C)
+    return Model(name, problem.svc(), problem.X, problem.X_test, is_drawn)
 
 
 def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
-    """Nanoseconds of calls with one row, in both modes."""
-    name, source, X, X_test = read(run.data)
-    n_rows, rounds, scratch = run.options.rows, run.options.rounds, run.scratch
-    rows = np.ascontiguousarray(X_test[spread(len(X_test), n_rows)], np.float32)
-    rows.tofile(scratch / "rows")
-    for mode, options in _MODES.items():
-        fast = approxsvm.compile(source, X, mode=mode, n_jobs=1, **options)
-        fast.save(scratch / "model.asvm")
-        command = [_program(scratch), scratch / "model.asvm", scratch / "rows", rows.shape[1], rounds]
-        printed = subprocess.run([*map(str, command)], check=True, capture_output=True, text=True).stdout
-        of_model, of_library = map(float, printed.split())
-        predictor = approxsvm.Predictor(scratch / "model.asvm")
-        turns: dict[str, Callable[[], Any]] = {
-            "predict_one": partial(_one_by_one, predictor.predict_one, rows),
-            "predict": partial(_one_by_one, predictor.predict, rows[:, np.newaxis]),
-        }
-        times = microseconds(turns, len(rows), rounds)
-        share = None
-        if run.peak is not None and mode == "approximate" and fast.artifact.header["n_decisions"] == 1:
-            d = fast.artifact.n_features
-            share = d * (d + 1) / 2 / (of_model * 1e-9) / run.peak()
-        row = {
-            "model": name,
-            "mode": mode,
-            "certified": fast.certified(rows).mean(),
-            "cpp_nanoseconds": of_model,
-            "c_nanoseconds": of_library,
-            "predict_one_nanoseconds": 1e3 * times["predict_one"],
-            "predict_nanoseconds": 1e3 * times["predict"],
-            "share_of_peak": share,
-        }
-        yield "calls", row
+    """Nanoseconds of calls with one row by every plan, then microseconds a row in calls of every size."""
+    model, options, rows_path = read(run.data), run.options, run.scratch / "rows"
+    rows = np.ascontiguousarray(model.X_test[spread(len(model.X_test), options.rows)], np.float32)
+    rows.tofile(rows_path)
+    for plan, asked in _PLANS.items():
+        fast = approxsvm.compile(model.source, model.X, n_jobs=1, **asked)
+        fast.save(run.scratch / "model.asvm")
+        yield "calls", _calls(run, model, plan, fast, rows)
+        sizes = [size for size in _SIZES if size <= min(options.most, len(rows))]
+        if plan == "certified" and model.is_drawn:
+            times = _printed(run, run.record.machine.target, rows.shape[1], *sizes)
+            for size, time in zip(sizes, times, strict=True):
+                yield "sizes", {"model": model.name, "rows": size, "microseconds": time}
+    for peer, nanoseconds in _peers(model, rows[:_PEER_ROWS], run.scratch):
+        yield "peers", {"model": model.name, "peer": peer, **_percentiles("one_row", nanoseconds)}
 
 
-def _one_by_one(predict: Callable[[Any], Any], rows: Any) -> None:
-    for row in rows:
-        predict(row)
+def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.float32]) -> dict[str, Any]:
+    found: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
+    here = run.record.machine.target
+    for target in _FLAGS if here == "avx512" else (here,):
+        suffix = "" if target == here else f"_{target}"
+        times = _printed(run, target, rows.shape[1])
+        keys = ("cpp_nanoseconds", "cpp_p99_nanoseconds", "c_nanoseconds", "c_p99_nanoseconds")
+        found |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
+    predictor = approxsvm.Predictor(run.scratch / "model.asvm")
+    calls = {"predict_one": (predictor.predict_one, list(rows)), "predict": (predictor.predict, list(rows[:, None]))}
+    for name, (predict, each) in calls.items():
+        found |= _percentiles(name, _one_by_one(predict, each, run.options.rounds))
+    found["share_of_peak"] = None
+    if run.peak is not None and plan == "approximate" and fast.artifact.header["n_decisions"] == 1:
+        d = fast.artifact.n_features
+        found["share_of_peak"] = d * (d + 1) / 2 / (found["cpp_nanoseconds"] * 1e-9) / run.peak()
+    return found
 
 
-def _program(scratch: Path) -> Path:
-    """The one in C++, for this machine; built once."""
-    program = scratch / "latency"
+def _peers(model: Model, rows: npt.NDArray[np.float32], scratch: Path) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+    """Those whose packages are here and that know the model."""
+    try:
+        kernel_model = approxsvm.read_model(model.source)
+        if kernel_model.input_map is not None:
+            return
+        two_classes = len(kernel_model.labels) == 2
+        if two_classes:
+            session = onnx_session(svm_classifier(kernel_model))
+            each = [row[np.newaxis] for row in rows]
+            yield "onnxruntime", _one_by_one(lambda row: session.run(["label"], {"X": row}), each, 3)
+            _, tree = best_tree(kernel_model, rows)
+            yield "KARL", _one_by_one(tree.positive, each, 3)
+        from libsvm import svm, svmutil
+
+        trained = Trained(kernel_model, scratch / "of_libsvm.model")
+        write_libsvm_model(trained)
+        read = svmutil.svm_load_model(os.fspath(trained.model_path))
+        nodes = [svm.gen_svm_nodearray(dict(enumerate(row.tolist(), 1)))[0] for row in rows]
+        yield "LIBSVM", _one_by_one(partial(svm.libsvm.svm_predict, read), nodes, 3)
+    except ImportError:
+        return
+
+
+def _one_by_one(predict: Callable[[Any], Any], rows: list[Any], rounds: int) -> npt.NDArray[np.float64]:
+    """Nanoseconds of each row's call, the median over the rounds, less what reading the clock takes."""
+    found = np.empty((rounds, len(rows)))
+    for of_round in found:
+        for k, row in enumerate(rows):
+            start = perf_counter_ns()
+            predict(row)
+            of_round[k] = perf_counter_ns() - start
+    clock = [perf_counter_ns() for _ in range(1001)]
+    times: npt.NDArray[np.float64] = np.median(found, axis=0) - float(np.median(np.diff(clock)))
+    return times
+
+
+def _percentiles(name: str, times: npt.NDArray[np.float64]) -> dict[str, float]:
+    return {
+        f"{name}_nanoseconds": float(np.median(times)),
+        f"{name}_p99_nanoseconds": float(np.quantile(times, 0.99)),
+    }
+
+
+def _printed(run: Run, target: str, n_features: int, *sizes: int) -> list[float]:
+    """What the program in C++ prints, built for a target once."""
+    program = run.scratch / f"latency_{target}"
     if not program.exists():
         library = Path(approxsvm.get_cmake_dir()).parent.parent
         paths = [f"-I{approxsvm.get_include()}", f"-L{library}", f"-Wl,-rpath,{library}"]
-        command = ["c++", "-std=c++17", "-O3", "-march=native", "-ffp-contract=off", *paths, _SOURCE, "-lapproxsvm"]
-        subprocess.run([*map(str, command), "-o", str(program)], check=True)
-    return program
+        flags = ["-std=c++17", "-O3", _FLAGS.get(target, "-march=native"), "-ffp-contract=off"]
+        command = ["c++", *flags, *paths, os.fspath(_SOURCE), "-lapproxsvm", "-o", os.fspath(program)]
+        subprocess.run(command, check=True)
+    arguments = [program, run.scratch / "model.asvm", run.scratch / "rows", n_features, run.options.rounds, *sizes]
+    environment = os.environ | {"APPROXSVM_TARGET": target}
+    printed = subprocess.run([*map(str, arguments)], check=True, capture_output=True, text=True, env=environment)
+    return [float(number) for number in printed.stdout.split()]
 
 
-_MODELS = {
+_MODELS: dict[str, Callable[[Path], Model]] = {
     "a9a, gamma 0.01": _a9a,
     "MNIST, 1 against the rest": _mnist,
-    "pendigits, 10 classes": _pendigits,
+    "usps, 10 classes": partial(_svc, name="usps, 10 classes"),
+    "usps, 1": partial(_svc, name="usps, 1", is_drawn=False),
+    "letter, 26 classes": partial(_svc, name="letter, 26 classes", C=10.0),
+    "pendigits, 10 classes": partial(_svc, name="pendigits, 10 classes"),
+    "ijcnn1": partial(_svc, name="ijcnn1"),
+    "covtype, 7 classes": partial(_svc, name="covtype, 7 classes"),
+    "covtype": partial(_svc, name="covtype", is_drawn=False),
+    "phishing": partial(_svc, name="phishing", is_drawn=False),
     "australian, pipeline": _australian,
 }
-EXPERIMENT = Experiment("latency", __doc__, measure, _MODELS, [number("--rows", 1000), number("--rounds", 31)])
+
+
+EXPERIMENT = Experiment(
+    "latency",
+    __doc__,
+    measure,
+    _MODELS,
+    [number("--rows", 10_000), number("--rounds", 5), number("--most", _SIZES[-1], "Rows of the largest calls.")],
+)
 
 if __name__ == "__main__":
     EXPERIMENT.main()

@@ -26,7 +26,7 @@ from approxsvm.planning.request import Effort
 from approxsvm.reports.judgement import exact_decision_values
 from approxsvm.reports.source_rounding import NEAR_TIE
 from benchmarks.experiment import Experiment, Rows, Run, demand_labels
-from benchmarks.peers import LIBSVM, OTHERS, Peer, Sample, Trained
+from benchmarks.peers import LIBSVM, OTHERS, Peer, Sample, Trained, write_libsvm_model
 from benchmarks.plans import plan_of
 from benchmarks.problems import PROBLEM_OPTIONS, SOURCES, Chosen, Problem, chosen
 from benchmarks.record import Row
@@ -103,7 +103,7 @@ def measured(
     rounds = min(max(_TIMED_ROWS // n_rows, 5), 101)
     times = microseconds(turns, {"ours": n_rows, "engine": some.shape[0]}, rounds)
     trained = Trained(model, scratch / "of_libsvm.model")
-    _write_libsvm_model(trained)
+    write_libsvm_model(trained)
     with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((LIBSVM,), trained, engine, X))
@@ -165,19 +165,6 @@ def _of_peers(kinds: Sequence[Peer], trained: Trained, engine: Any, X: Any) -> I
             "n_rows": len(sample),
             "differ": differ,
         }
-
-
-def _write_libsvm_model(trained: Trained) -> None:
-    model = trained.model
-    with trained.model_path.open("w") as file:
-        file.write("svm_type c_svc\nkernel_type rbf\n")
-        file.write(f"gamma {model.gamma:.17g}\nnr_class {len(model.labels)}\ntotal_sv {model.n_sv}\n")
-        file.write("rho " + " ".join(f"{-b:.17g}" for b in model.intercept) + "\n")
-        file.write("label " + " ".join(str(int(label)) for label in model.labels) + "\n")
-        file.write("nr_sv " + " ".join(map(str, np.asarray(model.n_support))) + "\nSV\n")
-        for a, x in zip(model.dual_coef.T, model.dense_support_vectors(0, model.n_sv), strict=True):
-            file.write(" ".join(f"{v:.17g}" for v in a) + " ")
-            file.write(" ".join(f"{j + 1}:{x[j]:.17g}" for j in np.flatnonzero(x)) + "\n")
 
 
 _PUBLISHED_OPTION = click.Option(["--published"], is_flag=True, help="Those that README and docs/benchmarks.md show.")

@@ -325,6 +325,32 @@ _LATENCY: Final = {
     "Python, `predict_one`": of("predict_one_nanoseconds", three),
     "Python, `predict`": of("predict_nanoseconds", three),
 }
+# What records have had since rows alone were measured one by one.
+_LATENCY_LATER: Final = {
+    "C++, 99th percentile": of("cpp_p99_nanoseconds", three),
+    "AVX2": of("cpp_nanoseconds_avx2", three),
+    "99th percentile": of("cpp_p99_nanoseconds_avx2", three),
+}
+_LATENCY_PEERS: Final = {
+    "ns per row": of("model"),
+    "": of("peer"),
+    "median": of("one_row_nanoseconds", three),
+    "99th percentile": of("one_row_p99_nanoseconds", three),
+}
+
+
+def _latency(records: Records) -> str:
+    tables = records["latency"].tables
+    calls, peers = tables["calls"], tables.get("peers", [])
+    later = {name: cell for name, cell in _LATENCY_LATER.items() if "cpp_p99_nanoseconds" in calls[0]}
+    found = [as_table(calls, _LATENCY | later)]
+    if peers:
+        found.append(as_table(peers, _LATENCY_PEERS))
+    if "sizes" in tables:
+        found.append("![Microseconds a row in calls of 1 to 4,096 rows](images/calls.svg)")
+    return "\n\n".join(found)
+
+
 _SCORING: Final = {
     "what": of("what"),
     "rows": of("rows", count),
@@ -358,7 +384,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "several classes": _several("several classes"),
     "wide, dense": _several("wide, dense"),
     "wide, sparse": _several("wide, sparse"),
-    "latency": _shown_of("latency", "calls", _LATENCY),
+    "latency": _latency,
     "scoring": _shown_of("scoring", "runs", _SCORING),
     "stand-ins": _shown_of("stand_ins", "models", _STAND_INS),
     "cotter": _cotter,

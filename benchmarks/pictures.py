@@ -76,6 +76,13 @@ def _latency(records: Records) -> Chart:
     return Bars("Nanoseconds of one row alone", "nanoseconds of a call with one row", names, series)
 
 
+def _sizes(records: Records) -> Chart:
+    series: dict[str, list[tuple[float, float | None]]] = {}
+    for x in records["latency"].tables.get("sizes", []):
+        series.setdefault(x["model"], []).append((x["rows"], x["microseconds"]))
+    return Lines("Time per row in calls of every size", "rows of a call", "µs per row, C++, one thread", series)
+
+
 def _files(records: Records) -> Chart:
     found = files(records)
     givens = {
@@ -151,3 +158,11 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
     "cotter_covertype": _cotter("Covertype, 1"),
     "overview": _overview,
 }
+
+
+def pictures_of(records: Records) -> dict[str, Chart]:
+    """Those that the records have figures for, by name."""
+    found = {name: chart(records) for name, chart in PICTURES.items()}
+    if "sizes" in records["latency"].tables:
+        found["calls"] = _sizes(records)
+    return found

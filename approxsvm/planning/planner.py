@@ -141,11 +141,11 @@ class Candidate:
     degree: int
     points: Points
     cost: float = math.inf
-    cost_alone: float = math.inf
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # where trying it took all of it
+    cost_alone: float = math.inf
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ import approxsvm
 from approxsvm.model.schema import Mode
 from benchmarks.peers import karl_tree, libsvm, numpy_blas, scikit_learn
 from benchmarks.peers.frame import LeftOutError, Peer, Predict, Sample, Trained
+from benchmarks.peers.libsvm import write_libsvm_model
 from benchmarks.peers.onnx_runtime import onnx_session, svm_classifier
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Trained",
     "onnx_session",
     "svm_classifier",
+    "write_libsvm_model",
 ]
 
 LIBSVM, SKLEARN, KARL = libsvm.PEER, scikit_learn.PEER, karl_tree.PEER

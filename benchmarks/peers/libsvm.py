@@ -32,3 +32,17 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
 
 
 PEER = Peer("LIBSVM", prepare, "exact", "few", is_rounded=False, is_parallel=True, package="libsvm-official")
+
+
+def write_libsvm_model(trained: Trained) -> None:
+    """The model file of a `Trained`, for LIBSVM."""
+    model = trained.model
+    with trained.model_path.open("w") as file:
+        file.write("svm_type c_svc\nkernel_type rbf\n")
+        file.write(f"gamma {model.gamma:.17g}\nnr_class {len(model.labels)}\ntotal_sv {model.n_sv}\n")
+        file.write("rho " + " ".join(f"{-b:.17g}" for b in model.intercept) + "\n")
+        file.write("label " + " ".join(str(int(label)) for label in model.labels) + "\n")
+        file.write("nr_sv " + " ".join(map(str, np.asarray(model.n_support))) + "\nSV\n")
+        for a, x in zip(model.dual_coef.T, model.dense_support_vectors(0, model.n_sv), strict=True):
+            file.write(" ".join(f"{v:.17g}" for v in a) + " ")
+            file.write(" ".join(f"{j + 1}:{x[j]:.17g}" for j in np.flatnonzero(x)) + "\n")

@@ -249,7 +249,8 @@ TEST(small_buffers_are_refused_unwritten) {
             --span.size;
             return span;
         };
-        refused(model.evaluate(rows, found.evaluation(), one_less(ready.workspace)));
+        Bytes workspace(model.workspace_bytes(n_rows));
+        refused(model.evaluate(rows, found.evaluation(), one_less(workspace)));
         Evaluation out = found.evaluation();
         --out.certified.size;
         refused(model.evaluate(rows, out, ready.workspace));
@@ -271,6 +272,39 @@ TEST(small_buffers_are_refused_unwritten) {
     }
 }
 
+// A workspace for calls of few rows is small, and answers are those in a large one.
+TEST(workspaces_for_calls_of_so_many_rows) {
+    for (const std::string& name : names) {
+        Ready ready(name);
+        const Model& model = ready.model;
+        const std::vector<double> all = ready.rows();
+        std::size_t before = 0;
+        for (const std::size_t n :
+             {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{5}, n_rows}) {
+            const std::vector<double> rows(all.begin(),
+                                           all.begin() + static_cast<std::ptrdiff_t>(n * model.n_features()));
+            Bytes workspace(model.workspace_bytes(n));
+            CHECK(workspace.size() >= before && workspace.size() <= model.workspace_bytes());
+            before = workspace.size();
+            Answers expected(model, n), found(model, n);
+            CHECK_EQ(model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
+            CHECK_EQ(model.evaluate(rows, found.evaluation(), workspace), Status::ok);
+            CHECK(found == expected);
+            const Compressed<double, std::int32_t> sparse(rows, model.n_features());
+            Answers of_sparse(model, n), of_sparse_expected(model, n);
+            CHECK_EQ(model.evaluate(sparse.rows(), of_sparse_expected.evaluation(), ready.workspace), Status::ok);
+            CHECK_EQ(model.evaluate(sparse.rows(), of_sparse.evaluation(), workspace), Status::ok);
+            CHECK(of_sparse == of_sparse_expected);
+            if (model.n_labels() == 0) continue;
+            CHECK_EQ(model.predict(rows, expected.labels, ready.workspace), Status::ok);
+            CHECK_EQ(model.predict(rows, found.labels, workspace), Status::ok);
+            CHECK(found == expected);
+        }
+        const bool is_small = model.view().n_members == 0 && model.view().n_centers <= 1 && model.n_features() <= 64;
+        if (is_small) CHECK(model.workspace_bytes(1) <= std::size_t{16} << 10);
+    }
+}
+
 // The functions that class Model is made of, which programs may call themselves.
 TEST(prepared_models_refuse_small_buffers_unwritten) {
     const Bytes bytes = golden("breast_cancer");
@@ -281,7 +315,7 @@ TEST(prepared_models_refuse_small_buffers_unwritten) {
     CHECK_EQ(prepare(view, {memory.data(), memory.size() - 1}, prepared), Status::buffer_too_small);
     CHECK(prepared == nullptr);
     CHECK_EQ(prepare(view, memory, prepared), Status::ok);
-    Bytes workspace(workspace_bytes(*prepared));
+    Bytes workspace(workspace_bytes(*prepared, 4));
 
     const std::vector<float> rows(4 * view.n_features, 0.25f);
     std::vector<double> values(4, -1.0);

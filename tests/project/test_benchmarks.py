@@ -26,9 +26,8 @@ from approxsvm.reference.decision_values import decision_function
 from benchmarks import publish
 from benchmarks.charts import Bars, Chart, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
-from benchmarks.ordinary import _write_libsvm_model
-from benchmarks.peers import EXACT, KARL, Peer, Sample, Trained
-from benchmarks.publish import PICTURES, TABLES
+from benchmarks.peers import EXACT, KARL, Peer, Sample, Trained, write_libsvm_model
+from benchmarks.publish import TABLES, pictures_of
 from benchmarks.record import RESULTS, Record
 from benchmarks.side_by_side import side_by_side
 
@@ -48,15 +47,15 @@ def test_pages_equal_the_records(page: str) -> None:
     assert publish.filled(text, RECORDS) == text, "python -m benchmarks.publish writes the pages again"
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", pictures_of(RECORDS))
 def test_pictures_equal_the_records(name: str) -> None:
-    assert f">{words(PICTURES[name](RECORDS))}<" in (IMAGES / f"{name}.svg").read_text()
+    assert f">{words(pictures_of(RECORDS)[name])}<" in (IMAGES / f"{name}.svg").read_text()
 
 
 def test_every_table_and_every_picture_is_shown() -> None:
     text = "".join((REPOSITORY / page).read_text() for page in publish.PAGES)
     assert set(re.findall(r"<!-- figures: (.+?) -->", text)) == set(TABLES)
-    assert set(PICTURES) <= set(re.findall(r"images/(\w+)\.svg", text))
+    assert set(pictures_of(RECORDS)) <= set(re.findall(r"images/(\w+)\.svg", text))
 
 
 def test_labels_of_the_records_are_the_exact_ones() -> None:
@@ -95,7 +94,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     model = approxsvm.read_model(svc)
     path = tmp_path_factory.mktemp("peers") / "some.model"
     found = Trained(model, path)
-    _write_libsvm_model(found)
+    write_libsvm_model(found)
     modes: Any = ("certified", "exact", "approximate")
     found.compiled.update({mode: approxsvm.compile(svc, mode=mode) for mode in modes})
     return found

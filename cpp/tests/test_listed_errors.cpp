@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <approxsvm/predict/prepared.hpp>
+#include <cmath>
+#include <iostream>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "skip_target.hpp"
+
+// What rounding does to the kernel values of listed sums, against long double. Compiled once per target.
+
+using namespace approxsvm;
+using check::expect;
+using Generator = std::mt19937_64;
+
+// Of each kernel value by itself, as coefficients may single it out: vectors about the row, on its line from the
+// center, and up to where distances are refused.
+TEST(errors_of_listed_sums_near_and_far) {
+    Generator generator(10);
+    std::normal_distribution<double> normal;
+    long double worst = 0;
+    std::size_t n_near = 0, n_refused = 0;
+    for (const std::size_t d : {1u, 2u, 17u, 70u, 600u}) {
+        for (const double far : {1.0, 6.0, 30.0, 100.0, 400.0}) {  // of the furthest, in units of 1 / sqrt(gamma)
+            constexpr std::size_t n_sv = 64;
+            const double half_theta = std::exp(normal(generator)), unit = 1.0 / std::sqrt(half_theta);
+            for (const double of_row : {0.0, 0.1, 1.0, 3.0, 10.0, 60.0}) {
+                std::vector<double> direction(d);
+                double norm = 0;
+                for (double& x : direction) norm += (x = normal(generator)) * x;
+                for (double& x : direction) x *= unit / std::sqrt(norm);
+                std::vector<float> u(d);
+                for (std::size_t j = 0; j < d; ++j) u[j] = static_cast<float>(of_row * direction[j]);
+                std::vector<std::vector<double>> vectors(n_sv, std::vector<double>(d));
+                for (std::size_t i = 0; i < n_sv; ++i) {
+                    const double share = static_cast<double>(i) / (n_sv - 1), at = std::min(of_row + 12 * share, far);
+                    for (std::size_t j = 0; j < d; ++j) {
+                        const double aside = i % 2 == 0 ? 0 : 0.2 * unit * normal(generator) / std::sqrt(double(d));
+                        const double along = (i + 1 == n_sv ? far : at) * direction[j];
+                        vectors[i][j] = static_cast<float>(along + (i + 1 == n_sv ? 0 : aside));
+                    }
+                }
+                std::vector<char> memory(kernel_expansion_bytes<float>(n_sv, d));
+                KernelExpansionWriter<float> writer(memory.data(), n_sv, d, half_theta);
+                for (const std::vector<double>& x : vectors) writer.add_support_vector({x.data(), nullptr, d}, 1, 1);
+                const KernelSum<float> kernels = writer.expansion();
+                const float half_sq_norm = half_sq_norm_row(kernels, u.data(), d);
+                std::vector<float> found(n_sv);
+                kernels_row(kernels, u.data(), half_sq_norm, found.data());
+                const ListedErrors errors = listed_errors(kernels, static_cast<double>(half_sq_norm));
+                const bool is_known = errors.of_moduli < infinity;
+                n_refused += !is_known;
+                n_near += is_known && errors.of_all_moduli > 0x1p-57;
+                for (std::size_t i = 0; is_known && i < n_sv; ++i) {
+                    long double sq_distance = 0;
+                    for (std::size_t j = 0; j < d; ++j) {
+                        const long double difference = static_cast<long double>(vectors[i][j]) - u[j];
+                        sq_distance += difference * difference;
+                    }
+                    const long double truth = std::exp(-half_theta * sq_distance);
+                    const long double bound = errors.of_moduli * truth + errors.of_all_moduli;
+                    const long double error = std::fabs(found[i] - truth);
+                    EXPECT(error <= bound, "K is off by " + check::show(error) + ", bound " + check::show(bound));
+                    worst = std::max(worst, error / bound);
+                }
+            }
+        }
+    }
+    EXPECT(n_near > 20 && n_refused > 5, "not what was meant to be tried");
+    std::cout << "    worst error / bound " << worst << '\n';
+}
