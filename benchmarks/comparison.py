@@ -141,6 +141,8 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
         a, b = ours[method], theirs[method]
         if isinstance(a, Exception) and isinstance(b, Exception):
             continue
+        if method == "decision_function" and fast.artifact.members:
+            continue  # means of probabilities have none, whatever their source has
         if isinstance(a, ApproxSVMError):
             return Finding("refused", f"{method}: {a}", type(a).__name__, n_rows)
         if isinstance(a, Exception) and not isinstance(a, AttributeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from approxsvm.model.kernel_model import KernelModel
@@ -64,8 +64,9 @@ class CallCosts:
     @classmethod
     def of(cls, model: KernelModel, rows: Any, n_rows: int | None, few_work: float = 0.0) -> CallCosts:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as of CostModel."""
-        call = {} if n_rows is None else {"call_rows": n_rows}
-        blocks = CostModel.of(model, rows, few_work=few_work, **call)
+        blocks = CostModel.of(model, rows, few_work=few_work)
+        if n_rows is not None:
+            blocks = replace(blocks, call_rows=n_rows)
         return cls(blocks, CostModel.of(model, rows, Constants.alone(), few_work=few_work), n_rows)
 
     @property

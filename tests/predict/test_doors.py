@@ -23,6 +23,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import BaggingRegressor, VotingClassifier
 from sklearn.feature_selection import RFE
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -31,6 +32,8 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -149,6 +152,17 @@ SOURCES: dict[str, dict[str, Any]] = {
         "chosen": fitted(RFE(SVC(kernel="linear"), n_features_to_select=2), NAMES),
         "search": fitted(GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2), THREE),
         "target": fitted(TransformedTargetRegressor(SVR(), transformer=StandardScaler()), TARGET),
+    },
+    "estimators around several": {
+        "soft votes": fitted(
+            VotingClassifier(
+                [("a", CalibratedClassifierCV(SVC(), ensemble=False, cv=2)), ("b", LogisticRegression())], voting="soft"
+            ),
+            TWO,
+        ),
+        "bag": fitted(BaggingRegressor(SVR(gamma=0.1), 3, random_state=0), TARGET),
+        "pairs": fitted(OneVsOneClassifier(SVC(gamma=0.1)), NAMES),
+        "targets": fitted(MultiOutputRegressor(SVR()), np.column_stack([TARGET, X[:, 0]])),
     },
     "pipelines": {
         "standard": fitted(make_pipeline(scaled(), SVC()), NAMES),

@@ -21,7 +21,6 @@ from sklearn import (
     multioutput,
     neighbors,
     preprocessing,
-    semi_supervised,
 )
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
@@ -45,7 +44,7 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "AdaBoostClassifier": (ensemble.AdaBoostClassifier(svc, n_estimators=3, random_state=0), Y),
     "AdaBoostRegressor": (ensemble.AdaBoostRegressor(svr, n_estimators=3, random_state=0), TARGET),
     "BaggingClassifier": (ensemble.BaggingClassifier(svc, 3, random_state=0), Y),
-    "BaggingRegressor": (ensemble.BaggingRegressor(svr, 3, random_state=0), TARGET),
+    "BaggingRegressor": (ensemble.BaggingRegressor(svr, 3, max_features=3, random_state=0), TARGET),
     "ClassifierChain": (multioutput.ClassifierChain(svc), BOTH),
     "EllipticEnvelope": (covariance.EllipticEnvelope(random_state=0), None),
     "FixedThresholdClassifier": (model_selection.FixedThresholdClassifier(svc, threshold=0.3), Y),
@@ -53,7 +52,6 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "IsolationForest": (ensemble.IsolationForest(n_estimators=3, random_state=0), None),
     "LocalOutlierFactor": (neighbors.LocalOutlierFactor(novelty=True), None),
     "MultiOutputClassifier": (multioutput.MultiOutputClassifier(svc), BOTH),
-    "MultiOutputRegressor": (multioutput.MultiOutputRegressor(svr), BOTH),
     "OneVsOneClassifier": (multiclass.OneVsOneClassifier(svc), THREE),
     "OneVsRestClassifier": (multiclass.OneVsRestClassifier(svc), THREE),
     "OutputCodeClassifier": (multiclass.OutputCodeClassifier(svc, code_size=1.5, random_state=6), THREE),
@@ -61,13 +59,12 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "RegressorChain": (multioutput.RegressorChain(svr), BOTH),
     "SGDOneClassSVM": (linear_model.SGDOneClassSVM(), None),
     "SelectFromModel": (feature_selection.SelectFromModel(SVC(kernel="linear")), Y),
-    "SelfTrainingClassifier": (semi_supervised.SelfTrainingClassifier(SVC(probability=True)), np.r_[Y[:80], [-1] * 10]),
     "SequentialFeatureSelector": (feature_selection.SequentialFeatureSelector(svc, cv=2), Y),
     "StackingClassifier": (ensemble.StackingClassifier([("a", svc)], cv=2), Y),
     "StackingRegressor": (ensemble.StackingRegressor([("a", svr)], cv=2), TARGET),
     "TunedThresholdClassifierCV": (model_selection.TunedThresholdClassifierCV(svc, cv=2), Y),
     "VotingClassifier": (ensemble.VotingClassifier([("a", svc), ("b", SVC())]), Y),
-    "VotingRegressor": (ensemble.VotingRegressor([("a", svr)]), TARGET),
+    "VotingRegressor": (ensemble.VotingRegressor([("a", svr), ("b", SVR(gamma=3.0))]), TARGET),
 }
 
 
@@ -88,9 +85,10 @@ def refusal_of(estimator: Any) -> str:
 def test_the_advice_names_what_the_estimator_has(name: str) -> None:
     estimator = fitted(name)
     text = refusal_of(estimator)
-    assert text == f"cannot compile a {type(estimator).__module__}.{name}; {instead._INSTEAD[name]}"
-    assert len(text) < 200
-    for attribute in re.findall(r"\b\w+_\b", text.split("; ", 1)[1]):
+    assert text.startswith(f"cannot compile a {type(estimator).__module__}.{name}")
+    assert text.endswith(f"; {instead._INSTEAD[name]}")
+    assert len(text) < 320
+    for attribute in re.findall(r"\b\w+_\b", instead._INSTEAD[name]):
         assert hasattr(estimator, attribute), attribute
 
 
@@ -125,6 +123,7 @@ def test_a_vote_by_its_parts() -> None:
 def test_every_estimator_around_others_is_read_or_has_its_advice() -> None:
     read = {"CalibratedClassifierCV", "GridSearchCV", "Pipeline", "RFE", "RFECV", "RandomizedSearchCV"}
     read |= {"HalvingGridSearchCV", "HalvingRandomSearchCV", "TransformedTargetRegressor", "FrozenEstimator"}
+    read |= {"MultiOutputRegressor", "SelfTrainingClassifier"}
     around = {
         name
         for name, kind in all_estimators()

@@ -32,11 +32,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Sum, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 from sklearn.utils.metaestimators import available_if
 
 import approxsvm
@@ -217,6 +218,36 @@ def examples_of_selectors(name, cls):
     yield source, source[0].transformers_[0][1]
 
 
+def shares():
+    return CalibratedClassifierCV(SVC(), ensemble=False, cv=2)
+
+
+COMMITTEES = {
+    "SelfTrainingClassifier": lambda cls: [(cls(shares()), np.where(np.arange(len(X)) % 3, THREE, -1))],
+    "MultiOutputRegressor": lambda cls: [
+        (cls(SVR()), np.column_stack([TARGET, TARGET**2])),
+        (cls(SVR()), TARGET[:, np.newaxis]),
+    ],
+    "VotingClassifier": lambda cls: [
+        (cls([("a", shares()), ("b", LogisticRegression())], voting="soft"), TWO),
+        (cls([("a", shares()), ("b", SVC(probability=True, random_state=0))], voting="soft", weights=[2, 0]), THREE),
+    ],
+    "BaggingClassifier": lambda cls: [
+        (cls(shares(), 2, random_state=0), TWO),
+        (cls(shares(), 3, max_features=3, random_state=0), THREE),
+    ],
+    "VotingRegressor": lambda cls: [
+        (cls([("a", SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))], weights=[1, 3]), TARGET),
+        (cls([("a", Ridge()), ("b", LinearSVR())]), TARGET),
+    ],
+    "BaggingRegressor": lambda cls: [
+        (cls(SVR(gamma=0.3), 3, random_state=0), TARGET),
+        (cls(LinearSVR(), 3, random_state=0), TARGET),
+    ],
+    "OneVsOneClassifier": lambda cls: [(cls(SVC(gamma=0.3)), THREE), (cls(LinearSVC()), THREE)],
+}
+
+
 def examples_of_wrappers(name, cls):
     if name == "CalibratedClassifierCV":
         for method, y, options in (
@@ -228,6 +259,8 @@ def examples_of_wrappers(name, cls):
             yield source, source
     elif name == "TransformedTargetRegressor":
         yield of_search_of_target(cls)
+    elif name in COMMITTEES:
+        yield from (of_machine(source, y) for source, y in COMMITTEES[name](cls))
     else:
         yield of_machine(cls(make_pipeline(StandardScaler(), SVC()).fit(X, TWO)), TWO)
 

@@ -8,19 +8,33 @@ from typing import Any, Final
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.single_model import SingleModel
-from approxsvm.readers.sklearn import kernel_machines, linear_models, pipeline, support_vector_machines, wrappers
+from approxsvm.readers.sklearn import (
+    committees,
+    kernel_machines,
+    linear_models,
+    pipeline,
+    support_vector_machines,
+    wrappers,
+)
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.known_types import class_name, recognise
 
 # Estimators around one of the same rows, which `read` reads.
 _AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
+    "BaggingClassifier": committees.read_bagging_classifier,
+    "BaggingRegressor": committees.read_bagging_regressor,
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
     "GridSearchCV": wrappers.read_search,
     "HalvingGridSearchCV": wrappers.read_search,
     "HalvingRandomSearchCV": wrappers.read_search,
+    "MultiOutputRegressor": committees.read_multi_output,
+    "OneVsOneClassifier": committees.read_one_vs_one,
     "RandomizedSearchCV": wrappers.read_search,
+    "SelfTrainingClassifier": committees.read_self_training,
     "TransformedTargetRegressor": wrappers.read_transformed_target,
+    "VotingClassifier": committees.read_voting_classifier,
+    "VotingRegressor": committees.read_voting_regressor,
 }
 
 
@@ -35,7 +49,7 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     FeatureModel
         A linear model behind TaylorFeatures, RBFSampler or SkewedChi2Sampler.
     Ensemble
-        CalibratedClassifierCV with ensemble=True.
+        CalibratedClassifierCV with ensemble=True, several targets, and what averages probabilities.
 
     Raises
     ------

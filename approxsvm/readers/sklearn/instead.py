@@ -31,7 +31,6 @@ _INSTEAD: Final = {
     "IsolationForest": _OUTLIERS,
     "LocalOutlierFactor": _OUTLIERS,
     "MultiOutputClassifier": _TARGETS,
-    "MultiOutputRegressor": _TARGETS,
     "OneVsOneClassifier": f"{_VOTES}, or train an SVC, which is one against one by itself",
     "OneVsRestClassifier": "compile each of estimators_ and take the class with the greatest decision value",
     "OutputCodeClassifier": "compile each of estimators_ and take the class with the nearest row of code_book_",
@@ -39,7 +38,6 @@ _INSTEAD: Final = {
     "RegressorChain": _CHAIN,
     "SGDOneClassSVM": _OUTLIERS,
     "SelectFromModel": _SELECTOR,
-    "SelfTrainingClassifier": _INNER,
     "SequentialFeatureSelector": _SELECTOR,
     "StackingClassifier": _STACK,
     "StackingRegressor": _STACK,
@@ -54,9 +52,9 @@ def advice() -> list[tuple[str, str]]:
     return sorted(_INSTEAD.items())
 
 
-def refusal(estimator: Any) -> str:
-    """Why an estimator of an unknown class is not compiled, and what to do."""
-    what = f"cannot compile a {full_class_name(estimator)}"
+def refusal(estimator: Any, which: str = "") -> str:
+    """Why an estimator is not compiled, and what to do; `which` says it of those of a class that others are read of."""
+    what = f"cannot compile a {full_class_name(estimator)}{which and f' {which}'}"
     for name in library_names(estimator):
         if name in _INSTEAD:
             return f"{what}; {_INSTEAD[name]}"

@@ -61,6 +61,7 @@ _LIBSVM: Final = (
 )
 _ONE_FUNCTION: Final = "more than two classes"
 _ONE_TARGET: Final = "several targets"
+_APART: Final = "members with other kernels, other gammas or other scalers than the first"
 # In the order of docs/sources.md: role, module, names, what answers depend on, what is refused.
 _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     (
@@ -296,6 +297,31 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "transformers of the target that are not affine",
     ),
     ("wrapper", "sklearn.frozen", "FrozenEstimator", "estimator", ""),
+    ("wrapper", "sklearn.semi_supervised", "SelfTrainingClassifier", "estimator_", ""),
+    ("wrapper", "sklearn.multioutput", "MultiOutputRegressor", "estimators_", ""),
+    (
+        "wrapper",
+        "sklearn.ensemble",
+        "VotingClassifier",
+        "estimators_ voting weights estimators le_ classes_",
+        "voting='hard'; weights that differ; members without probabilities",
+    ),
+    (
+        "wrapper",
+        "sklearn.ensemble",
+        "BaggingClassifier",
+        "estimators_ estimators_features_ n_features_in_ classes_",
+        "members without probabilities; its decision_function",
+    ),
+    ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _APART),
+    ("wrapper", "sklearn.ensemble", "BaggingRegressor", "estimators_ estimators_features_ n_features_in_", _APART),
+    (
+        "wrapper",
+        "sklearn.multiclass",
+        "OneVsOneClassifier",
+        "estimators_ classes_ pairwise_indices_",
+        f"two classes; {_APART}",
+    ),
     (
         "search",
         "sklearn.model_selection",
