@@ -4,11 +4,17 @@ Forced plans of two-class models are timed on calls of 10,000 rows, which the co
 taken as a sum of what is done once for a row of a stage, on the way to one of many centers, for a support vector in the
 exact engine, and of multiply-adds, among which runs of coefficients count as they do today: non-negative least squares
 of relative errors. What the constants of today predict stands beside it.
+
+The same plans are timed on rows alone, by predict_one: there what a call takes by itself, a coefficient of an expansion
+and a product in the exact engine are terms of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -29,6 +35,8 @@ _GRID = ((2, 1), (3, 1), (4, 1), (2, 4), (2, 16), (3, 16), (2, 64))
 _CALL_ROWS = 10_000
 _ROUNDS = 15
 _TERMS = ("multiply-add", "row of a stage", "way to a center", "support vector")
+_ALONE = ("call", "coefficient", "product", *_TERMS[1:])
+_ROWS_ALONE = 1_000
 
 
 def measure(run: Run, case: Chosen) -> Rows:
@@ -39,12 +47,17 @@ def measure(run: Run, case: Chosen) -> Rows:
     model = approxsvm.read_model(svc)
     costs = CostModel.of(model, X)
     zero = CostModel.of(model, X, Constants(0.0, 0.0, 0.0, Constants.here().run))  # multiply-adds alone
+    alone = CostModel.of(model, X, Constants(0.0, 0.0, 0.0, 0.0, width=0))
+    some = list(X[:_ROWS_ALONE])
     plans = {plan_of(plan): plan for plan in forced_plans(svc, problem.X, _GRID, 1 << 26)}
     shares = {name: shares_of_stages(plan, X) for name, plan in plans.items()}
     times = microseconds({name: partial(plan.predict, X) for name, plan in plans.items()}, _CALL_ROWS, _ROUNDS)
+    one = {name: partial(_one_by_one, plan.predict_one, some) for name, plan in plans.items()}
+    times_alone = microseconds(one, len(some), _ROUNDS)
     for name, plan in plans.items():
         if plan.artifact.mode == "exact":
             terms, today = (zero.exact, 1.0, 0.0, float(model.n_sv)), costs.exact
+            coefficients, products = 0.0, alone.exact
         else:
             share, degree = shares[name], plan.artifact.header["degree"]
             size = Size(plan.artifact.n_centers, plan.artifact.n_varying)
@@ -52,8 +65,16 @@ def measure(run: Run, case: Chosen) -> Rows:
             rows = 1.0 + (1.0 - share["expansion"]) + engine
             terms = (zero.cascade(degree, size, share), rows, float(size.n_centers > 1), engine * model.n_sv)
             today = costs.cascade(degree, size, share)
+            coefficients, products = replace(alone, exact=0.0).cascade(degree, size, share), engine * alone.exact
         about = {"model": problem.name, "scaler": problem.scaler, "plan": name, "microseconds": times[name]}
         yield "plans", about | dict(zip(_TERMS, terms, strict=True)) | {"today": today}
+        found = (1.0, coefficients, products, *terms[1:])
+        yield "alone", about | {"microseconds": times_alone[name]} | dict(zip(_ALONE, found, strict=True))
+
+
+def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
+    for row in rows:
+        predict(row)
 
 
 def summarize(record: Record) -> None:
@@ -68,6 +89,12 @@ def summarize(record: Record) -> None:
     for term, value in zip(_TERMS, solution, strict=True):
         in_multiply_adds = value / solution[0] if solution[0] > 0 else None
         record.add("constants", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
+    plans_alone = record.tables["alone"]
+    times_alone = np.array([plan["microseconds"] for plan in plans_alone])
+    of_alone = np.array([[plan[term] for term in _ALONE] for plan in plans_alone]) / times_alone[:, np.newaxis]
+    for term, value in zip(_ALONE, nnls(of_alone, np.ones(len(times_alone)))[0], strict=True):
+        in_multiply_adds = value / solution[0] if solution[0] > 0 else None
+        record.add("constants alone", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
     for name, values in predicted.items():
         factor = np.exp(np.sqrt(np.mean(np.log(values / times) ** 2)))
         record.add("errors", {"constants": name, "factor": factor})

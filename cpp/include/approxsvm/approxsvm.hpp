@@ -43,7 +43,8 @@
 // workspace of 24 to 43 KB, the more the wider the vectors of the machine; models/iris_classes.asvm (4 centers, a 6 KB
 // file) 64 KB and, as rows are sorted by centers, 190 KB. Pipelines, probabilities and ensembles go through rows in
 // pieces that take 0.5 to 2 MB, with many centers up to 12 MB. A device with less has expansion_values(), which prove
-// nothing: 2 to 7 KB for the first of these models, 1 to 2 KB for the second, beside the file.
+// nothing: 2 to 7 KB for the first of these models, 1 to 2 KB for the second, beside the file. For calls of up to four
+// rows workspace_bytes(4) is enough, 2 to 4 KB for both models.
 //
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once

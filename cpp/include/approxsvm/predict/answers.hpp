@@ -87,6 +87,11 @@ struct EnsembleMemory {
     }
 };
 
+// As many as the call has that rows are a part of.
+inline CallRows rows_of_call(const RowSource& rows, const Request& request) {
+    return CallRows(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
+}
+
 // Bytes of scratch memory for answer(), one for each thread, in calls of up to so many rows.
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Carver counter(nullptr);
@@ -374,7 +379,7 @@ class EnsembleAnswers {
         wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const MappingMemory memory(*member.view, CallRows(request.n_rows_in_call), carver);
+        const MappingMemory memory(*member.view, rows_of_call(rows, request), carver);
         const Status status = evaluate_raw(member, rows, request, wanted, counts_, memory);
         for (std::size_t i = 0; stages && status == Status::ok && i < n; ++i) {
             if (k == 0 || stages[i] < memory_.stages[i]) stages[i] = memory_.stages[i];
@@ -418,7 +423,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
                      std::size_t n_bytes = ~std::size_t{0}) {
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
-    const CallRows call(request.n_rows_in_call);
+    const CallRows call = rows_of_call(rows, request);
     Carver carver(workspace);
     if (prepared.view->n_members > 0) {
         const EnsembleMemory memory(prepared, call, carver);

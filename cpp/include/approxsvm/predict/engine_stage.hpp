@@ -35,11 +35,11 @@ struct CallRows {
 
     explicit CallRows(std::size_t n_rows) : n(n_rows), side_by_side(n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Of a block as the stages lend each other: rows in its lanes or one of doubles, or rows on their way to a center.
-    std::size_t block_bytes(std::size_t n_features) const {
-        constexpr std::size_t n_floats = routed_rows > 2 ? routed_rows : 2;
-        return side_by_side > 1 ? workspace_bytes(n_features)
-                                : (n_features * n_floats + 4 * block_rows + panel_rows) * sizeof(float) + 64;
+    // Of a block as the stages lend each other: rows in its lanes; or one of doubles, or rows on their way to a center.
+    std::size_t block_bytes(const ModelView& model) const {
+        const std::size_t n_floats = model.n_centers > 1 && routed_rows > 2 ? routed_rows : 2;
+        return side_by_side > 1 ? workspace_bytes(model.n_features)
+                                : (model.n_features * n_floats + 4 * block_rows + panel_rows) * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
@@ -135,10 +135,10 @@ struct NonzeroRoom {
 
     template <class Real>
     static NonzeroRoom of(const ModelView& model, const CallRows& call, Carver& carver) {
-        const std::size_t d = model.n_features;
+        const std::size_t d = model.n_features, of_one = by_columns(model) ? d : d / 3;  // what a row may have
         const bool is_for_one = by_columns(model) || call.side_by_side == 1;
         const std::size_t n_bytes = !has_engines(model) ? 0
-                                    : is_for_one        ? d * (sizeof(Real) + sizeof(std::int32_t))
+                                    : is_for_one        ? of_one * (sizeof(Real) + sizeof(std::int32_t))
                                                         : workspace_bytes(d);
         return {carver.take<unsigned char>(n_bytes), n_bytes};
     }

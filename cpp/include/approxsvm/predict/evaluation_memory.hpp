@@ -30,7 +30,7 @@ struct EvaluationMemory {
     EvaluationMemory(const ModelView& model, const CallRows& call, Carver& carver)
         : winner(model, call, carver), subspaces(model, call, carver), few(model, carver) {
         const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
-        const std::size_t block = blocks ? call.block_bytes(model.n_features) / sizeof(float) : 0;
+        const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);
         first_block = carver.take<float>(block);
         later_block = carver.take<float>(block > defined ? block : defined);

@@ -96,7 +96,7 @@ class WinnerStage {
     // Takes row i, whose winner the network is to presume.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
-        if (batch_.engines_alone) return presume_alone(i, settle, pass_on);
+        if (batch_.engines_alone) return answer_alone(0, {i, 1}, presumed_alone(i), settle, pass_on);
         unknown_[n_unknown_++] = i;
         if (n_unknown_ == block_rows) presume(settle, pass_on);
     }
@@ -141,7 +141,9 @@ class WinnerStage {
             if (outcome.wins_all) return settle(i, w, level == last ? by_float32 : by_subspace);
             if (outcome.beaten_by == view_.n_labels) {
                 if (level == last) return pass_on(i, false);
-                if (++level == last && pass_on.takes(i, 3)) return;
+                if (++level < last) continue;
+                if (pass_on.takes(i, 3)) return;
+                if (!batch_.engines_alone) return queue(level, {i, attempt}, w, settle, pass_on);
                 continue;
             }
             if (attempt++ >= n_attempts) return pass_on(i, true);
@@ -150,33 +152,47 @@ class WinnerStage {
             level = 0;
         }
     }
-    // Row i by itself, whose winner the network is to presume.
-    template <class Settle, class PassOn>
-    void presume_alone(std::size_t i, const Settle& settle, const PassOn& pass_on) {
+    // The class that the network presumes row i to belong to, by itself.
+    std::size_t presumed_alone(std::size_t i) {
         const float half_sq_norm = load_alone(i);
-        const std::size_t w = presumed_class_row(prepared_.winner.presumption, block_, half_sq_norm, memory_.scores,
-                                                 memory_.values, memory_.lists, memory_.own);
-        answer_alone(0, {i, 1}, w, settle, pass_on);
+        return presumed_class_row(prepared_.winner.presumption, block_, half_sq_norm, memory_.scores, memory_.values,
+                                  memory_.lists, memory_.own);
     }
+
+    // Whether n rows of a class are taken one by one. In all features a row alone reads all support vectors, a register
+    // full of them at a time, and from beyond the second-level cache four times as slowly; a block, however few rows
+    // are in it, those of the class's pairs alone, one at a time.
+    bool is_cheaper_alone(std::size_t level, std::size_t w, std::size_t n) const {
+        if (level + 1 < n_levels_ || batch_.engines_alone || !batch_.alone_in_engine(n))
+            return batch_.alone_in_engine(n);
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        const std::size_t n_classes = view_.n_labels;
+        const std::size_t n_tiles =
+            sums.own_of[w + 1] - sums.own_of[w] + sums.others_of[(w + 1) * n_classes] - sums.others_of[w * n_classes];
+        const std::size_t n_all = sums.kernels->n_panels * panel_width<float>;
+        const std::size_t slower = n_all * view_.n_features * sizeof(float) > second_level_bytes ? 4 : 1;
+        return n * n_all * slower <= n_tiles * tile_rows * static_cast<std::size_t>(lanes);
+    }
+    static constexpr std::size_t second_level_bytes = std::size_t{1} << 20;
 
     template <class Settle, class PassOn>
     void presume(const Settle& settle, const PassOn& pass_on) {
         const std::size_t n = n_unknown_;
         n_unknown_ = 0;
         if (n == 0) return;
-        if (batch_.alone_in_engine(n)) {
-            for (std::size_t r = 0; r < n; ++r) presume_alone(unknown_[r], settle, pass_on);
-            return;
-        }
-        std::uint32_t presumed[block_rows];
-        with_registers_for(n, lanes, [&](auto registers) {
-            float half_sq_norm[block_rows];
-            load<registers.value>(unknown_, n, half_sq_norm);
-            presumed_classes_block<registers.value>(*prepared_.winner.sums.kernels, prepared_.winner.presumption,
-                                                    block_, half_sq_norm, memory_.scores, presumed);
-        });
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
+        std::uint32_t presumed[block_rows];
+        if (batch_.alone_in_engine(n)) {
+            for (std::size_t r = 0; r < n; ++r) presumed[r] = static_cast<std::uint32_t>(presumed_alone(rows[r]));
+        } else {
+            with_registers_for(n, lanes, [&](auto registers) {
+                float half_sq_norm[block_rows];
+                load<registers.value>(rows, n, half_sq_norm);
+                presumed_classes_block<registers.value>(*prepared_.winner.sums.kernels, prepared_.winner.presumption,
+                                                        block_, half_sq_norm, memory_.scores, presumed);
+            });
+        }
         for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);
     }
 
@@ -229,7 +245,7 @@ class WinnerStage {
         QueuedRow queued[block_rows];
         const std::size_t n = unqueue(queue_of(level, w), queued);
         if (n == 0) return;
-        if (batch_.alone_in_engine(n)) {
+        if (is_cheaper_alone(level, w, n)) {
             for (std::size_t r = 0; r < n; ++r) answer_alone(level, queued[r], w, settle, pass_on);
             return;
         }

@@ -1,0 +1,95 @@
+"""Costs of calls of few rows, and plans by them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from conftest import random_model
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.artifact.writer import Frame
+from approxsvm.errors import InputError
+from approxsvm.planning import planner
+from approxsvm.planning.calls import CallCosts, Cost, cheaper_way
+from approxsvm.planning.cost import Constants, Size
+from approxsvm.planning.problem import Problem
+from approxsvm.planning.request import Limits
+
+NOTHING_OPEN = dict.fromkeys(("direction", "higher_degree", "float32", "float64", "definition"), 0.0) | {
+    "expansion": 1.0
+}
+HALF_OPEN = NOTHING_OPEN | {"expansion": 0.5, "float32": 0.4, "float64": 0.1}
+
+
+def test_a_block_costs_the_same_with_fewer_rows() -> None:
+    assert cheaper_way(None, 10.0, 30.0, 16) == 10.0
+    assert cheaper_way(16, 10.0, 30.0, 16) == cheaper_way(400, 10.0, 30.0, 16) == 10.0
+    assert cheaper_way(8, 10.0, 30.0, 16) == 20.0
+    assert cheaper_way(2, 10.0, 30.0, 16) == cheaper_way(0.1, 10.0, 30.0, 16) == 30.0
+
+
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_cost_less_in_larger_calls(target: str, n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APPROXSVM_TARGET", target)
+    model = random_model(0, n_sv=600)
+    if n_classes > 2:
+        X = np.random.default_rng(0).normal(size=(400, 7))
+        model = approxsvm.read_model(SVC().fit(X, np.arange(400) % n_classes))
+    rows = np.random.default_rng(1).normal(size=(50, 7))
+    for degree, size, share in (
+        (2, Size(1, 7), NOTHING_OPEN),
+        (2, Size(64, 7), HALF_OPEN),
+        (4, Size(16, 5), HALF_OPEN),
+    ):
+        found = [CallCosts.of(model, rows, n).cascade(degree, size, share) for n in (1, 2, 8, 64, 1_000, 100_000)]
+        asked = [cost.asked for cost in found]
+        assert asked == sorted(asked, reverse=True)
+        assert asked[0] == pytest.approx(found[0].alone)
+        assert {cost.alone for cost in found} == {found[0].alone}
+        batch = CallCosts.of(model, rows, None).cascade(degree, size, share)
+        assert batch.asked < batch.alone
+    assert Constants.alone().is_alone
+    assert not Constants.here().is_alone
+
+
+def test_what_is_said_of_costs() -> None:
+    cost, exact = Cost(10.0, 60.0), Cost(100.0, 200.0)
+    assert cost.share_of(exact, None) == "10.0% of the exact engine's time in batches, 30.0% in calls of one row"
+    assert cost.share_of(exact, 64) == "10.0% of the exact engine's time in calls of 64 rows, 30.0% in calls of one row"
+    assert cost.share_of(exact, 1) == "30.0% of the exact engine's time in calls of one row"
+
+
+def test_no_plan_is_three_times_as_slow_alone_unless_calls_are_large() -> None:
+    rows = np.random.default_rng(1).normal(size=(200, 7))
+    model = random_model(0)
+    points = planner.Points(np.zeros((1, 7), np.float32), None, np.zeros(1))
+    slow, quick = (
+        planner.Candidate(2, points, cost, 0.9, cost_alone=alone) for cost, alone in ((1.0, 31.0), (2.0, 10.0))
+    )
+    for asked, expected in ((None, [quick]), (1_000, [slow, quick])):
+        problem = Problem(model, Frame.of(model, "mean"), rows, limits=Limits(rows_per_call=asked))
+        assert planner.Planner(problem, Cost(100.0, 100.0))._quick_alone([slow, quick]) == expected
+    assert not Cost(1.0, 30.0).is_slow_alone(10.0, None)
+    assert Cost(1.0, 30.1).is_slow_alone(10.0, None)
+    assert not Cost(1.0, math.inf).is_slow_alone(10.0, 1)
+
+
+def test_plans_for_calls_of_one_row() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    svc = SVC(gamma=0.02).fit(X, X[:, 0] + 0.3 * rng.normal(size=400) > 0)
+    fast, batches = approxsvm.compile(svc, X, rows_per_call=1), approxsvm.compile(svc, X)
+    assert ("rows_per_call", "1") in fast.compilation.options
+    assert "in calls of one row" in fast.artifact.plan
+    assert "in batches" in batches.artifact.plan
+    for plan in fast.compilation.plans[0]:
+        assert plan.share_of_exact == pytest.approx(plan.share_alone)
+    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+    assert [fast.predict_one(x) for x in X[:50]] == svc.predict(X[:50]).tolist()
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(InputError, match="rows_per_call"):
+            approxsvm.compile(svc, X, rows_per_call=wrong)
