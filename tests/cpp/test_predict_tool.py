@@ -411,11 +411,11 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
 @pytest.mark.parametrize(
     ("kind", "row", "why"),
     [
-        ("scaled", "", r"scaling the values of the row, the largest of which is 1e\+300, exceeds the range of float64"),
+        ("scaled", "", r"scaling its values, the largest of which is 1e\+300, exceeds the range of float64"),
         ("scaled", "2:1 7:1", "feature 7 is none of the model's, 1 to 3"),
         ("scaled", "2:1 7:0 8:-1e-300", "feature 8 is none of the model's, 1 to 3"),
         ("scaled", "0:2 2:1", "feature 0 is none of the model's, 1 to 3"),
-        ("projected", "", r"the value of the row is certain to \S+ in float64, and not to the tolerance of 1e-07"),
+        ("projected", "", r"its value is certain to \S+ in float64, and not to the tolerance of 1e-07"),
         ("logarithm", "", "log needs a value above -1, got -1.5"),
         ("cubic", "", "the decision value of a row, or a term of it, exceeds the range of float64"),
     ],

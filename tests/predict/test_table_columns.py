@@ -20,7 +20,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
@@ -234,10 +234,10 @@ def test_other_models_keep_the_checks_of_scikit_learn() -> None:
 FOREIGN = {
     "text": (make_pipeline(make_column_transformer((OneHotEncoder(), ["sex"]), ("passthrough", USED)), SVC()), FRAME),
     "text in an array": (make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()), FRAME[["sex"]].to_numpy()),
-    "holes": (make_pipeline(SimpleImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30)),
-    "holes in an array": (make_pipeline(SimpleImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30).to_numpy()),
+    "holes": (make_pipeline(KNNImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30)),
+    "holes in an array": (make_pipeline(KNNImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30).to_numpy()),
     "text and holes": (
-        make_pipeline(make_column_transformer((SimpleImputer(), ["age"])), SVC()),
+        make_pipeline(make_column_transformer((KNNImputer(), ["age"])), SVC()),
         FRAME.assign(age=FRAME["age"].where(FRAME["age"] > 30)),
     ),
 }
@@ -248,7 +248,7 @@ def test_the_model_is_read_before_rows_are_looked_at(name: str) -> None:
     """What it cannot take is the step, which is named, and not the rows that are for it."""
     source, rows = FOREIGN[name]
     source.fit(rows, Y)
-    with pytest.raises(UnsupportedModelError, match=r"step '(onehotencoder|simpleimputer)' \(.* cannot be folded"):
+    with pytest.raises(UnsupportedModelError, match=r"step '(onehotencoder|knnimputer)' \(.* cannot be folded"):
         approxsvm.compile(source, rows)
 
 

@@ -104,7 +104,10 @@ class Power(Step):
             own = np.where(p == 0, LIBRARY * np.abs(logarithm) + as_power, own) + TINY
             came = errors[:, taken]
             slope = np.maximum(self._slope(t - came), self._slope(t + came))
-            carried = np.where(came > 0, came * slope * (1.0 + 2.0**-30), 0.0)
+            # What rounding the two ends changes in it; of powers beyond all sense nothing is known.
+            p = np.abs(self.powers[taken])
+            rounded = np.where(p < 2.0**40, (1.0 + 2.0**-30) * (1.0 + 2.0**-50 * (p + 1.0)), np.inf)
+            carried = np.where(came > 0, came * slope * rounded, 0.0)
             errors[:, taken] = np.where(np.isnan(carried + own), np.inf, (carried + own) * UP)
         return x, errors
 

@@ -52,8 +52,10 @@ struct PowerStage : AnyStage {
                      own = p == 0.0 ? library * std::fabs(logarithm)
                                     : (of_power + library * std::fabs(grown) + tiny) / std::fabs(divisor) +
                                           2.0 * u * std::fabs(y);
+        // What rounding the two ends changes in it; of powers beyond all sense nothing is known.
+        const double size = std::fabs(power), rounded = size < 0x1p40 ? up * (1.0 + 0x1p-50 * (size + 1.0)) : HUGE_VAL;
         const double carried =
-            error > 0.0 ? error * std::fmax(slope(power, shifts, x - error), slope(power, shifts, x + error)) * up
+            error > 0.0 ? error * std::fmax(slope(power, shifts, x - error), slope(power, shifts, x + error)) * rounded
                         : error;
         x = is_mirrored ? -y : y;
         error = (carried + own + tiny) * up;
