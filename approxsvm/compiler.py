@@ -21,6 +21,7 @@ from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.outputs import ClassProbability
 from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
@@ -52,6 +53,7 @@ def compile(
     n_centers: int | Literal["auto"] = "auto",
     center: CenterChoice = "mean",
     tolerance: float | None = None,
+    labels: Literal["source", "probability"] = "source",
     target_error: float | None = None,
     max_bytes: int | None = None,
     effort: Effort = "normal",
@@ -101,6 +103,9 @@ def compile(
         In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
         exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression
         takes a thousandth of the range of the model's values at its support vectors ("exact": float64 accuracy).
+    labels : {"source", "probability"}
+        "source": what the source's ``predict`` says. "probability": the most probable class by its ``predict_proba``,
+        which SVC(probability=True) contradicts in some rows. Such a model has no decision function.
     target_error : float, optional
         In mode "approximate", take the smallest expansion whose labels differ from the exact model's on at most this
         share of held-out rows.
@@ -156,6 +161,8 @@ def compile(
     request = Request(mode, center, tolerance, limits, progress or _ignore)
     request.check()
     n_threads(n_jobs)
+    if labels not in ("source", "probability"):
+        raise ValueError(f"labels must be 'source' or 'probability', got {labels!r}")
     source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
@@ -166,6 +173,8 @@ def compile(
         rows = zero_unused(rows, columns)
         check_finite(rows)
         request = replace(request, rows=rows)
+    if labels == "probability":
+        source = _by_probability(source)
     if isinstance(source, Ensemble):
         built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
         artifact = writer.build_ensemble(built, source.source)
@@ -178,11 +187,22 @@ def compile(
     if doubt is not None:
         warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
-    options = _non_default({"mode": mode, "center": center, "tolerance": tolerance} | asdict(limits))
+    options = _non_default({"mode": mode, "center": center, "tolerance": tolerance, "labels": labels} | asdict(limits))
     n_sample_rows = None if X is None else int(request.rows.shape[0])
     seconds = time.perf_counter() - start
     compiled.compilation = Compilation(seconds, options, n_sample_rows, tuple(filter(None, plans)))
     return compiled
+
+
+def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
+    """The same with labels by the greatest probability, as ensembles have them anyway."""
+    if isinstance(model, Ensemble) and model.task == "classification":
+        return model
+    if isinstance(model, Ensemble) or not isinstance(model.outputs.probability, ClassProbability):
+        raise UnsupportedModelError(
+            f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
+        )
+    return replace(model, outputs=replace(model.outputs, label_rule="probability"))
 
 
 def _build(model: SingleModel, request: Request) -> Built:

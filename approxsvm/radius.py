@@ -51,7 +51,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
     Raises
     ------
     UnsupportedModelError
-        The kernel is not Gaussian, the model is an ensemble or a regression, or takes logarithms of its columns.
+        The kernel is not Gaussian, the model is an ensemble or a regression, or a step in front has no steepest slope.
     """
     artifact = evaluator.artifact
     if artifact.members or artifact.task == "regression" or artifact.kernel != "gaussian":
@@ -143,7 +143,8 @@ def _stretch(map_: InputMap) -> float:
         elif isinstance(stage, Projection):
             linear = linear[:, np.newaxis] * stage.matrix if linear.ndim == 1 else linear @ stage.matrix
         else:
-            raise UnsupportedModelError("certified radii cannot be told through logarithms: take them of rows before")
+            kind = type(stage).__name__.lower()
+            raise UnsupportedModelError(f"certified radii cannot be told through a {kind}, which has no steepest slope")
     return product * _norm(linear, columns) * _UP
 
 
