@@ -336,6 +336,14 @@ def _character(delimiter: str | None) -> str | None:
     type=click.IntRange(min=1),
     help="Number of columns of the rows to predict, if the support vectors of a LIBSVM model use fewer.",
 )
+@click.option(
+    "--labels-by",
+    type=click.Choice(["source", "probability"]),
+    default="source",
+    show_default=True,
+    help="source: the labels of the source itself. probability: the most probable class, which an SVC's own labels "
+    "contradict in some rows.",
+)
 @_report_option
 @_range_options
 @click.option(
@@ -357,6 +365,7 @@ def convert_model(
     max_bytes: int | None,
     target_error: float | None,
     n_features: int | None,
+    labels_by: Any,
     report: Path | None,
     range_file: Path | None,
     restore_target: bool,
@@ -392,6 +401,7 @@ def convert_model(
             degree=degree or "auto",
             n_centers=centers or "auto",
             tolerance=tolerance,
+            labels=labels_by,
             center=center,
             target_error=target_error,
             max_bytes=max_bytes,

@@ -21,6 +21,7 @@ from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.outputs import ClassProbability
 from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
@@ -48,6 +49,7 @@ def compile(
     n_centers: int | Literal["auto"] = "auto",
     center: CenterChoice = "mean",
     tolerance: float | None = None,
+    labels: Literal["source", "probability"] = "source",
     target_error: float | None = None,
     max_bytes: int | None = None,
     effort: Effort = "normal",
@@ -99,6 +101,9 @@ def compile(
         In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
         exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression
         takes a thousandth of the range of the model's values at its support vectors ("exact": float64 accuracy).
+    labels : {"source", "probability"}
+        "source": what the source's ``predict`` says. "probability": the most probable class by its ``predict_proba``,
+        which SVC(probability=True) contradicts in some rows. Such a model has no decision function.
     target_error : float, optional
         In mode "approximate", take the smallest expansion whose labels differ from the exact model's on at most this
         share of held-out rows.
@@ -156,17 +161,19 @@ def compile(
     """
     limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state, rows_per_call)
     n_threads(n_jobs)
+    if labels not in ("source", "probability"):
+        raise ValueError(f"labels must be 'source' or 'probability', got {labels!r}")
     with compiling(verbose) if progress is None else nullcontext(progress) as told:
         request = Request(mode, center, tolerance, limits, told)
         request.check()
-        compiled, doubt = _compiled(model, X, n_features, request, n_jobs)
+        compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
         warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
     return compiled
 
 
 def _compiled(
-    model: Any, X: Any, n_features: int | None, request: Request, n_jobs: int | None
+    model: Any, X: Any, n_features: int | None, request: Request, labels: str, n_jobs: int | None
 ) -> tuple[CompiledModel, str | None]:
     """The predictor, and what may be said against the source's own answers."""
     start = time.perf_counter()
@@ -180,6 +187,8 @@ def _compiled(
         rows = zero_unused(rows, columns)
         check_finite(rows, columns)
         request = replace(request, rows=rows)
+    if labels == "probability":
+        source = _by_probability(source)
     if isinstance(source, Ensemble):
         built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
         artifact = writer.build_ensemble(built, source.source)
@@ -193,11 +202,23 @@ def _compiled(
         )
     doubt = None if X is None else doubt_of_sample(model, source, request.rows)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
-    options = {"mode": request.mode, "center": request.center, "tolerance": request.tolerance} | asdict(limits)
+    options = {"mode": request.mode, "center": request.center, "tolerance": request.tolerance, "labels": labels}
+    options |= asdict(limits)
     n_sample_rows = None if X is None else int(request.rows.shape[0])
     seconds = time.perf_counter() - start
     compiled.compilation = Compilation(seconds, _non_default(options), n_sample_rows, tuple(filter(None, plans)))
     return compiled, doubt
+
+
+def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
+    """The same with labels by the greatest probability, as ensembles have them anyway."""
+    if isinstance(model, Ensemble) and model.task == "classification":
+        return model
+    if isinstance(model, Ensemble) or not isinstance(model.outputs.probability, ClassProbability):
+        raise UnsupportedModelError(
+            f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
+        )
+    return replace(model, outputs=replace(model.outputs, label_rule="probability"))
 
 
 def _build(model: SingleModel, request: Request) -> Built:

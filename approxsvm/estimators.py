@@ -214,7 +214,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnsupportedModelError
-            The kernel is not Gaussian, this is an ensemble or a regression, or takes logarithms of columns.
+            The kernel is not Gaussian, this is an ensemble or a regression, or a step in front of the model has no
+            steepest slope.
 
         Examples
         --------

@@ -52,8 +52,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
     Raises
     ------
     UnsupportedModelError
-        The kernel is not Gaussian, the model is an ensemble or a regression, or has a step that is neither affine nor
-        a projection.
+        The kernel is not Gaussian, the model is an ensemble or a regression, or a step in front has no steepest slope.
     """
     artifact = evaluator.artifact
     if artifact.members or artifact.task == "regression" or artifact.kernel != "gaussian":
@@ -146,7 +145,7 @@ def _stretch(map_: InputMap) -> float:
             linear = linear[:, np.newaxis] * stage.matrix if linear.ndim == 1 else linear @ stage.matrix
         else:
             raise UnsupportedModelError(
-                f"certified radii cannot be told through a step of kind {stage.kind}: compile what follows it"
+                f"certified radii cannot be told through a {stage.kind}, which has no steepest slope"
             )
     return product * _norm(linear, columns) * _UP
 

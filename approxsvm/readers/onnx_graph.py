@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     except Exception as error:  # of protobuf
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
     try:
-        return _read(_Graph(onnx, loaded.graph))
+        return _read(_Graph(onnx, loaded.graph, len(content)))
     except (ModelFormatError, UnsupportedModelError) as error:
         raise type(error)(f"{name}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -64,8 +64,8 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
 class _Graph:
     """Nodes and constants by the names of their outputs."""
 
-    def __init__(self, onnx: Any, graph: Any) -> None:
-        self.onnx = onnx
+    def __init__(self, onnx: Any, graph: Any, n_bytes: int) -> None:
+        self.onnx, self.n_bytes = onnx, n_bytes
         self.nodes = list(graph.node)
         self.maker = {output: node for node in self.nodes for output in node.output if output}
         self.constants: dict[str, Any] = {one.name: one for one in graph.initializer}
@@ -80,9 +80,12 @@ class _Graph:
 
     def constant(self, name: str) -> FloatArray | None:
         """Numbers of a constant as float64."""
-        if self.constants.get(name) is None:
+        tensor = self.constants.get(name)
+        if tensor is None:
             return None
-        return np.asarray(self.onnx.numpy_helper.to_array(self.constants[name])).astype(np.float64)
+        if tensor.data_location == self.onnx.TensorProto.EXTERNAL:
+            raise UnsupportedModelError(f"constant {name!r} lies in another file, which is not read")
+        return np.asarray(self.onnx.numpy_helper.to_array(tensor)).astype(np.float64)
 
     def columns(self) -> dict[str, range]:
         """Raw columns of each input, in the order of the inputs."""
@@ -114,6 +117,8 @@ def _read(graph: _Graph) -> KernelModel:
     columns = graph.columns()
     names = tuple(columns) if all(len(some) == 1 for some in columns.values()) and len(columns) > 1 else None
     n_raw = sum(len(some) for some in columns.values())
+    if n_raw > MAX_FEATURES:
+        raise UnsupportedModelError(f"the inputs have {n_raw} columns, but at most {MAX_FEATURES} are supported")
     map_ = _Maps(graph, columns, n_raw, names).of(node.input[0], 0)
     rows = np.array(attributes.get("support_vectors", ()), np.float64)
     if len(rows) == 0 or len(rows) % map_.n_features:
@@ -221,15 +226,21 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Maps:
-    """Input maps of tensors in front of the machine."""
+    """Input maps of tensors in front of the machine, each made once."""
 
     graph: _Graph
     columns: Mapping[str, range]
     n_raw: int
     names: tuple[str, ...] | None
+    known: dict[str, InputMap] = field(default_factory=dict)
 
     def of(self, name: str, depth: int) -> InputMap:
         """How raw rows become the tensor of this name."""
+        if name not in self.known:
+            self.known[name] = self._made(name, depth)
+        return self.known[name]
+
+    def _made(self, name: str, depth: int) -> InputMap:
         if name in self.columns:
             chosen = np.array(self.columns[name])
             return InputMap.selection(self.n_raw, chosen, self.names)
@@ -242,7 +253,11 @@ class _Maps:
                 raise UnsupportedModelError(f"node Cast makes {name!r} of another type than float or double")
             return self.of(node.input[0], depth + 1)
         if node.op_type == "Concat" and attributes.get("axis") in (1, -1):
-            return InputMap.concatenate([self.of(one, depth + 1) for one in node.input])
+            parts = [self.of(one, depth + 1) for one in node.input]
+            width = sum(part.n_features for part in parts)
+            if width > max(self.n_raw, self.graph.n_bytes):  # tensors side by side with themselves, again and again
+                raise ModelFormatError(f"node Concat makes {width} columns, in a file of {self.graph.n_bytes} bytes")
+            return InputMap.concatenate(parts)
         if node.op_type == "Scaler" and node.domain == _ML:
             offset, scale = (np.array(attributes.get(key, ()), np.float64) for key in ("offset", "scale"))
             return self.of(node.input[0], depth + 1).then_affine(subtract=offset, multiply=scale)

@@ -154,13 +154,14 @@ class _Reader:
         for parent in (self.root.first("TransformationDictionary"), self.model.first("LocalTransformations")):
             for field in () if parent is None else parent.all("DerivedField"):
                 derived[self.attribute(field, "name")] = field
+        derivation = _Derivation(self, derived, raw, tuple(raw))
         maps = []
         for reference in vector_fields.children:
             if reference.name == "Extension":
                 continue
             if reference.name != "FieldRef":
                 raise self.unsupported(reference, f"{reference.name} in VectorFields, only FieldRef is read")
-            maps.append(_Derivation(self, derived, raw).of_field(reference, 0))
+            maps.append(derivation.of_field(reference, 0))
         if not maps:
             raise self.error(vector_fields, "there is no vector field")
         return InputMap.concatenate(maps)
@@ -356,6 +357,7 @@ class _Derivation:
     reader: _Reader
     derived: Mapping[str, Element]
     raw: Mapping[str, int]
+    names: tuple[str, ...]
 
     def of_field(self, reference: Element, depth: int) -> InputMap:
         """The map of a reference to a field, derived or not."""
@@ -369,7 +371,7 @@ class _Derivation:
             return self.of_expression(inside[0], depth + 1)
         if name not in self.raw:
             raise self.reader.unsupported(reference, f"{name!r} is no active numeric field")
-        return InputMap.selection(len(self.raw), [self.raw[name]], tuple(self.raw))
+        return InputMap.selection(len(self.raw), [self.raw[name]], self.names)
 
     def of_expression(self, element: Element, depth: int) -> InputMap:
         if element.name == "FieldRef":

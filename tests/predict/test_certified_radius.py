@@ -138,11 +138,7 @@ def test_no_step_moves_rows_further(name):
         (SVR(), T[:, 0], "a regression"),
         (SVC(kernel="linear"), TWO, "of another"),
         (CalibratedClassifierCV(SVC(), cv=2), TWO, "an ensemble"),
-        (
-            make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), SVC()),
-            TWO,
-            "a step of kind logarithm",
-        ),
+        (make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), SVC()), TWO, "through a logarithm"),
     ],
 )
 def test_refusals(source, y, what):

@@ -398,6 +398,21 @@ def test_onnx_refusals(tmp_path):
     refused(
         "post_transform 'SOFT", UnsupportedModelError, lambda g, n, a: setattr(a["post_transform"], "s", b"SOFTMAX")
     )
+
+    def doubled(g, n, a):
+        for k in range(60):
+            g.node.insert(1 + k, onnx.helper.make_node("Concat", [g.node[k].output[0]] * 2, [f"twice {k}"], axis=1))
+        n.input[0] = "twice 59"
+
+    def elsewhere(g, n, a):
+        constant = onnx.helper.make_tensor("offset", onnx.TensorProto.FLOAT, [1, 4], [1.0] * 4)
+        constant.data_location = onnx.TensorProto.EXTERNAL
+        g.initializer.append(constant)
+        g.node.insert(1, onnx.helper.make_node("Add", [g.node[0].output[0], "offset"], ["moved"]))
+        n.input[0] = "moved"
+
+    refused("node Concat makes .* columns, in a file of", ModelFormatError, doubled)
+    refused("constant 'offset' lies in another file", UnsupportedModelError, elsewhere)
     refused("no multiple of its 4", ModelFormatError, lambda g, n, a: a["support_vectors"].floats.pop())
     refused("coefficients, expected", ModelFormatError, lambda g, n, a: a["coefficients"].floats.pop())
     refused("vectors_per_class", ModelFormatError, lambda g, n, a: a["vectors_per_class"].ints.pop())

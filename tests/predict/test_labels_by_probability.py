@@ -1,0 +1,67 @@
+"""compile(labels="probability"): the most probable class, where a source's two answers differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, SVR
+
+import approxsvm
+from approxsvm.cli import main
+from approxsvm.errors import UnsupportedModelError
+
+pytestmark = pytest.mark.filterwarnings("ignore:The `probability` parameter", "ignore:Attribute `prob")
+RNG = np.random.default_rng(0)
+X, Z = RNG.normal(size=(150, 4)), RNG.normal(size=(2000, 4))
+NOISE = RNG.integers(0, 3, 150)
+
+
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+@pytest.mark.parametrize("y", [NOISE, NOISE > 0], ids=["three", "two"])
+def test_the_most_probable_class(y, mode, tmp_path):
+    source = SVC(probability=True, random_state=0).fit(X, y)
+    expected = source.classes_[source.predict_proba(Z).argmax(axis=1)]
+    assert (source.predict(Z) != expected).any()
+    fast = approxsvm.compile(source, X, mode=mode, labels="probability")
+    assert (fast.predict(Z) == expected).all()
+    assert np.abs(fast.predict_proba(Z) - source.predict_proba(Z)).max() < 1e-9
+    assert not hasattr(fast, "decision_function")
+    fast.save(tmp_path / "model.asvm")
+    alone = approxsvm.Predictor(tmp_path / "model.asvm")
+    assert (alone.predict(Z) == expected).all()
+    assert [alone.predict_one(row) for row in Z[:20]] == expected[:20].tolist()
+    assert (approxsvm.compile(source, X, mode=mode).predict(Z) == source.predict(Z)).all()
+
+
+def test_certificates_stay(tmp_path):
+    """Of two classes, and of several that are calibrated one by one."""
+    two = SVC(probability=True, random_state=0).fit(X, X[:, 0] > 0)
+    assert approxsvm.compile(two, X, labels="probability").certified(Z).mean() > 0.5
+    three = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    assert approxsvm.compile(three, X, labels="probability").certified(Z).mean() > 0.5
+
+
+def test_what_has_no_probabilities():
+    for source in (SVC().fit(X, NOISE), SVR().fit(X, X[:, 0])):
+        with pytest.raises(UnsupportedModelError, match="labels='probability' needs a model with class probabilities"):
+            approxsvm.compile(source, labels="probability")
+    with pytest.raises(ValueError, match="labels must be 'source' or 'probability', got 'votes'"):
+        approxsvm.compile(SVC().fit(X, NOISE), labels="votes")
+    logistic = LogisticRegression().fit(X, NOISE > 0)
+    assert (approxsvm.compile(logistic, labels="probability").predict(Z) == logistic.predict(Z)).all()
+
+
+def test_on_the_command_line(tmp_path):
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    model = svmutil.svm_train(NOISE.astype(float).tolist(), X, "-b 1 -q")
+    svmutil.svm_save_model(str(tmp_path / "m.model"), model)
+    result = CliRunner().invoke(
+        main, ["convert-model", str(tmp_path / "m.model"), "-o", str(tmp_path / "m.asvm"), "--labels-by", "probability"]
+    )
+    assert result.exit_code == 0, result.output
+    again = svmutil.svm_load_model(str(tmp_path / "m.model"))
+    own = np.array(svmutil.svm_predict([], Z, again, "-b 1 -q")[0])
+    assert (approxsvm.load(tmp_path / "m.asvm").predict(Z) == own).all()
