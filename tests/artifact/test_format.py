@@ -104,7 +104,7 @@ def test_enumerations() -> None:
         "label_rule": "0 most votes, 1 the best score, 2 the greatest probability",
         "decision_shape": "0 the values of the pairs, 1 a score for each label",
         "probability": "be 0; 1, 4 or 5 for classification, 2 for regression, 3 for one-class",
-        "stage_kind": "* kind 2: `x = log(x + offset)`",
+        "stage_kind": "* kind 5: `x = (x^p - 1) / p`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()
     for name, words in numbers.items():
