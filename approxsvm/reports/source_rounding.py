@@ -64,8 +64,11 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     if nystroem is not None:
         assert steps is not None
         normalization = np.asarray(nystroem.normalization_, np.float64).T
-        coef = linear_parts(steps[-1], kind).coef[0]
-        summed = float(np.abs(normalization @ coef).sum())
+        # Of several targets the one whose coefficients the model has.
+        functions = linear_parts(steps[-1], kind).coef
+        sums = np.abs(functions @ normalization.T).sum(axis=1)
+        own = int(np.abs(sums - definition.scale).argmin())
+        coef, summed = functions[own], float(sums[own])
         # In the units of the model, which may be those of another target.
         unit = definition.scale / summed if summed > 0.0 else 1.0
         moduli = unit * (np.abs(normalization) @ np.abs(coef))

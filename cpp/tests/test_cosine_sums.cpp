@@ -273,8 +273,8 @@ TEST(must_header_of_cosines) {
     for (const double gamma : {1.0, -1.0, nan64, infinite}) CHECK_EQ(with(64, gamma, bytes), Status::bad_header);
     for (const double scale : {0.5, 2.0, 0.0, nan64}) CHECK_EQ(with(72, scale, bytes), Status::bad_header);
     for (const unsigned offset : {36u, 104u, 112u, 116u}) CHECK_EQ(with(offset, 1u, bytes), Status::bad_header);
-    for (const std::uint32_t kernel : {3u, ~0u}) CHECK_EQ(with(184, kernel, bytes), Status::bad_header);
-    for (const std::uint32_t kernel : {0u, 1u}) CHECK(with(184, kernel, bytes) != Status::ok);
+    for (const std::uint32_t kernel : {4u, ~0u}) CHECK_EQ(with(184, kernel, bytes), Status::bad_header);
+    for (const std::uint32_t kernel : {0u, 1u, 3u}) CHECK(with(184, kernel, bytes) != Status::ok);
     CHECK(with(184, 2u) != Status::ok);
 }
 

@@ -249,7 +249,7 @@ TEST(must_outputs_are_read) {
 
 TEST(must_outputs_header) {
     for (const Outputs& outputs : all_outputs) {
-        const std::uint32_t most[] = {1, 2, 5, 1, 1};
+        const std::uint32_t most[] = {2, 2, 5, 1, 1};
         for (std::size_t field = 0; field < 5; ++field) {
             for (const std::uint32_t wrong : {most[field] + 1, 1u << 31, ~0u})
                 CHECK(!is_read(outputs.with(4 * field, wrong)));
@@ -260,6 +260,9 @@ TEST(must_outputs_header) {
         for (std::uint32_t n = 0; n < 5; ++n) CHECK_EQ(is_read(outputs.with(20, n)), n == outputs.bytes[20]);
         CHECK(is_read(outputs.with(0, 0u)) && is_read(outputs.with(0, 1u)));
         const bool classifies = outputs.task == Task::classification;
+        // Functions of each class elect nobody, and have no sigmoids of pairs.
+        const bool of_each = classifies && outputs.n_labels > 2 && outputs.bytes[4] != 0 && outputs.bytes[8] != 1;
+        CHECK_EQ(is_read(outputs.with(0, 2u)), of_each);
         CHECK(is_read(outputs.with(4, 0u)));
         CHECK_EQ(is_read(outputs.with(4, 1u)), classifies);
         CHECK_EQ(is_read(outputs.with(4, 2u)), classifies && outputs.bytes[8] != 0);

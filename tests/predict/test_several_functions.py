@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
-from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
@@ -27,6 +28,7 @@ from sklearn.svm import LinearSVC
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.features.taylor import TaylorFeatures
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import Outputs, PairwiseSigmoid
 from approxsvm.readers import read_any
@@ -90,6 +92,27 @@ def test_regressions_of_several_targets_compile(digits, linear):
     np.testing.assert_allclose(exact.predict_one(X[0]), source.predict(X[:1])[0], atol=1e-8)
     assert close.rows_per_stage["float32"] > 0
     assert exact.certified(X).all()
+
+
+@pytest.mark.parametrize(
+    ("steps", "mode"),
+    [
+        ([StandardScaler()], "certified"),
+        ([Nystroem(gamma=0.05, n_components=40, random_state=0)], "certified"),
+        ([PCA(3), TaylorFeatures(0.05, 3)], "approximate"),
+    ],
+    ids=["alone", "nystroem", "taylor"],
+)
+@pytest.mark.parametrize("linear", [Ridge(), LinearRegression()], ids=str)
+def test_targets_of_other_features_are_models_side_by_side(digits, steps, mode, linear):
+    X, _ = digits
+    X = X[:, 16:32]
+    source = make_pipeline(*steps, linear).fit(X, np.column_stack([X[:, 4], X @ np.arange(16.0) / 160.0]))
+    fast = approxsvm.compile(source, mode=mode)
+    for part in (X, X[:1]):
+        error = np.abs(fast.predict(part) - source.predict(part))
+        assert (error <= fast.error_bound(part) + 1e-7).all()
+        assert error.max() < 1e-3
 
 
 def test_calibrated_classifiers_compile(digits):
@@ -177,8 +200,6 @@ def test_the_first_of_equal_values_wins(target):
 
 
 def test_rows_behind_projections_carry_their_errors(digits):
-    from sklearn.decomposition import PCA
-
     X, y = digits
     source = fourier(X, y, LogisticRegression(), None, StandardScaler(), PCA(12))
     fast = approxsvm.compile(source)

@@ -10,7 +10,9 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
+from approxsvm.model.single_model import SingleModel
 from approxsvm.model.steps import Logarithm
 from approxsvm.model.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
 from approxsvm.readers.sklearn import linear_models
@@ -20,7 +22,7 @@ from approxsvm.readers.sklearn.support_vector_machines import feature_names, req
 NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map", "unsupported feature map"))
 
 
-def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> TaylorModel | CosineModel:
+def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
     """A feature map and a linear model behind it.
 
     The reference is the features times coef_ plus intercept_ over the real numbers.
@@ -79,7 +81,7 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
     )
 
 
-def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> TaylorModel:
+def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
     """Taylor features of a degree that expansions have."""
     require_fitted(step, "TaylorFeatures", "gamma_")
     if step.degree_ > MAX_TAYLOR_DEGREE:
@@ -87,19 +89,23 @@ def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> Tayl
             f"step {step_name!r} (TaylorFeatures) has degree {step.degree_}; "
             f"at most {MAX_TAYLOR_DEGREE} can be compiled"
         )
-    parts = linear_models.one_function(linear_models.linear_parts(final, final_name), final_name)
+    parts = linear_models.linear_parts(final, final_name)
     sizes = [n_monomials(step.n_features_in_, k) for k in range(step.degree_ + 1)]
     _check_coefficients(parts, final_name, sum(sizes), step_name)
-    return TaylorModel(
-        task=parts.task,
-        weights=tuple(np.split(parts.coef[0], np.cumsum(sizes)[:-1])),
-        intercept=parts.intercept,
-        gamma=float(step.gamma_),
-        labels=parts.labels,
-        source=f"TaylorFeatures + {final_name}",
-        feature_names=feature_names(step),
-        outputs=parts.outputs,
-    )
+
+    def read(parts: linear_models.LinearParts) -> TaylorModel:
+        return TaylorModel(
+            task=parts.task,
+            weights=tuple(np.split(parts.coef[0], np.cumsum(sizes)[:-1])),
+            intercept=parts.intercept,
+            gamma=float(step.gamma_),
+            labels=parts.labels,
+            source=f"TaylorFeatures + {final_name}",
+            feature_names=feature_names(step),
+            outputs=parts.outputs,
+        )
+
+    return linear_models.side_by_side(parts, final_name, read)
 
 
 def _check_coefficients(parts: linear_models.LinearParts, final_name: str, n_given: int, step_name: str) -> None:

@@ -112,7 +112,7 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
     )
 
 
-def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
+def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | Ensemble:
     """A Nystroem map with the RBF kernel and a linear model: a sum of RBF kernels at the landmarks.
 
     The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, summed as if in
@@ -121,7 +121,7 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
     require_fitted(nystroem, "Nystroem", "components_")
     if nystroem.kernel != "rbf":
         raise UnsupportedModelError(f"the kernel of this Nystroem is {nystroem.kernel!r}, only 'rbf' can be compiled")
-    parts = linear_models.one_function(linear_models.linear_parts(final, final_name), final_name)
+    parts = linear_models.linear_parts(final, final_name)
     landmarks = host_array(nystroem.components_)
     gamma = nystroem.gamma if nystroem.gamma is not None else (nystroem.kernel_params or {}).get("gamma")
     normalization = np.asarray(nystroem.normalization_, dtype=np.float64)
@@ -129,19 +129,23 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> KernelModel:
         raise ModelFormatError(
             f"this {final_name} has {parts.coef.shape[1]} coefficients for {len(normalization)} Nystroem components"
         )
-    dual_coef, errors = compensated.matmul(parts.coef, np.ascontiguousarray(normalization))
-    return KernelModel(
-        task=parts.task,
-        support_vectors=landmarks,
-        dual_coef=dual_coef,
-        intercept=parts.intercept,
-        gamma=_gamma(gamma, landmarks.shape[1]),
-        labels=parts.labels,
-        source=f"sklearn Nystroem + {final_name}",
-        feature_names=feature_names(nystroem),
-        outputs=parts.outputs,
-        value_error=errors.sum(axis=1) * _UP,
-    )
+
+    def read(parts: linear_models.LinearParts) -> KernelModel:
+        dual_coef, errors = compensated.matmul(parts.coef, np.ascontiguousarray(normalization))
+        return KernelModel(
+            task=parts.task,
+            support_vectors=landmarks,
+            dual_coef=dual_coef,
+            intercept=parts.intercept,
+            gamma=_gamma(gamma, landmarks.shape[1]),
+            labels=parts.labels,
+            source=f"sklearn Nystroem + {final_name}",
+            feature_names=feature_names(nystroem),
+            outputs=parts.outputs,
+            value_error=errors.sum(axis=1) * _UP,
+        )
+
+    return linear_models.side_by_side(parts, final_name, read)
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:

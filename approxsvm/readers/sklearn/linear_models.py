@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.model.outputs import (
     ClassProbability,
@@ -18,6 +20,7 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.known_types import KNOWN
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
@@ -62,41 +65,49 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
 
 
-def one_function(parts: LinearParts, name: str) -> LinearParts:
-    """The same parts, where there is one function.
+def side_by_side(parts: LinearParts, name: str, read: Callable[[LinearParts], SingleModel]) -> SingleModel | Ensemble:
+    """What is read of one function; of several targets a model for each.
 
     Raises
     ------
     UnsupportedModelError
-        There are several: more than two classes or several targets.
+        There are more than two classes.
     """
-    if len(parts.coef) > 1:
-        what, each = ("classes, one against the rest", "class") if len(parts.labels) else ("targets", "target")
+    if len(parts.coef) == 1:
+        return read(parts)
+    if len(parts.labels):
         raise UnsupportedModelError(
-            f"this {name} has {len(parts.coef)} {what}, which are read behind RBFSampler and SkewedChi2Sampler; "
-            f"here only one decision function can be read: train one model for each {each}"
+            f"this {name} has {len(parts.coef)} classes, one against the rest, which are read behind RBFSampler and "
+            "SkewedChi2Sampler; here train one model for each class"
         )
-    return parts
+    functions = [
+        replace(parts, coef=parts.coef[k : k + 1], intercept=parts.intercept[k : k + 1]) for k in range(len(parts.coef))
+    ]
+    members = tuple(map(read, functions))
+    return Ensemble(members, source=f"{members[0].source}, {len(members)} targets")
 
 
-def read_linear(estimator: Any, name: str) -> KernelModel:
+def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
     """A linear model alone: one support vector, its coefficients, with the linear kernel.
 
     The reference is rows @ coef_ + intercept_ over the real numbers.
     """
-    parts = one_function(linear_parts(estimator, name), name)
-    return KernelModel(
-        task=parts.task,
-        support_vectors=parts.coef,
-        dual_coef=np.ones(1),
-        intercept=parts.intercept,
-        gamma=1.0,
-        degree=1,
-        labels=parts.labels,
-        source=f"sklearn {name}",
-        feature_names=feature_names(estimator),
-        outputs=parts.outputs,
-    )
+
+    def read(parts: LinearParts) -> KernelModel:
+        return KernelModel(
+            task=parts.task,
+            support_vectors=parts.coef,
+            dual_coef=np.ones(1),
+            intercept=parts.intercept,
+            gamma=1.0,
+            degree=1,
+            labels=parts.labels,
+            source=f"sklearn {name}",
+            feature_names=feature_names(estimator),
+            outputs=parts.outputs,
+        )
+
+    return side_by_side(linear_parts(estimator, name), name, read)
 
 
 def _outputs(estimator: Any, name: str) -> Outputs:

@@ -214,7 +214,7 @@ class PolynomialEvaluator {
             define(i);
             stage = by_definition;
         }
-        if (all_finite()) return settle(i, stage);
+        if (all_finite() && is_of_finite_terms()) return settle(i, stage);
         status_ = Status::beyond_float64;
         if (request_.fault) *request_.fault = {i, infinity, largest_double};
     }
@@ -222,13 +222,19 @@ class PolynomialEvaluator {
     bool all_finite() const {
         bool finite = true;
         for (std::size_t k = 0; k < n_decisions_; ++k) finite &= is_finite(value_[k]);
-        // tanh is finite of what is not.
-        for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) finite &= bound_[k] < infinity;
         return finite;
     }
 
+    // tanh is finite of what is not.
+    bool is_of_finite_terms() const {
+        for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) {
+            if (!(bound_[k] < infinity)) return false;
+        }
+        return true;
+    }
+
     bool is_decided() {
-        if (view_.task == Task::regression || !has_engines(view_)) return true;
+        if (view_.task == Task::regression || !has_engines(view_)) return is_of_finite_terms();
         if (labels_only_ && has_classes(view_)) {
             const std::size_t n = view_.n_labels;
             std::size_t winner;
