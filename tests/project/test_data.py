@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import lzma
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from sklearn.datasets import load_svmlight_file
 
 sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
 
+import approxsvm
 from benchmarks import data
 from benchmarks.data import Entry, downloaded, entries, fetch
 from benchmarks.experiment import STAND_INS, Experiment, Run
@@ -195,3 +197,20 @@ def test_a_benchmark_without_data_says_what_brings_them(
     assert ended.value.code == 1
     assert "python -m benchmarks.data heart_scale brings it" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
+
+
+def test_a_model_is_trained_by_the_command_that_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("libsvm", reason="LIBSVM is not installed; it is part of the test extra")
+    monkeypatch.setenv("PATH", str(tmp_path))  # without svm-train
+    entry().write(tmp_path, TEXT)
+    about = {"file": "some.model.xz", "data": "some", "options": "-c 2 -g 0.5", "vectors": 1, "sha256": ""}
+    data.train(Entry("models", about), tmp_path)
+    said = capsys.readouterr().out
+    assert said.startswith("$ svm-train -m 3000 -c 2 -g 0.5 some some.model\n")
+    assert "not those of the table" in said
+    (tmp_path / "some.model").write_bytes(lzma.decompress((tmp_path / "models" / "some.model.xz").read_bytes()))
+    model = approxsvm.read_libsvm_model(tmp_path / "some.model")
+    assert model.gamma == 0.5
+    assert f"{model.n_sv} support vectors" in said
