@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from dataclasses import field as field_of
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,7 @@ from artifact_changes import (
     TOLERANCE,
     VARYING,
     VERSION,
+    Change,
     changed,
     classifier,
     content,
@@ -84,10 +88,13 @@ from artifact_changes import (
     sigmoid,
     texts,
 )
+from conftest import random_model
+from scipy.sparse import csr_array
 
-from approxsvm import Artifact
+from approxsvm import Artifact, KernelModel
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import pack_outputs
+from approxsvm.compiler import compile as compile_model
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, TemperatureCalibration
 from approxsvm.model.schema import SECTION_IDS
@@ -124,6 +131,7 @@ def append_zeros(data: bytearray) -> None:
 
 
 FINITE = "expected a finite number"
+MAGIC = b"\x89ASVM\r\n\x1a"
 AT_LEAST_0 = FINITE + " of at least 0"
 # Position in a record of section expansions, name, what is expected, what is not.
 EXPANSION_FIELDS: list[tuple[int, str, str, tuple[float, ...]]] = [
@@ -146,18 +154,12 @@ ENDS = ((CENTER, 0), (EXACT_CHECK_ROWS, 12))
 
 # Name of the MUST, what breaks it, what the message says.
 BROKEN: list[tuple[Any, ...]] = [
-    (
-        "magic",
-        field(0, "B", 0x88),
-        "not an approxsvm artifact: ",
-        "magic is 88 41 53 56 4d 0d 0a 1a, expected 89 41 53",
+    *(
+        ("magic", field(k, "B", MAGIC[k] ^ 0x20), "not an approxsvm artifact: ", f"{MAGIC[k] ^ 0x20:02x}")
+        for k in range(8)
     ),
-    (
-        "magic",
-        field(5, "B", 0x0A),
-        "not an approxsvm artifact: ",
-        "magic is 89 41 53 56 4d 0a 0a 1a, expected 89 41 53",
-    ),
+    ("magic", field(5, "B", 0x0A), "magic is 89 41 53 56 4d 0a 0a 1a, expected 89 41 53"),
+    *(("magic", field(4, "B", ord(x)), "not an approxsvm artifact: ") for x in "QE"),
     *(("version", field(VERSION, "H", v), f"version is {v}, expected 1") for v in (0, 2, 2**16 - 1)),
     (
         "version",
@@ -434,21 +436,25 @@ LISTED = [
 Broken = Iterator[tuple[str, bytes, tuple[str, ...]]]
 
 
-def broken(name: str, data: bytes, *said: str) -> tuple[str, bytes, tuple[str, ...]]:
+def broken_bytes(name: str, data: bytes, *said: str) -> tuple[str, bytes, tuple[str, ...]]:
     """The MUST that the bytes break, the bytes, and parts of the message."""
     return name, data, said
 
 
+def broken(name: str, change: Change, artifact: Artifact, *said: str) -> tuple[str, bytes, tuple[str, ...]]:
+    return name, changed(change, artifact), said
+
+
 def listed() -> Broken:
     for artifact, name, change, *said in LISTED:
-        yield broken(name, changed(change, artifact), *said)
+        yield broken(name, change, artifact, *said)
 
 
 def broken_modes(mode: str) -> Broken:
     artifact = classifier(mode)
     for identifier in NEEDED[mode]:
-        yield broken("modes", changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} ")
-    yield broken("modes", changed(content({LABELS: None}), artifact), "section labels is missing from")
+        yield broken("modes", content({identifier: None}), artifact, f"section {SECTIONS[identifier - 1]} ")
+    yield broken("modes", content({LABELS: None}), artifact, "section labels is missing from")
     for identifier in (FEATURE_NAMES, DIRECTION, PLAN):
         data = changed(content({identifier: None}), artifact)
         assert Artifact(data).mode == mode
@@ -457,10 +463,10 @@ def broken_modes(mode: str) -> Broken:
         for identifier in set(entries(other.data)) - set(entries(artifact.data)) - {PLAN}:
             for extra in (section(other, identifier), b""):
                 message = f"section {SECTIONS[identifier - 1]} "
-                yield broken("modes", changed(content({identifier: extra}), artifact), message)
+                yield broken("modes", content({identifier: extra}), artifact, message)
     for k, name in enumerate(MODES):
         if name != mode:
-            yield broken("modes", changed(field(MODE, "I", k), artifact))
+            yield broken("modes", field(MODE, "I", k), artifact)
 
 
 def broken_modes_of_polynomial_kernels(mode: str) -> Broken:
@@ -468,18 +474,14 @@ def broken_modes_of_polynomial_kernels(mode: str) -> Broken:
     assert Artifact(artifact.data).mode == mode
     for identifier in set(entries(artifact.data)) - {FEATURE_NAMES, PLAN}:
         yield broken(
-            "modes",
-            changed(content({identifier: None}), artifact),
-            f"section {SECTIONS[identifier - 1]} is missing from",
+            "modes", content({identifier: None}), artifact, f"section {SECTIONS[identifier - 1]} is missing from"
         )
     for identifier in (CENTER, *range(EXPANSIONS, LABELS), CHECK_ROWS, CLASS_COUNTS, MAJORITY_CLASSES, VARYING):
         for extra in (b"", bytes(12), bytes(48)):
-            yield broken(
-                "modes", changed(content({identifier: extra}), artifact), f"section {SECTIONS[identifier - 1]} "
-            )
+            yield broken("modes", content({identifier: extra}), artifact, f"section {SECTIONS[identifier - 1]} ")
     for k, name in enumerate(MODES):
         if name != mode:
-            yield broken("modes", changed(field(MODE, "I", k), artifact))
+            yield broken("modes", field(MODE, "I", k), artifact)
 
 
 def broken_polynomial(mode: str, degree: int) -> Broken:
@@ -488,20 +490,23 @@ def broken_polynomial(mode: str, degree: int) -> Broken:
     for wrong in (b"", stored[:8], stored[:-8], stored + bytes(8), bytes(7)):
         yield broken(
             "polynomial",
-            changed(content({POLYNOMIAL: wrong}), artifact),
+            content({POLYNOMIAL: wrong}),
+            artifact,
             f"section polynomial has {len(wrong)} bytes, expected {len(stored)}",
         )
     for position in range(len(stored) // 8):
         for x in (NAN, INF, -INF):
             yield broken(
                 "polynomial",
-                changed(number(POLYNOMIAL, position, "d", x), artifact),
+                number(POLYNOMIAL, position, "d", x),
+                artifact,
                 f"number {position} of section polynomial is {x}, {FINITE}",
             )
         if position == 1 or 3 <= position <= 5:
             yield broken(
                 "polynomial",
-                changed(number(POLYNOMIAL, position, "d", -1.0), artifact),
+                number(POLYNOMIAL, position, "d", -1.0),
+                artifact,
                 "_error",
                 "of section polynomial is -1, expected at least 0",
             )
@@ -509,7 +514,8 @@ def broken_polynomial(mode: str, degree: int) -> Broken:
             assert Artifact(changed(number(POLYNOMIAL, position, "d", -1.0), artifact)).mode == mode
     yield broken(
         "polynomial",
-        changed(content({POLYNOMIAL: stored}), classifier(mode)),
+        content({POLYNOMIAL: stored}),
+        classifier(mode),
         "section polynomial is found in a classification artifact of mode",
     )
 
@@ -518,23 +524,24 @@ def broken_header_of_polynomial_kernels(mode: str) -> Broken:
     artifact = polynomial(mode)
     most = 6 if mode == "exact" else 2
     for degree in (0, most + 1, 7, 2**32 - 1):
-        yield broken(
-            "degree", changed(field(DEGREE, "I", degree), artifact), f"degree is {degree}, expected 1 to {most}"
-        )
+        yield broken("degree", field(DEGREE, "I", degree), artifact, f"degree is {degree}, expected 1 to {most}")
     for name, offset in (("n_centers", N_CENTERS), ("first_remainder_degree", 112), ("center_kind", CENTER_KIND)):
-        yield broken("degree", changed(field(offset, "I", 1), artifact), f"{name} is 1, expected 0")
-    for scale in (0.5, 2.0, NAN):
+        yield broken("degree", field(offset, "I", 1), artifact, f"{name} is 1, expected 0")
+    for scale in (0.5, 2.0, 0.0, NAN):
         yield broken(
             "degree",
-            changed(field(INPUT_SCALE, "d", scale), artifact),
+            field(INPUT_SCALE, "d", scale),
+            artifact,
             "input_scale is",
-            "expected 1" if scale > 0.0 else "",
+            "expected 1" if scale in (0.5, 2.0) else "",
         )
     for gamma in (NAN, INF, -INF):
-        yield broken("degree", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
-    assert is_read(changed(field(GAMMA, "d", -0.5), artifact))
-    yield broken("degree", changed(field(KERNEL, "I", 0), artifact))
-    yield broken("degree", changed(field(KERNEL, "I", 1), classifier(mode)))
+        yield broken("degree", field(GAMMA, "d", gamma), artifact, "gamma is")
+    for gamma in (-1e300, -0.5, 0.0, 5.0):
+        assert is_read(changed(field(GAMMA, "d", gamma), artifact))
+    assert is_read(changed(field(DEGREE, "I", 1), artifact)) == (mode == "exact")
+    yield broken("degree", field(KERNEL, "I", 0), artifact)
+    yield broken("degree", field(KERNEL, "I", 1), classifier(mode))
 
 
 def broken_cosines() -> Broken:
@@ -544,21 +551,21 @@ def broken_cosines() -> Broken:
     assert n_numbers == 4 * 5
     for wrong in (b"", stored[:8], stored[:-8], stored + bytes(8), bytes(7), bytes(39)):
         yield broken(
-            "cosines",
-            changed(content({COSINES: wrong}), artifact),
-            f"section cosines has {len(wrong)} bytes, expected ",
+            "cosines", content({COSINES: wrong}), artifact, f"section cosines has {len(wrong)} bytes, expected "
         )
     for position in range(n_numbers):
         for x in (NAN, INF, -INF):
             yield broken(
                 "cosines",
-                changed(number(COSINES, position, "d", x), artifact),
+                number(COSINES, position, "d", x),
+                artifact,
                 f"number {position} of section cosines is {x}, {FINITE}",
             )
         if 4 <= position < 8:
             yield broken(
                 "cosines",
-                changed(number(COSINES, position, "d", -8.5), artifact),
+                number(COSINES, position, "d", -8.5),
+                artifact,
                 f"phase {position - 4} of section cosines is -8.5, expected -8 to 8",
             )
         else:
@@ -566,7 +573,8 @@ def broken_cosines() -> Broken:
     for other in (classifier(), classifier("exact"), polynomial("exact")):
         yield broken(
             "cosines",
-            changed(content({COSINES: stored}), other),
+            content({COSINES: stored}),
+            other,
             "section cosines is found in a classification artifact of mode",
         )
 
@@ -577,15 +585,16 @@ def broken_functions_of_each_class() -> Broken:
     stored = artifact.section("outputs")
     assert Artifact(changed(content({OUTPUTS: stored}), artifact)).outputs.of_each_class
     for n in (0, 1, 3, 5, 6, 2**32 - 1):
-        yield broken("n_decisions", changed(field(N_DECISIONS, "I", n), artifact), f"n_decisions is {n}, expected 4")
-    yield broken("n_decisions", changed(content({OUTPUTS: None}), artifact), "n_decisions is 4, expected 6")
+        yield broken("n_decisions", field(N_DECISIONS, "I", n), artifact, f"n_decisions is {n}, expected 4")
+    yield broken("n_decisions", content({OUTPUTS: None}), artifact, "n_decisions is 4, expected 6")
     for shape, rule, kind, n_expected in ((2, 0, 0, "label_rule"), (2, 1, 1, "probability"), (3, 1, 0, "shape")):
         wrong = struct.pack("<6I", shape, rule, kind, 0, 0, 0)
-        yield broken("outputs", changed(content({OUTPUTS: wrong}), artifact), f"{n_expected} of section outputs is ")
+        yield broken("outputs", content({OUTPUTS: wrong}), artifact, f"{n_expected} of section outputs is ")
     for other in (classifier(), several_classes(), polynomial("exact"), cosines()):
         yield broken(
             "outputs",
-            changed(content({OUTPUTS: stored}), other),
+            content({OUTPUTS: stored}),
+            other,
             "decision_shape of section outputs is 2, expected 0 to 1",
         )
 
@@ -595,9 +604,7 @@ def broken_modes_and_header_of_cosines() -> Broken:
     assert Artifact(artifact.data).kernel_name == "4 cosines"
     for identifier in set(entries(artifact.data)) - {FEATURE_NAMES, PLAN}:
         yield broken(
-            "modes",
-            changed(content({identifier: None}), artifact),
-            f"section {SECTIONS[identifier - 1]} is missing from",
+            "modes", content({identifier: None}), artifact, f"section {SECTIONS[identifier - 1]} is missing from"
         )
     absent = (
         CENTER,
@@ -610,28 +617,27 @@ def broken_modes_and_header_of_cosines() -> Broken:
     )
     for identifier in (*absent, VARYING, POLYNOMIAL, PRESUMPTION, SUBSPACES):
         for extra in (b"", bytes(16), bytes(40)):
-            yield broken(
-                "modes", changed(content({identifier: extra}), artifact), f"section {SECTIONS[identifier - 1]} "
-            )
+            yield broken("modes", content({identifier: extra}), artifact, f"section {SECTIONS[identifier - 1]} ")
     for mode in (0, 1):
-        yield broken("modes", changed(field(MODE, "I", mode), artifact), f"mode is {mode}, expected 2")
+        yield broken("modes", field(MODE, "I", mode), artifact, f"mode is {mode}, expected 2")
     for name, offset in (("degree", DEGREE), ("n_centers", N_CENTERS), ("center_kind", CENTER_KIND)):
-        yield broken("modes", changed(field(offset, "I", 1), artifact), f"{name} is 1, expected 0")
-    for scale in (0.5, 2.0, NAN):
+        yield broken("modes", field(offset, "I", 1), artifact, f"{name} is 1, expected 0")
+    for scale in (0.5, 2.0, 0.0, NAN):
         yield broken(
             "modes",
-            changed(field(INPUT_SCALE, "d", scale), artifact),
+            field(INPUT_SCALE, "d", scale),
+            artifact,
             "input_scale is",
-            "expected 1" if scale > 0.0 else "",
+            "expected 1" if scale in (0.5, 2.0) else "",
         )
     for gamma in (NAN, INF, -0.5, 0.5):
-        yield broken("modes", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
+        yield broken("modes", field(GAMMA, "d", gamma), artifact, "gamma is")
     for kernel in (0, 1):
-        yield broken("modes", changed(field(KERNEL, "I", kernel), artifact))
-    yield broken("modes", changed(field(KERNEL, "I", 4), artifact), "kernel is 4, expected 0 to 3")
+        yield broken("modes", field(KERNEL, "I", kernel), artifact)
+    yield broken("modes", field(KERNEL, "I", 4), artifact, "kernel is 4, expected 0 to 3")
     for kernel in (2, 3):
         for mode in MODES:
-            yield broken("modes", changed(field(KERNEL, "I", kernel), classifier(mode)))
+            yield broken("modes", field(KERNEL, "I", kernel), classifier(mode))
 
 
 def broken_sigmoid() -> Broken:
@@ -639,27 +645,23 @@ def broken_sigmoid() -> Broken:
     artifact = sigmoid()
     assert Artifact(artifact.data).kernel_name == "sigmoid, coef0 0.5"
     for wrong in (b"", bytes(8), bytes(24)):
-        yield broken("polynomial", changed(content({POLYNOMIAL: wrong}), artifact), "section polynomial has ")
+        yield broken("polynomial", content({POLYNOMIAL: wrong}), artifact, "section polynomial has ")
     for name, offset in (("degree", DEGREE), ("n_centers", N_CENTERS), ("center_kind", CENTER_KIND)):
-        yield broken("modes", changed(field(offset, "I", 1), artifact), f"{name} is 1, expected 0")
+        yield broken("modes", field(offset, "I", 1), artifact, f"{name} is 1, expected 0")
     for mode in (0, 1):
-        yield broken("modes", changed(field(MODE, "I", mode), artifact), f"mode is {mode}, expected 2")
+        yield broken("modes", field(MODE, "I", mode), artifact, f"mode is {mode}, expected 2")
     for gamma in (NAN, INF):
-        yield broken("gamma", changed(field(GAMMA, "d", gamma), artifact), "gamma is")
+        yield broken("gamma", field(GAMMA, "d", gamma), artifact, "gamma is")
     for identifier in (POLYNOMIAL, DUAL_COEF, SUPPORT_VECTORS):
-        yield broken("modes", changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} ")
+        yield broken("modes", content({identifier: None}), artifact, f"section {SECTIONS[identifier - 1]} ")
     for identifier in (CENTER, EXPANSIONS, COSINES, PRESUMPTION, SUBSPACES):
-        yield broken(
-            "modes", changed(content({identifier: bytes(16)}), artifact), f"section {SECTIONS[identifier - 1]} "
-        )
+        yield broken("modes", content({identifier: bytes(16)}), artifact, f"section {SECTIONS[identifier - 1]} ")
 
 
 def broken_modes_of_many_centers_and_higher_degrees(mode: str) -> Broken:
     for artifact, identifiers in ((many_centers(mode), (CENTERS, ROUTER)), (deep(mode), (HIGHER,))):
         for identifier in identifiers:
-            yield broken(
-                "modes", changed(content({identifier: None}), artifact), f"section {SECTIONS[identifier - 1]} "
-            )
+            yield broken("modes", content({identifier: None}), artifact, f"section {SECTIONS[identifier - 1]} ")
     for identifier in (DIRECTION, PLAN):
         data = changed(content({identifier: None}), many_centers(mode))
         assert Artifact(data).n_centers > 1
@@ -668,27 +670,27 @@ def broken_modes_of_many_centers_and_higher_degrees(mode: str) -> Broken:
 
 def broken_degree(mode: str) -> Broken:
     for degree in {0, 7, 2**32 - 1} - {0 if mode == "exact" else 2}:
-        yield broken("degree", changed(field(DEGREE, "I", degree), classifier(mode)), f"degree is {degree}")
+        yield broken("degree", field(DEGREE, "I", degree), classifier(mode), f"degree is {degree}")
     for degree in (1, 3, 6):  # the sections do not suit it
         message = f"degree is {degree}, expected 0" if mode == "exact" else ""
-        yield broken("degree", changed(field(DEGREE, "I", degree), classifier(mode)), message)
+        yield broken("degree", field(DEGREE, "I", degree), classifier(mode), message)
 
 
 def broken_n_centers(mode: str) -> Broken:
     for n_centers in (2, 2**20):
-        yield broken("n_centers", changed(field(N_CENTERS, "I", n_centers), classifier(mode)))
+        yield broken("n_centers", field(N_CENTERS, "I", n_centers), classifier(mode))
     if mode != "exact":
         artifact = many_centers(mode)
         for n_centers in (1, artifact.n_centers - 1, artifact.n_centers + 1):
-            yield broken("n_centers", changed(field(N_CENTERS, "I", n_centers), artifact), "section ")
+            yield broken("n_centers", field(N_CENTERS, "I", n_centers), artifact, "section ")
 
 
 def broken_file_bytes(wrong: int) -> Broken:
     data = bytearray(classifier().data)
     struct.pack_into("<QI", data, FILE_BYTES, len(data) + wrong, 0)
     struct.pack_into("<I", data, CHECKSUM, zlib.crc32(data))
-    yield broken("file_bytes", bytes(data), f"file_bytes is {len(data) + wrong}, expected {len(data)}")
-    yield broken("file_bytes", classifier().data + b"\0", "file_bytes is")
+    yield broken_bytes("file_bytes", bytes(data), f"file_bytes is {len(data) + wrong}, expected {len(data)}")
+    yield broken_bytes("file_bytes", classifier().data + b"\0", "file_bytes is")
 
 
 def checksum_of(data: bytes | bytearray) -> int:
@@ -700,16 +702,16 @@ def broken_checksum() -> Broken:
     for i in range(0, len(data), 7):
         wrong = bytearray(data)
         wrong[i] ^= 0x10
-        yield broken("checksum", bytes(wrong))
+        yield broken_bytes("checksum", bytes(wrong))
         if i >= CHECKSUM:
-            yield broken("checksum", bytes(wrong), "checksum is ", f", expected {checksum_of(wrong):08x}")
+            yield broken_bytes("checksum", bytes(wrong), "checksum is ", f", expected {checksum_of(wrong):08x}")
 
 
 def broken_label_dtype(labels: list[Any], names: list[bytes]) -> Broken:
     artifact = classifier(labels=np.array(labels))
     for name in names:
         data = changed(field(LABEL_DTYPE, "16s", name), artifact)
-        yield broken(
+        yield broken_bytes(
             "label_dtype", data, "label_dtype is '", "', expected a type that holds label", "of section labels"
         )
 
@@ -717,28 +719,26 @@ def broken_label_dtype(labels: list[Any], names: list[bytes]) -> Broken:
 def broken_labels() -> Broken:
     same = struct.pack("<2q", 7, 7)
     yield broken(
-        "labels", changed(content({LABELS: same})), "label 1 of section labels is 1, expected another than label 0"
+        "labels", content({LABELS: same}), classifier(), "label 1 of section labels is 1, expected another than label 0"
     )
     for pair in ((NAN, 1.0), (1.0, INF), (0.5, 0.5), (0.0, -0.0)):
         floats = classifier(labels=np.array([0.5, 1.5]))
-        yield broken(
-            "labels", changed(content({LABELS: struct.pack("<2d", *pair)}), floats), "of section labels is", "expected"
-        )
+        yield broken("labels", content({LABELS: struct.pack("<2d", *pair)}), floats, "of section labels is", "expected")
     strings = classifier(labels=np.array(["yes", "no"]))
-    yield broken("labels", changed(content({LABELS: texts(b"a", b"a")}), strings), "expected another than label 0")
+    yield broken("labels", content({LABELS: texts(b"a", b"a")}), strings, "expected another than label 0")
     for wrong in (texts(b"a"), texts(b"a", b"b") + b"c", texts(b"a", b"\xff"), b"", bytes(7)):
-        yield broken("labels", changed(content({LABELS: wrong}), strings), "section labels ")
+        yield broken("labels", content({LABELS: wrong}), strings, "section labels ")
 
 
 def broken_labels_of_others() -> Broken:
     for task in (1, 2):
-        yield broken("labels", changed(field(TASK, "I", task)), "n_labels is 2, expected 0")
-    yield broken("labels", changed(field(TASK, "I", 0), regressor()), "n_labels is 0, expected at least 2")
-    yield broken("labels", changed(field(N_LABELS, "I", 2), regressor()), "n_labels is 2, expected 0")
-    yield broken("labels", changed(field(LABEL_KIND, "I", 1), regressor()), "label_kind is 1, expected 0")
+        yield broken("labels", field(TASK, "I", task), classifier(), "n_labels is 2, expected 0")
+    yield broken("labels", field(TASK, "I", 0), regressor(), "n_labels is 0, expected at least 2")
+    yield broken("labels", field(N_LABELS, "I", 2), regressor(), "n_labels is 2, expected 0")
+    yield broken("labels", field(LABEL_KIND, "I", 1), regressor(), "label_kind is 1, expected 0")
     for wrong in (struct.pack("<2q", 1, 2), b""):  # there is there, though it be empty
         yield broken(
-            "labels", changed(content({LABELS: wrong}), regressor()), "section labels is found in a regression artifact"
+            "labels", content({LABELS: wrong}), regressor(), "section labels is found in a regression artifact"
         )
 
 
@@ -753,13 +753,9 @@ def broken_class_counts() -> Broken:
     assert counts.sum() == artifact.dual_coef().shape[1]
     for wrong in (counts[:2], counts + np.uint32(1), np.array([0, 0, 2**32 - 1], np.uint32)):
         yield broken(
-            "class_counts",
-            changed(content({CLASS_COUNTS: wrong.astype("<u4").tobytes()}), artifact),
-            "section class_counts ",
+            "class_counts", content({CLASS_COUNTS: wrong.astype("<u4").tobytes()}), artifact, "section class_counts "
         )
-    yield broken(
-        "class_counts", changed(content({CLASS_COUNTS: None}), artifact), "section class_counts is missing from"
-    )
+    yield broken("class_counts", content({CLASS_COUNTS: None}), artifact, "section class_counts is missing from")
 
 
 def broken_varying() -> Broken:
@@ -767,30 +763,22 @@ def broken_varying() -> Broken:
     assert artifact.numbers("varying").tolist() == [0, 1, 2, 3]
     for wrong in ([], [1, 0, 2, 3], [1, 1, 2, 3], [1, 2, 3, 7], [0, 1, 2, 2**32 - 1], [0, 1, 2], range(7), range(8)):
         data = np.array(wrong, "<u4").tobytes()
-        yield broken("varying", changed(content({VARYING: data}), artifact))
+        yield broken("varying", content({VARYING: data}), artifact)
     yield broken(
-        "varying",
-        changed(content({VARYING: b"\0" * 15}), artifact),
-        "section varying has 15 bytes, expected a multiple of 4",
+        "varying", content({VARYING: b"\0" * 15}), artifact, "section varying has 15 bytes, expected a multiple of 4"
     )
     for mode in MODES:
         yield broken(
-            "varying",
-            changed(content({VARYING: struct.pack("<I", 0)}), classifier(mode)),
-            "section varying is found in",
+            "varying", content({VARYING: struct.pack("<I", 0)}), classifier(mode), "section varying is found in"
         )
 
 
 def broken_majority_classes() -> Broken:
     artifact = several_classes()
     for wrong in (b"", bytes(4 * artifact.n_centers + 4), struct.pack("<4I", 0, 1, 2, 3)):
-        yield broken(
-            "majority_classes", changed(content({MAJORITY_CLASSES: wrong}), artifact), "section majority_classes "
-        )
+        yield broken("majority_classes", content({MAJORITY_CLASSES: wrong}), artifact, "section majority_classes ")
     yield broken(
-        "majority_classes",
-        changed(content({MAJORITY_CLASSES: None}), artifact),
-        "section majority_classes is missing from",
+        "majority_classes", content({MAJORITY_CLASSES: None}), artifact, "section majority_classes is missing from"
     )
 
 
@@ -799,16 +787,12 @@ def broken_majority_only() -> Broken:
     assert artifact.header["majority_only"] == 1
     for wrong in (2, 256, 2**32 - 1):
         yield broken(
-            "majority_only",
-            changed(field(MAJORITY_ONLY, "I", wrong), artifact),
-            f"majority_only is {wrong}, expected 0 to 1",
+            "majority_only", field(MAJORITY_ONLY, "I", wrong), artifact, f"majority_only is {wrong}, expected 0 to 1"
         )
-    yield broken(
-        "majority_only", changed(field(MAJORITY_ONLY, "I", 0), artifact), "section expansions has", "bytes, expected"
-    )
-    yield broken("majority_only", changed(field(TOLERANCE, "d", 1.0), artifact), "majority_only is 1, expected 0")
-    yield broken("majority_only", changed(field(MODE, "I", 0), artifact), "majority_only is 1, expected 0")
-    yield broken("majority_only", changed(field(MAJORITY_ONLY, "I", 1), presuming()), "majority_only is 1, expected 0")
+    yield broken("majority_only", field(MAJORITY_ONLY, "I", 0), artifact, "section expansions has", "bytes, expected")
+    yield broken("majority_only", field(TOLERANCE, "d", 1.0), artifact, "majority_only is 1, expected 0")
+    yield broken("majority_only", field(MODE, "I", 0), artifact, "majority_only is 1, expected 0")
+    yield broken("majority_only", field(MAJORITY_ONLY, "I", 1), presuming(), "majority_only is 1, expected 0")
 
 
 def presuming() -> Artifact:
@@ -885,13 +869,14 @@ def broken_subspaces() -> Broken:
         *((coef, "f", x, "coefficient 0 of section subspaces is", MODULUS) for x in (NAN, 2.0**61, 2.0**-61)),
         (coef + 4 * two, "f", -lists[0], f"coefficient {two} of section subspaces is", "expected the sign of"),
     ):
-        yield broken("subspaces", with_number(at, code, value), *said)
+        yield broken_bytes("subspaces", with_number(at, code, value), *said)
     for wrong in (b"", whole[:7], whole[:-8], whole[:-4], whole + bytes(8), whole[: len(whole) // 2]):
-        yield broken("subspaces", changed(content({SUBSPACES: wrong}), artifact), "section subspaces")
+        yield broken("subspaces", content({SUBSPACES: wrong}), artifact, "section subspaces")
     for other in (classifier(), classifier("approximate"), polynomial("exact", 3)):
         yield broken(
             "subspaces",
-            changed(content({SUBSPACES: whole}), other),
+            content({SUBSPACES: whole}),
+            other,
             "section subspaces is found in a classification artifact of mode",
         )
 
@@ -923,21 +908,14 @@ def broken_subspace_expansion() -> Broken:
         polynomial("approximate").data,
         artifact.data,
     ):
-        yield broken("subspace_expansion", with_inner(wrong), message)
-    yield broken(
-        "subspace_expansion", changed(content({SUBSPACES: None}), artifact), "section subspace_expansion is found in"
-    )
+        yield broken_bytes("subspace_expansion", with_inner(wrong), message)
+    yield broken("subspace_expansion", content({SUBSPACES: None}), artifact, "section subspace_expansion is found in")
     classes = golden("digits_classes")
     yield broken(
-        "subspace_expansion",
-        changed(content({SUBSPACE_EXPANSION: whole}), classes),
-        "section subspace_expansion is found in",
+        "subspace_expansion", content({SUBSPACE_EXPANSION: whole}), classes, "section subspace_expansion is found in"
     )
     yield broken(
-        "subspace_expansion",
-        changed(content({SUBSPACE_EXPANSION: None}), artifact),
-        "section subspaces has",
-        "bytes, expected",
+        "subspace_expansion", content({SUBSPACE_EXPANSION: None}), artifact, "section subspaces has", "bytes, expected"
     )
 
 
@@ -973,11 +951,9 @@ def broken_presumption() -> Broken:
         *((packed([0], weight=x), f"weight 0 of section presumption is {x}, {FINITE}") for x in (NAN, INF)),
         (content_of[:4] + b"\x01" + content_of[5:], "reserved of section presumption is 1, expected 0"),
     ):
-        yield broken("presumption", with_content(wrong), message)
+        yield broken_bytes("presumption", with_content(wrong), message)
     for other in (classifier(), classifier("exact"), polynomial("exact", 3)):  # of two labels
-        yield broken(
-            "presumption", changed(content({PRESUMPTION: packed([])}), other), "section presumption is found in"
-        )
+        yield broken("presumption", content({PRESUMPTION: packed([])}), other, "section presumption is found in")
 
 
 def broken_outputs() -> Broken:
@@ -987,15 +963,161 @@ def broken_outputs() -> Broken:
     assert Artifact(data).outputs.label_rule == "probability"
     assert is_read(data)
     for wrong in (b"", b'{"kind":"Outputs"}', whole[:-1], whole + bytes(8), bytes(23), b"\xff" * 24):
-        yield broken("outputs", changed(content({OUTPUTS: wrong}), several_classes()), "section outputs")
-    yield broken(
-        "outputs", changed(content({OUTPUTS: whole}), regressor()), "probability of section outputs is 5, expected 0"
-    )
+        yield broken("outputs", content({OUTPUTS: wrong}), several_classes(), "section outputs")
+    yield broken("outputs", content({OUTPUTS: whole}), regressor(), "probability of section outputs is 5, expected 0")
     yield broken(
         "outputs",
-        changed(content({OUTPUTS: struct.pack("<6I", 2, 0, 0, 0, 0, 0)}), regressor()),
+        content({OUTPUTS: struct.pack("<6I", 2, 0, 0, 0, 0, 0)}),
+        regressor(),
         "decision_shape of section outputs is 2, expected 0 to 1",
     )
+
+
+# Packed support vectors.
+DENSE, CSR, RELATIVE = range(3)
+FLOAT64, FLOAT32, CODES8, CODES16 = range(4)
+CODE_TYPES = ("<f8", "<f4", "<u1", "<u2")
+HEADER = struct.Struct("<IIIIQ")
+
+
+def model_of(vectors: Any) -> KernelModel:
+    n_sv = vectors.shape[0]
+    return random_model(0, n_sv=n_sv, task="regression", support_vectors=vectors, dual_coef=np.ones((1, n_sv)))
+
+
+def artifact_with(data: bytes, n_sv: int, n_features: int) -> bytes:
+    """An exact artifact with a section of that content."""
+    coefficients = {DUAL_COEF: bytes(8 * n_sv), EXACT_CHECK_ROWS: struct.pack("<3d", 0.0, 0.0, 1e300)}
+    return changed(content({SUPPORT_VECTORS: data, **coefficients}), artifact_of_width(n_features))
+
+
+def artifact_of_width(n_features: int, cache: dict[int, Any] = {}) -> Any:  # noqa: B006
+    if n_features not in cache:
+        vectors = csr_array(np.eye(2, n_features))
+        cache[n_features] = compile_model(model_of(vectors), mode="exact").artifact
+    return cache[n_features]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The section, field by field: four vectors of five features."""
+
+    storage: int
+    kind: int
+    index_bytes: int = 0
+    n_values: int = 20
+    dictionary: list[float] = field_of(default_factory=list)
+    reference: list[float] = field_of(default_factory=list)
+    n_dictionary: int = -1
+    counts: list[int] = field_of(default_factory=list)
+    columns: list[int] = field_of(default_factory=list)
+    values: list[float] = field_of(default_factory=list)
+
+    def encoded(self) -> bytes:
+        header = HEADER.pack(self.storage, self.kind, self.index_bytes, self.n_entries(), self.n_values)
+        return header + b"".join(part + bytes(-len(part) % 8) for part in self.parts())
+
+    def n_entries(self) -> int:
+        return len(self.dictionary) if self.n_dictionary < 0 else self.n_dictionary
+
+    def parts(self) -> list[bytes]:
+        parts = [np.array(self.dictionary, "<f8").tobytes(), np.array(self.reference, "<f8").tobytes()]
+        if self.storage != DENSE:
+            parts += [np.array(self.counts, np.uint8).tobytes(), np.array(self.columns, np.uint8).tobytes()]
+        if self.n_entries() != 1:
+            parts.append(np.array(self.values).astype(CODE_TYPES[self.kind]).tobytes())
+        return parts
+
+
+def valid(storage: int, kind: int) -> Packing:
+    dictionary = [0.5, -1.25, 3.0] if kind >= CODES8 else []
+    if storage == DENSE:
+        values = [float(k % 3) for k in range(20)]
+        return Packing(DENSE, kind, values=values, dictionary=dictionary)
+    columns = [0, 4, 1, 2, 3, 0]
+    values = [0.0, 2.0, 1.0, 1.0, 2.0, 0.0]
+    reference = [0.5, 7.0, 0.0, -1e300, 5e-324] if storage == RELATIVE else []
+    return Packing(storage, kind, 1, 6, dictionary, reference, counts=[2, 0, 3, 1], columns=columns, values=values)
+
+
+PACKINGS = [(storage, kind) for storage in (DENSE, CSR, RELATIVE) for kind in range(4)]
+
+
+def broken_packing(storage: int, kind: int) -> Broken:
+    right = valid(storage, kind)
+    coded = "dictionary" if kind >= CODES8 else "values"
+    numbers, n_values = getattr(right, coded), right.n_values
+    data = right.encoded()
+    words = {0: {0, 1, 2, 3, 2**32 - 1} - {storage}, 4: {4, 255, 2**16, 2**32 - 1}, 8: {3, 8, 2**31}}
+    wrong = [
+        *(data[:offset] + struct.pack("<I", x) + data[offset + 4 :] for offset in words for x in words[offset]),
+        *(data[:n] for n in range(len(data))),
+        *(data + bytes(n) for n in (1, 7, 8, 16, 64)),
+    ]
+    changes: list[dict[str, Any]] = [
+        *({"index_bytes": n} for n in {0, 1, 2, 4} - {right.index_bytes}),
+        *({"n_dictionary": n} for n in {0, 1, 2, 4, 65536, 65537, 2**31, 2**32 - 1} - {len(right.dictionary)}),
+        *({coded: put(numbers, k, x)} for x in (NAN, INF, -INF) for k in (0, -1)),
+    ]
+    # Such that a product with any width wraps around to something small; one dictionary entry: no values at all.
+    for n in (0, n_values - 1, n_values + 1, *(n_values + 2**k for k in (61, 62, 63)), 2**64 - 1, 2**64 - 8, 2**40):
+        changes += [{"n_values": n}, *([{"n_values": n, "dictionary": [0.5]}] if kind >= CODES8 else [])]
+    if kind >= CODES8:
+        changes += [{"values": put(right.values, k, x)} for x in (3, 4, 255) for k in (0, 7 % len(right.values), -1)]
+        changes.append({"dictionary": [1.0] * 65537})
+    if storage == RELATIVE:
+        changes += [{"reference": put(right.reference, k, x)} for x in (NAN, INF, -INF) for k in (0, -1)]
+        changes += [{"reference": right.reference[1:]}, {"reference": [*right.reference, 0.0]}]
+    if storage != DENSE:
+        counts = (
+            [2, 0, 3, 0],
+            [2, 0, 3, 2],
+            [6, 0, 0, 0],
+            [0, 0, 0, 6],
+            [255, 255, 255, 1],
+            [0, 0, 0, 0],
+            [2, 0, 3, 1] + [0] * 8,
+        )
+        columns = (
+            [4, 0, 1, 2, 3, 0],
+            [0, 0, 1, 2, 3, 0],
+            [0, 4, 1, 1, 3, 0],
+            [0, 4, 2, 1, 3, 0],
+            [0, 5, 1, 2, 3, 0],
+            [0, 4, 1, 2, 3, 255],
+            [0, 4, 1, 2, 3, 0] + [0] * 8,
+        )
+        changes += [*({"counts": x} for x in counts), *({"columns": x} for x in columns)]
+        assert is_read(artifact_with(replace(right, counts=[0, 2, 3, 1]).encoded(), 4, 5))
+    wrong += [replace(right, **change).encoded() for change in changes]
+    start = HEADER.size
+    for part in right.parts():  # padding behind each
+        end = start + len(part)
+        start = end + -len(part) % 8
+        wrong += [data[:k] + bytes([x]) + data[k + 1 :] for k in range(end, start) for x in (1, 128)]
+    assert start == len(data)
+    for section_of_it in wrong:
+        yield broken_bytes("support_vectors", artifact_with(section_of_it, 4, 5), "section support_vectors")
+    for n_sv in (3, 5) if storage == DENSE else (3, 9):  # counts are padded, and an empty vector has a count of zero
+        yield broken_bytes("support_vectors", artifact_with(data, n_sv, 5), "section support_vectors")
+
+
+def put(numbers: list[float], k: int, x: float) -> list[float]:
+    changed_numbers = list(numbers)
+    changed_numbers[k] = x
+    return changed_numbers
+
+
+def broken_claims() -> Broken:
+    """Products of degree, features and centers such that 32 or 64 bits wrap around."""
+    for degree, n_centers, n in itertools.product(range(1, 7), (1, 2**10, 2**20), (2**10, 2**11, 2**16, 2**20)):
+
+        def change(data: bytearray, values: tuple[int, int, int] = (degree, n_centers, n)) -> None:
+            struct.pack_into("<IQ", data, DEGREE, values[0], values[2])
+            struct.pack_into("<I", data, N_CENTERS, values[1])
+            struct.pack_into("<Q", data, N_RAW_FEATURES, values[2])
+
+        yield broken("n_features", change, classifier(), "section ")
 
 
 def scaled_classes() -> Artifact:
@@ -1052,7 +1174,7 @@ def wrong_maps() -> list[bytes]:
 
 def broken_input_map() -> Broken:
     for wrong in wrong_maps():
-        yield broken("input_map", changed(content({INPUT_MAP: wrong}), several_classes()), "section input_map")
+        yield broken("input_map", content({INPUT_MAP: wrong}), several_classes(), "section input_map")
 
 
 def with_member(data: bytes, offset: int, value: bytes) -> bytes:
@@ -1087,7 +1209,7 @@ def broken_members() -> Broken:
         (content({CENTER: bytes(16)}), "section center is found in a classification artifact of mode ensemble"),
         (content({PRESUMPTION: b""}), "section presumption is found in a classification artifact of mode ensemble"),
     ):
-        yield broken("members", changed(change, artifact), said)
+        yield broken("members", change, artifact, said)
     size = artifact.members[0].n_bytes
     for offset, value, said in (
         (0, b"\0", "member 0: not an approxsvm artifact: magic is 00"),
@@ -1103,16 +1225,16 @@ def broken_members() -> Broken:
         (GAMMA, struct.pack("<d", NAN), "member 0: gamma is nan, expected a finite number of at least 0"),
         (LABEL_KIND, struct.pack("<I", 1), "member 0: section labels has"),
     ):
-        yield broken("members", with_member(data, offset, value), said)
+        yield broken_bytes("members", with_member(data, offset, value), said)
     inner = artifact.members[0]
     other = bytearray(section(inner, LABELS))
     other[-1] ^= 1
     _, offset, _ = entries(inner.data)[LABELS]
     said = f"member 0: label {labels - 1} of section labels is {labels - 1}, expected that of the ensemble"
-    yield broken("members", with_member(data, offset, bytes(other)), said)
+    yield broken_bytes("members", with_member(data, offset, bytes(other)), said)
     said = "member 0: probability of section outputs is 0, expected at least 1"
     plain = changed(content({OUTPUTS: struct.pack("<6I", 0, 0, 0, 0, 0, 0)}), inner)
-    yield broken("members", changed(content({MEMBER_ARTIFACTS: plain}), artifact), said)
+    yield broken("members", content({MEMBER_ARTIFACTS: plain}), artifact, said)
 
 
 LABEL_DTYPES: list[tuple[list[Any], list[bytes]]] = [
@@ -1167,9 +1289,11 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
     *((broken_modes_of_many_centers_and_higher_degrees, (mode,)) for mode in EXPANDED_MODES),
     *((broken_file_bytes, (wrong,)) for wrong in (-64, -1, 1, 64)),
     *((broken_label_dtype, case) for case in LABEL_DTYPES),
+    *((broken_packing, case) for case in PACKINGS),
     *(
         (source, ())
         for source in (
+            broken_claims,
             broken_cosines,
             broken_functions_of_each_class,
             broken_sigmoid,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -17,6 +19,33 @@ inline double uniform(Random& random, double low, double high) {
 
 template <class Real>
 using Rows = std::vector<std::vector<Real>>;
+
+/// Coordinates of about the wished norm; a share of them is exactly zero.
+template <class Real>
+std::vector<Real> random_vector(Random& random, std::size_t n_features, double norm, double share_of_zeros) {
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform_share;
+    std::vector<Real> vector(n_features);
+    const double scale = norm / std::sqrt(static_cast<double>(std::max<std::size_t>(n_features, 1)));
+    for (Real& x : vector) {
+        const double value = normal(random) * scale;
+        x = uniform_share(random) < share_of_zeros ? Real{0} : static_cast<Real>(value);
+    }
+    return vector;
+}
+
+/// Random rows of several norms and zeros, some of them support vectors of the model.
+template <template <class> class Model, class Real>
+Rows<Real> random_rows(Random& random, const Model<Real>& model, std::size_t n_rows, double norm) {
+    Rows<Real> rows;
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        rows.push_back(random_vector<Real>(random, model.n_features, r % 4 == 2 ? norm * 3 : norm, r % 3 ? 0.7 : 0));
+        if (r % 5 != 4 || model.n_sv == 0) continue;
+        const std::size_t twin = random() % model.n_sv * model.n_features;
+        for (std::size_t j = 0; j < model.n_features; ++j) rows[r][j] = static_cast<Real>(model.vectors[twin + j]);
+    }
+    return rows;
+}
 
 /// The non-zeros of rows in compressed form, and half the squared norm of each row in the engine's own arithmetic.
 template <class Real>

@@ -7,37 +7,13 @@
 #include "check.hpp"
 #include "on_targets.hpp"
 
-// Sums of cosines on every target: values against extended precision, their bounds, rows that are refused, and the
-// MUSTs of models/FORMAT.md about them.
+// Sums of cosines on every target: values against extended precision, their bounds, rows that are refused.
 
 using namespace artifact_models;
 using artifact_writer::exact;
 using artifact_writer::written;
 
 namespace {
-
-struct Answers {
-    Status status = Status::ok;
-    std::vector<double> values, bounds;
-    std::vector<std::uint8_t> stages;
-    std::vector<std::uint32_t> labels;
-    Fault fault{};
-    dispatch::StageCounts counts{};
-};
-
-template <class Rows>
-Answers answers_of(const dispatch::Predictor& predictor, const Rows& rows, Values values,
-                   const double* row_errors = nullptr) {
-    Answers answers;
-    answers.values.resize(rows.n_rows);
-    answers.bounds.resize(rows.n_rows);
-    answers.stages.resize(rows.n_rows, 255);
-    answers.labels.resize(rows.n_rows, 255);
-    const Evaluation out{answers.values, answers.bounds, answers.stages, answers.labels};
-    answers.status =
-        predictor.evaluate(rows, out, answers.counts, 1, Request{rows.n_rows, values, row_errors, &answers.fault});
-    return answers;
-}
 
 /// The reference's own error: long double angles and sums.
 double own_error(const artifact_writer::Model& model, const double* row) {
@@ -61,45 +37,23 @@ void expect_answers(const artifact_writer::Model& model, const std::vector<doubl
     }
 }
 
-/// Dense rows in either type and any order of numbers, and sparse rows with a feature that the model does not have.
 void expect_all_forms(const artifact_writer::Model& model, std::size_t n, double scale = 1.0) {
-    const std::size_t d = model.n_features();
-    std::vector<double> rows = random_rows(n, d, scale);
-    for (double& x : rows) x = static_cast<double>(static_cast<float>(x));
-    const std::vector<float> narrow(rows.begin(), rows.end());
-    std::vector<double> by_columns(rows.size()), nonzeros;
-    std::vector<std::int32_t> columns, starts = {0};
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < d; ++j) {
-            by_columns[j * n + i] = rows[i * d + j];
-            if (rows[i * d + j] == 0 || (i % 2 == 1 && j > 1)) continue;
-            nonzeros.push_back(rows[i * d + j]);
-            columns.push_back(static_cast<std::int32_t>(j));
-        }
-        nonzeros.push_back(1e300);
-        columns.push_back(static_cast<std::int32_t>(d + 5));
-        starts.push_back(static_cast<std::int32_t>(columns.size()));
+    std::vector<double> numbers = random_rows(n, model.n_features(), scale);
+    for (double& x : numbers) x = static_cast<double>(static_cast<float>(x));
+    const RowsOfAnyForm rows(numbers, n);
+    for (std::size_t k = 0; k < numbers.size(); ++k) {  // every second row nearly empty
+        if (k / model.n_features() % 2 == 1 && k % model.n_features() > 1) numbers[k] = 0;
     }
-    std::vector<double> thin = rows;  // what the sparse rows are
-    for (std::size_t i = 1; i < n; i += 2) {
-        for (std::size_t j = 2; j < d; ++j) thin[i * d + j] = 0;
-    }
-    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(d), across = static_cast<std::ptrdiff_t>(n);
+    const RowsOfAnyForm thin(numbers, n);
     on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
         for (const Values values : {Values::settled, Values::promised, Values::exact}) {
-            const auto expect = [&](const auto& given, const std::vector<double>& meant) {
-                expect_answers(model, meant, answers_of(predictor, given, values));
-            };
-            expect(DenseRows<double>{rows.data(), n, stride, 1}, rows);
-            expect(DenseRows<float>{narrow.data(), n, stride, 1}, rows);
-            expect(DenseRows<double>{by_columns.data(), n, 1, across}, rows);
-            expect(CsrRows<double, std::int32_t>{nonzeros.data(), columns.data(), starts.data(), n}, thin);
+            for (const RowsOfAnyForm& all : {rows, thin}) {
+                all.in_every_form([&](const auto& given) {
+                    expect_answers(model, all.numbers, answers_of(predictor, given, values));
+                });
+            }
         }
     });
-}
-
-Status opened_with_numbers(const artifact_writer::Model& model, std::size_t n_numbers) {
-    return with_content(model, artifact_writer::cosines, Bytes(8 * n_numbers));
 }
 
 }  // namespace
@@ -226,64 +180,4 @@ TEST(tolerances_that_were_asked_for_are_kept_or_rows_refused) {
         CHECK_EQ(refused.fault.row, std::size_t{10});
         CHECK_EQ(refused.fault.found, refused.bounds[10]);
     });
-}
-
-// --- MUSTs
-
-TEST(must_cosines) {
-    const artifact_writer::Model model = cosine_model(3, 4);
-    CHECK_EQ(opened(written(model)), Status::ok);
-    CHECK_EQ(without_section(model, artifact_writer::cosines), Status::bad_section);
-    for (const std::size_t wrong : {0, 1, 4, 6, 19, 21})
-        CHECK_EQ(opened_with_numbers(model, wrong), Status::bad_section);
-    for (const std::size_t right : {5, 15, 25}) CHECK_EQ(opened_with_numbers(model, right), Status::ok);
-    for (std::size_t k = 0; k < 20; ++k) {
-        for (const double bad : {nan64, infinite, -infinite}) {
-            CHECK_EQ(with_number(model, artifact_writer::cosines, k, bad), Status::bad_coefficient);
-        }
-        const bool is_phase = k >= 4 && k < 8;
-        CHECK_EQ(with_number(model, artifact_writer::cosines, k, 8.0), Status::ok);
-        for (const double far : {-8.001, 1e300}) {
-            CHECK_EQ(with_number(model, artifact_writer::cosines, k, far),
-                     is_phase ? Status::bad_coefficient : Status::ok);
-        }
-    }
-    for (const std::uint32_t mode : all_modes) {  // nothing else has any
-        CHECK_EQ(with_section(small_model(mode), artifact_writer::cosines, Bytes(40)), Status::bad_section);
-        CHECK_EQ(with_section(polynomial_model(mode), artifact_writer::cosines, Bytes(40)), Status::bad_section);
-    }
-}
-
-TEST(must_modes_of_cosines) {
-    const artifact_writer::Model model = cosine_model();
-    for (const artifact_writer::Section& section : artifact_writer::sections_of(model)) {
-        if (section.identifier == artifact_writer::feature_names) continue;
-        const Status status = without_section(model, section.identifier);
-        CHECK(status == Status::bad_section || status == Status::bad_labels);
-    }
-    for (const std::uint32_t absent : {1u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 14u, 15u, 16u, 17u, 21u, 22u, 24u, 25u}) {
-        CHECK_EQ(with_section(model, absent, Bytes()), Status::bad_section);
-        CHECK_EQ(with_section(model, absent, Bytes(40)), Status::bad_section);
-    }
-    for (const std::uint32_t mode : {0u, 1u, 3u}) CHECK_EQ(with(32, mode, written(model)), Status::bad_header);
-}
-
-TEST(must_header_of_cosines) {
-    const Bytes bytes = written(cosine_model());
-    for (const double gamma : {1.0, -1.0, nan64, infinite}) CHECK_EQ(with(64, gamma, bytes), Status::bad_header);
-    for (const double scale : {0.5, 2.0, 0.0, nan64}) CHECK_EQ(with(72, scale, bytes), Status::bad_header);
-    for (const unsigned offset : {36u, 104u, 112u, 116u}) CHECK_EQ(with(offset, 1u, bytes), Status::bad_header);
-    for (const std::uint32_t kernel : {4u, ~0u}) CHECK_EQ(with(184, kernel, bytes), Status::bad_header);
-    for (const std::uint32_t kernel : {0u, 1u, 3u}) CHECK(with(184, kernel, bytes) != Status::ok);
-    CHECK(with(184, 2u) != Status::ok);
-}
-
-TEST(must_exact_check_row_value_of_cosines) {
-    artifact_writer::Model model = cosine_model();
-    model.exact_check_rows[4] += 1e-3;
-    const Bytes bytes = written(model);
-    CHECK_EQ(opened(bytes), Status::ok);
-    for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
-        CHECK_EQ(opened_by(*kernels, bytes), Status::check_row_mismatch);
-    }
 }

@@ -8,7 +8,7 @@
 #include "on_targets.hpp"
 
 // Polynomial kernels of every degree on every target: values against extended precision, their bounds, rows that are
-// refused, and the MUSTs of models/FORMAT.md about them.
+// refused.
 
 using namespace artifact_models;
 using artifact_writer::approximate;
@@ -17,26 +17,6 @@ using artifact_writer::exact;
 using artifact_writer::written;
 
 namespace {
-
-struct Answers {
-    Status status = Status::ok;
-    std::vector<double> values, bounds;
-    std::vector<std::uint8_t> stages;
-    Fault fault{};
-    dispatch::StageCounts counts{};
-};
-
-template <class Rows>
-Answers answers_of(const dispatch::Predictor& predictor, const Rows& rows, const double* row_errors = nullptr) {
-    Answers answers;
-    answers.values.resize(rows.n_rows);
-    answers.bounds.resize(rows.n_rows);
-    answers.stages.resize(rows.n_rows, 255);
-    const Evaluation out{answers.values, answers.bounds, answers.stages, nullptr};
-    answers.status = predictor.evaluate(rows, out, answers.counts, 1,
-                                        Request{rows.n_rows, Values::promised, row_errors, &answers.fault});
-    return answers;
-}
 
 /// sum |a_i| (|gamma| ||x_i|| ||z|| + |coef0|)^degree + |intercept|.
 double moduli_of(const artifact_writer::Model& model, const double* row) {
@@ -63,31 +43,11 @@ void expect_answers(const artifact_writer::Model& model, const std::vector<doubl
     }
 }
 
-/// Dense rows in either type and any order of numbers, and sparse rows with a feature that the model does not have.
 void expect_all_forms(const artifact_writer::Model& model, std::size_t n) {
-    const std::size_t d = model.n_features();
-    const std::vector<double> rows = random_rows(n, d);
-    const std::vector<float> narrow(rows.begin(), rows.end());
-    std::vector<double> by_columns(rows.size()), nonzeros;
-    std::vector<std::int32_t> columns, starts = {0};
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < d; ++j) {
-            by_columns[j * n + i] = rows[i * d + j];
-            if (rows[i * d + j] == 0) continue;
-            nonzeros.push_back(rows[i * d + j]);
-            columns.push_back(static_cast<std::int32_t>(j));
-        }
-        nonzeros.push_back(1e300);
-        columns.push_back(static_cast<std::int32_t>(d + 5));
-        starts.push_back(static_cast<std::int32_t>(columns.size()));
-    }
-    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(d), across = static_cast<std::ptrdiff_t>(n);
+    const RowsOfAnyForm rows(random_rows(n, model.n_features()), n);
     on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
-        const auto expect = [&](const auto& given) { expect_answers(model, rows, answers_of(predictor, given)); };
-        expect(DenseRows<double>{rows.data(), n, stride, 1});
-        expect(DenseRows<float>{narrow.data(), n, stride, 1});
-        expect(DenseRows<double>{by_columns.data(), n, 1, across});
-        expect(CsrRows<double, std::int32_t>{nonzeros.data(), columns.data(), starts.data(), n});
+        rows.in_every_form(
+            [&](const auto& given) { expect_answers(model, rows.numbers, answers_of(predictor, given)); });
     });
 }
 
@@ -153,7 +113,8 @@ TEST(rows_that_may_be_elsewhere_have_wider_bounds) {
         const std::vector<double> rows = random_rows(20, 4), errors(20, 1e-3);
         std::mt19937_64 random(degree);
         on_all_targets(written(model), [&](const dispatch::Predictor& predictor) {
-            const Answers answers = answers_of(predictor, DenseRows<double>{rows.data(), 20, 4, 1}, errors.data());
+            const Answers answers =
+                answers_of(predictor, DenseRows<double>{rows.data(), 20, 4, 1}, Values::promised, errors.data());
             for (std::size_t i = 0; i < 20; ++i) {
                 std::vector<double> there(rows.begin() + static_cast<std::ptrdiff_t>(4 * i),
                                           rows.begin() + static_cast<std::ptrdiff_t>(4 * i + 4));
@@ -228,89 +189,4 @@ TEST(tolerances_that_were_asked_for_are_kept_or_rows_refused) {
         CHECK(answers.fault.found > 1e-9);
         CHECK_EQ(answers.fault.found, answers.bounds[10]);
     });
-}
-
-// --- MUSTs
-
-TEST(must_polynomial) {
-    for (const std::uint32_t mode : all_modes) {
-        for (std::uint32_t degree = 1; degree <= 2; ++degree) {
-            const artifact_writer::Model model = polynomial_model(mode, degree);
-            CHECK_EQ(opened(written(model)), Status::ok);
-            CHECK_EQ(without_section(model, artifact_writer::polynomial), Status::bad_section);
-            const std::size_t n = 2 + model.form.size();
-            for (const std::size_t wrong : {std::size_t{0}, std::size_t{1}, n - 1, n + 1, n + 8}) {
-                CHECK_EQ(with_content(model, artifact_writer::polynomial, Bytes(8 * wrong)), Status::bad_section);
-            }
-            for (std::size_t k = 0; k < n; ++k) {
-                for (const double bad : {nan64, infinite, -infinite}) {
-                    CHECK_EQ(with_number(model, artifact_writer::polynomial, k, bad), Status::bad_coefficient);
-                }
-                const bool is_error = k == 1 || (k > 2 && k < 6);
-                const Status expected = is_error ? Status::bad_coefficient : Status::ok;
-                CHECK_EQ(with_number(model, artifact_writer::polynomial, k, -1.0), expected);
-            }
-        }
-    }
-    for (const std::uint32_t mode : all_modes) {  // no expansion has one
-        CHECK_EQ(with_section(small_model(mode), artifact_writer::polynomial, Bytes(16)), Status::bad_section);
-    }
-}
-
-TEST(must_modes_of_polynomial_kernels) {
-    for (const std::uint32_t mode : all_modes) {
-        const artifact_writer::Model model = polynomial_model(mode, 2);
-        for (const artifact_writer::Section& section : artifact_writer::sections_of(model)) {
-            if (section.identifier == artifact_writer::feature_names) continue;
-            const Status status = without_section(model, section.identifier);
-            CHECK(status == Status::bad_section || status == Status::bad_labels);
-        }
-        for (const std::uint32_t absent : {1u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 14u, 15u, 21u}) {
-            CHECK_EQ(with_section(model, absent, Bytes()), Status::bad_section);
-            CHECK_EQ(with_section(model, absent, Bytes(12)), Status::bad_section);
-        }
-        if (mode == approximate) {
-            CHECK_EQ(with_section(model, artifact_writer::dual_coef, Bytes(40)), Status::bad_section);
-            CHECK_EQ(with_section(model, artifact_writer::support_vectors, Bytes(40)), Status::bad_section);
-        }
-        for (const std::uint32_t other : all_modes) {
-            if (other != mode) CHECK_EQ(with(32, other, written(model)), Status::bad_section);
-        }
-    }
-}
-
-TEST(must_degree_of_polynomial_kernels) {
-    for (const std::uint32_t mode : all_modes) {
-        const Bytes bytes = written(polynomial_model(mode, 2));
-        const std::uint32_t most = mode == exact ? 6 : 2;
-        for (const std::uint32_t degree : {0u, most + 1, 7u, ~0u}) {
-            CHECK_EQ(with(36, degree, bytes), Status::bad_header);
-        }
-        CHECK_EQ(with(36, 1u, bytes), mode == exact ? Status::ok : Status::bad_section);
-    }
-}
-
-TEST(must_header_of_polynomial_kernels) {
-    for (const std::uint32_t mode : all_modes) {
-        const Bytes bytes = written(polynomial_model(mode, 2));
-        for (const double gamma : {nan64, infinite, -infinite}) CHECK_EQ(with(64, gamma, bytes), Status::bad_header);
-        for (const double gamma : {-1e300, 0.0, 5.0}) CHECK_EQ(with(64, gamma, bytes), Status::ok);
-        for (const double scale : {0.5, 2.0, 0.0, nan64}) CHECK_EQ(with(72, scale, bytes), Status::bad_header);
-        for (const unsigned offset : {104u, 112u, 116u}) CHECK_EQ(with(offset, 1u, bytes), Status::bad_header);
-        for (const std::uint32_t kernel : {2u, ~0u}) CHECK_EQ(with(184, kernel, bytes), Status::bad_header);
-        CHECK(with(184, 0u, bytes) != Status::ok);
-    }
-    CHECK(with(184, 1u) != Status::ok);
-}
-
-TEST(must_exact_check_row_value_of_polynomial_kernels) {
-    for (const std::uint32_t mode : all_modes) {
-        artifact_writer::Model model = polynomial_model(mode, 2);
-        model.exact_check_rows[4] += 1e-3;
-        const Bytes bytes = written(model);
-        CHECK_EQ(opened(bytes), Status::ok);
-        for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
-            CHECK_EQ(opened_by(*kernels, bytes), Status::check_row_mismatch);
-        }
-    }
 }

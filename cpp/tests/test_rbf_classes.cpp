@@ -22,6 +22,8 @@
 using namespace approxsvm;
 using check::expect;
 using row_forms::blocks_of;
+using row_forms::random_rows;
+using row_forms::random_vector;
 using row_forms::Rows;
 using row_forms::SparseRows;
 
@@ -251,19 +253,6 @@ void judge_pairs(const Model<Real>& model, const Reference& truth, const Sums& s
 
 // --- random models ---
 
-template <class Real>
-std::vector<Real> random_vector(Generator& generator, std::size_t n_features, double norm, double share_of_zeros) {
-    std::normal_distribution<double> normal;
-    std::uniform_real_distribution<double> uniform;
-    std::vector<Real> vector(n_features);
-    const double scale = norm / std::sqrt(static_cast<double>(std::max<std::size_t>(n_features, 1)));
-    for (Real& x : vector) {
-        const double value = normal(generator) * scale;
-        x = uniform(generator) < share_of_zeros ? Real{0} : static_cast<Real>(value);
-    }
-    return vector;
-}
-
 /// Every seventh support vector is a duplicate of one before, of this class or another; some coefficients are zero.
 template <class Real>
 Model<Real> random_model(Generator& generator, const Counts& counts, std::size_t n_features, double norm,
@@ -287,19 +276,6 @@ Model<Real> random_model(Generator& generator, const Counts& counts, std::size_t
         coef.push_back(generator() % 4 == 0 ? 0.0 : a);
     }
     return Model<Real>(counts, vectors, coef, n_features, theta(generator), generator() % 64);
-}
-
-/// Random rows of several norms and zeros, some of them support vectors.
-template <class Real>
-Rows<Real> random_rows(Generator& generator, const Model<Real>& model, std::size_t n_rows, double norm) {
-    Rows<Real> rows;
-    for (std::size_t r = 0; r < n_rows; ++r) {
-        rows.push_back(random_vector<Real>(generator, model.n_features, r % 4 == 2 ? norm * 3 : norm, r % 3 ? 0.7 : 0));
-        if (r % 5 != 4 || model.n_sv == 0) continue;
-        const std::size_t twin = generator() % model.n_sv * model.n_features;
-        for (std::size_t j = 0; j < model.n_features; ++j) rows[r][j] = static_cast<Real>(model.vectors[twin + j]);
-    }
-    return rows;
 }
 
 /// All ways to evaluate the rows: within the bound, and bitwise the same however rows are grouped.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from artifact_changes import (
     DUAL_COEF,
     EXACT_CHECK_ROWS,
     FILE_BYTES,
+    HIGHER,
     LABEL_DTYPE,
     LINEAR,
     MODES,
@@ -55,27 +56,10 @@ def test_must(source: Callable[..., Broken], arguments: tuple[Any, ...]) -> None
 
 
 def test_every_must_of_the_format_is_broken() -> None:
-    """Packed support vectors are in tests/artifact/test_packing.py, replayed check rows below."""
+    """But for replayed check rows, which are below."""
     text = (REPOSITORY / "models" / "FORMAT.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\[([a-z_]+)\]", text)) - {"check_row_value", "exact_check_row_value"}
     assert named == {name for name, _, _ in all_broken()}
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_check_rows_of_polynomial_kernels_are_replayed(mode: str) -> None:
-    artifact = polynomial(mode)
-    value = artifact.check_rows("exact_check_rows")[1, 1]
-    data = changed(number(EXACT_CHECK_ROWS, 4, "d", value + 1e-3), artifact)
-    assert Artifact(data).mode == mode
-    with pytest.raises(ArtifactError, match="check row"):
-        _native.Predictor(data)
-
-
-def test_check_rows_of_cosines_are_replayed() -> None:
-    artifact = cosines()
-    value = artifact.check_rows("exact_check_rows")[1, 1]
-    with pytest.raises(ArtifactError, match="check row"):
-        _native.Predictor(changed(number(EXACT_CHECK_ROWS, 4, "d", value + 1e-3), artifact))
 
 
 @pytest.mark.parametrize("name", [b"<U536870911", b"<U100000000", b"(99999999,)U1", b"(999999999,)U1"])
@@ -115,37 +99,89 @@ def test_labels_beyond_int64_are_their_digits() -> None:
         classifier(labels=np.array([1, 2], np.longdouble))
 
 
+def is_replayed(data: bytes) -> bool:
+    said = ""
+    try:
+        _native.Predictor(data)
+    except ArtifactError as error:
+        said = str(error)
+    assert said == "" or "check row" in said
+    return said == ""
+
+
 def refused_by_replay(data: bytes) -> None:
     """Well-formed, but of other values: only the native reader replays."""
     Artifact(data)
-    with pytest.raises(ArtifactError, match="check row"):
-        _native.Predictor(data)
+    assert not is_replayed(data)
 
 
+def wide(mode: Any, d: int) -> Artifact:
+    return classifier(mode, n_features=d, gamma=1.8 / d, feature_names=None)
+
+
+def turned_round(artifact: Artifact, identifier: int, limit: float, step: int = 1) -> Iterator[bytes]:
+    """The artifact with one coefficient of a section after the other at the other end of what it may be."""
+    coefficients = np.frombuffer(section(artifact, identifier), "<f4")
+    for k in range(0, len(coefficients), step):
+        yield changed(number(identifier, k, "f", -limit if coefficients[k] > 0 else limit), artifact)
+
+
+@pytest.mark.parametrize("d", [1, 3, 8, 20, 130])
 @pytest.mark.parametrize("mode", ["approximate", "certified"])
-@pytest.mark.parametrize("identifier", [LINEAR, QUADRATIC])
-def test_must_check_row_value(mode: str, identifier: int, target: str) -> None:
-    artifact = classifier(mode)
+def test_must_check_row_value(mode: str, d: int, target: str) -> None:
+    artifact = wide(mode, d)
     assert _native.Predictor(artifact.data).target == target
-    for position in range(3):
-        refused_by_replay(changed(number(identifier, position, "f", -0.999), artifact))
+    taken = []
+    for identifier, limit in ((LINEAR, 1.0), (QUADRATIC, 2.0)):
+        step = 1 + len(section(artifact, identifier)) // 200
+        for data in turned_round(artifact, identifier, limit, step):
+            Artifact(data)
+            taken.append(is_replayed(data))
+    # Among many features one coefficient may count less than the roundings of all.
+    assert sum(taken) <= (len(taken) / 25 if d > 20 else 0)
+    for amplitude in (1e300, 1e38, 0.3):
+        refused_by_replay(changed(number(CHECK_ROWS, 0, "d", amplitude), artifact))
     for k, value in enumerate(artifact.check_rows()[:, 1]):
         refused_by_replay(changed(number(CHECK_ROWS, 3 * k + 1, "d", value + 0.01), artifact))
 
 
+@pytest.mark.parametrize("degree", [3, 4, 5, 6])
+def test_check_rows_reach_every_degree(degree: int, target: str) -> None:
+    for data in turned_round(classifier("approximate", degree=degree, n_features=2, feature_names=None), HIGHER, 720.0):
+        refused_by_replay(data)
+
+
+def test_check_rows_reach_their_centers(target: str) -> None:
+    artifact = many_centers("approximate")
+    n_rows, n_centers = len(artifact.check_rows()), artifact.n_centers
+    reached = {k * n_centers // n_rows for k in range(n_rows)}
+    assert 1 < len(reached) < n_centers
+    for c in range(n_centers):
+        data = changed(number(LINEAR, 3 * c, "f", -1.0), artifact)
+        assert is_replayed(data) == (c not in reached)
+
+
+@pytest.mark.parametrize("d", [1, 3, 8, 20])
 @pytest.mark.parametrize("mode", ["certified", "exact"])
-def test_must_exact_check_row_value(mode: str, target: str) -> None:
-    artifact = classifier(mode)
+def test_must_exact_check_row_value(mode: str, d: int, target: str) -> None:
+    artifact = wide(mode, d)
     assert _native.Predictor(artifact.data).target == target
     for k, value in enumerate(artifact.check_rows("exact_check_rows")[:, 1]):
-        for error in (0.01, -1e-9):
+        for error in (0.01, -1e-8, 1e300):
             refused_by_replay(changed(number(EXACT_CHECK_ROWS, 3 * k + 1, "d", value + error), artifact))
     for k, coefficient in enumerate(artifact.dual_coef()[0]):
         refused_by_replay(changed(number(DUAL_COEF, k, "d", coefficient * 1.001), artifact))
     packed = section(artifact, SUPPORT_VECTORS)
-    for k in range(18):  # float64 behind a header of 24 bytes
+    for k in range(6 * d):  # float64 behind a header of 24 bytes
         value = struct.unpack_from("<d", packed, 24 + 8 * k)[0]
-        refused_by_replay(changed(number(SUPPORT_VECTORS, 3 + k, "d", value + 0.1), artifact))
+        refused_by_replay(changed(number(SUPPORT_VECTORS, 3 + k, "d", value + 0.25), artifact))
+
+
+@pytest.mark.parametrize("artifact", [*map(polynomial, MODES), cosines()], ids=[*MODES, "cosines"])
+def test_must_exact_check_row_value_of_other_kernels(artifact: Artifact, target: str) -> None:
+    assert is_replayed(artifact.data)
+    value = artifact.check_rows("exact_check_rows")[1, 1]
+    refused_by_replay(changed(number(EXACT_CHECK_ROWS, 4, "d", value + 1e-3), artifact))
 
 
 # --- bytes that nobody meant ---

@@ -435,7 +435,7 @@ def test_a_flag_of_scipy_does_not_hide_duplicates(compiled, task):
 @pytest.mark.parametrize(
     ("task", "dtype", "gigabytes"),
     [
-        ("two classes", "float32", 1.5),
+        ("two classes", "float32", 0.75),
         ("several classes", "float16", 0.375),
         ("pipeline", "float32", 0.75),
         ("quadratic", "float16", 0.375),
@@ -443,7 +443,7 @@ def test_a_flag_of_scipy_does_not_hide_duplicates(compiled, task):
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="limits data, but not maps of files, as Linux does")
 def test_a_large_file_is_not_copied(tmp_path, task, dtype, gigabytes):
-    """Files of 1.5 GB, as float64 or as they are, in 700 MB for everything that is not a map of a file."""
+    """Files of 0.75 GB or, as float64, of 1.5 GB, in 700 MB for everything that is not a map of a file."""
     n_rows = int(gigabytes * 2**30 / 2048 / np.dtype(dtype).itemsize)
     program = textwrap.dedent(f"""
         import os, resource, sys
