@@ -33,7 +33,7 @@ _TYPES = {
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
 }
-_STORED = {pa.float16(): pa.float32()}  # types of labels that DuckDB has not
+_STORED = {pa.float16(): pa.float32()}  # label types that DuckDB lacks
 
 
 def register(
@@ -44,29 +44,29 @@ def register(
     outputs: Sequence[str] | None = None,
     on_error: Literal["fail", "null"] = "fail",
 ) -> None:
-    """Make a model a function of a DuckDB connection, which is called with whole vectors of rows.
+    """Register a model as a function of a DuckDB connection, which is called with whole vectors of rows.
 
-    The function takes the features in the model's order, each as DOUBLE; those that the model does not use, as columns
-    that a ColumnTransformer drops, may have any type and value. It gives the label, with the type that the source
-    model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features that are used
-    gives NULL, as everywhere in SQL. Every cursor of the connection may call it; it is replaced through the one that it
-    was registered with.
+    The function takes the features in the model's order, each as DOUBLE. Features that the model does not use, such as
+    columns that a ColumnTransformer drops, may have any type and value. The function returns the label, with the type
+    of the source model's labels; for several output columns it returns a STRUCT of them. A NULL among the features that
+    are used gives NULL, as everywhere in SQL. Every cursor of the connection may call the function; it is replaced
+    through the connection or cursor that it was registered with.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
     name : str
-        Of the function; one of that name that was registered before is replaced.
+        Name of the function. A function of that name that was registered before is replaced.
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        "label" when left out, of a regression "value".
+        Default: "label", or "value" for a regression.
     on_error : {"fail", "null"}
-        What becomes of NaN, infinity and numbers beyond the model's range: an error of the query, or NULL.
+        Whether NaN, infinity and numbers beyond the model's range fail the query or give NULL.
 
     Raises
     ------
     InputError
-        There are several models, the model has no such output, or `on_error` is something else.
+        `model` is more than one model or has no such output, or `on_error` is invalid.
     MissingPackageError
         duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
 
@@ -91,7 +91,7 @@ def register(
     used = evaluator.artifact.raw_columns.used.tolist()
     schema = pa.schema([(names[k], pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # Where DuckDB's own rule would look at columns that are not used.
+    # DuckDB's own NULL rule would also apply to columns that are not used.
     finds_nulls = on_error == "fail" and len(used) < n_features
 
     def function(*columns: Any) -> Any:
@@ -109,7 +109,7 @@ def register(
         # A row has all of its answers or none.
         return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
 
-    # DuckDB counts the parameters; one without a type takes any.
+    # DuckDB reads the number of parameters; one without an annotation takes any type.
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
     parameters = [
         inspect.Parameter(one, kind, annotation=float if k in set(used) else any_type) for k, one in enumerate(names)
@@ -146,7 +146,7 @@ def _with_sql_type(column: Any) -> Any:
 
 
 def _whole(column: Any) -> Any:
-    """One array of what DuckDB gives in pieces, of which there is one."""
+    """One array from DuckDB's chunks, of which there is one."""
     if isinstance(column, pa.ChunkedArray):
         return (
             column.chunk(0)

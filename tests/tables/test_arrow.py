@@ -132,7 +132,7 @@ def test_targets_of_one_column_are_one_column():
 def test_calibrated_classifiers_have_no_values():
     for name in ("iris_calibrated", "iris_ensemble"):
         predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
-        with pytest.raises(InputError, match="no output 'value': a calibrated classifier gives or averages probabil"):
+        with pytest.raises(InputError, match="no output 'value': a calibrated classifier has probabilities, but no"):
             predictor.predict_arrow(FRAME, outputs=["value"])
 
 
@@ -412,7 +412,7 @@ def test_nothing_in_nothing_out(named):
 
 @pytest.mark.parametrize("wrong", [ROWS, [ROWS], 3, []])
 def test_what_has_no_columns_is_refused(named, wrong):
-    with pytest.raises(InputError, match="expected Arrow columns or batches of them, got"):
+    with pytest.raises(InputError, match="expected Arrow columns or batches, got"):
         named.predict_arrow(wrong)
 
 

@@ -130,7 +130,7 @@ def test_workers_compare_version_and_checksum():
     with pytest.raises(ApproxSVMError, match=r"this worker has approxsvm .*, but the job was made by 0\.0\.1"):
         replace(job, version="0.0.1").scorer(lambda: job.contents)
     wrong = replace(job, checksums=(("model", "0" * 64),))
-    with pytest.raises(ArtifactError, match=f"has the checksum {job.checksums[0][1]}, but the job says 0000"):
+    with pytest.raises(ArtifactError, match=f"has the checksum {job.checksums[0][1]}, but the job has 0000"):
         wrong.scorer(lambda: job.contents)
     opened = job.scorer(lambda: job.contents)
     assert job.without_contents().scorer(lambda: pytest.fail("it is open already")) is opened

@@ -156,7 +156,7 @@ def test_udf(spark, frame):
     spark.udf.register("svm", our_spark.predict_udf(PREDICTOR, outputs=["label", "certified"]))
     found = rows_of(spark.sql(f"SELECT id, svm({', '.join(FEATURES)}).label AS label FROM rows WHERE id < 300"))
     assert found["label"].to_pylist() == LABELS[:300]
-    with pytest.raises(Exception, match="is given 2 columns, but the model has 4 features"):
+    with pytest.raises(Exception, match="got 2 columns, but the model has 4 features"):
         frame.select(svm("f0", "f1")).collect()
     with pytest.raises(Exception, match=r"row \d+ of a batch of partition \d+: column 'f0' is infinite"):
         frame.withColumn("f0", frame.f0 + float("inf")).select(svm(*FEATURES)).collect()
@@ -225,7 +225,7 @@ def test_the_artifact_is_shipped_once_and_compared(spark, frame):
         on_a_worker(replace(job, version="0.0.1"))
     (_folder() / _file_name("0" * 64)).write_bytes(PREDICTOR.artifact.data)
     spark.sparkContext.addFile(str(_folder() / _file_name("0" * 64)))
-    with pytest.raises(Exception, match="has the checksum"):
+    with pytest.raises(Exception, match="checksum of the artifact is"):
         on_a_worker(replace(job, checksums=(("model", "0" * 64),)))
     assert issubclass(approxsvm.ArtifactError, ApproxSVMError)
 
