@@ -1,4 +1,4 @@
-"""What compiling looked at, carried by its result: the plans that were tried, and what they should have cost."""
+"""How a model was compiled: the plans that were tried, with their predicted costs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TriedPlan:
-    """A plan that was looked at.
+    """A plan that was considered.
 
     Attributes
     ----------
     name : str
-        For people.
+        Shown in reports.
     share_of_exact : float or None
-        Predicted cost of a row, as a share of the exact engine's; None where nothing was predicted.
+        Predicted cost of a row relative to the exact engine; None if it was not predicted.
     certified : float or None
-        Share of held-out rows that it settled before the exact engine.
+        Share of held-out rows that the plan settled before the exact engine.
     seconds_per_row : float or None
-        Measured on these rows, in one call, with the centers that they belong to; None where it was not run.
+        Measured on these rows, in one call, with their own centers; None if the plan was not run.
     chosen : bool
-        Whether it was built.
+        Whether the artifact was built by it.
     """
 
     name: str
@@ -32,19 +32,19 @@ class TriedPlan:
 
 @dataclass(frozen=True)
 class Compilation:
-    """How a compiled model came about. It is not part of the artifact: a saved one has lost it.
+    """How a compiled model was made. It is not part of the artifact, so a loaded model has none.
 
     Attributes
     ----------
     seconds : float
-        What compiling took, reading included.
+        Compile time, reading included.
     options : tuple of (str, str)
-        Options that were given another value than their default, as Python writes them.
+        Options with a value other than their default, as Python source.
     n_sample_rows : int or None
-        Rows that the plan was made from; None where the support vectors stood in for them.
+        Sample rows for planning; None if the support vectors were used instead.
     plans : tuple of tuple of TriedPlan
-        Of each model that was planned: one, or the members of an ensemble. Polynomial kernels and linear models on
-        Taylor features are not.
+        Plans of each model: one, or the members of an ensemble. Polynomial kernels and linear models on Taylor features
+        have no plans.
     """
 
     seconds: float

@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: the figures of one, and their table."""
+"""Figures of the folds of a cross-validation, and their table."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold, or all of them together.
+    """Figures of one fold, or of all together.
 
     Attributes
     ----------
     n_train, n_test : int
-        Rows; of the total `n_train` is the mean.
+        Rows; for the total `n_train` is the mean.
     exact_accuracy, compiled_accuracy : float or None
-        Shares of right labels; None for a regression.
+        Accuracy; None for a regression.
     exact_mse, compiled_mse, exact_r2, compiled_r2 : float or None
         Mean squared error and coefficient of determination; None for a classification.
     differences : int or None
         Labels that differ between the two; None for a regression.
     largest_difference : float or None
-        Of the two values of a regression.
+        Largest difference between the two values of a regression.
     certified : float
         Share of the rows that the first stage's own bound proved.
     speed_ratio : float
@@ -47,7 +47,7 @@ class Fold:
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
-    """One line per fold and one for all rows."""
+    """One line for each fold and one for all rows."""
     regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
     classification = ("exact", "compiled", "labels that differ")
     chosen = classification if total.differences is not None else regression

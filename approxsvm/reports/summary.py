@@ -1,4 +1,4 @@
-"""What people are shown about a compiled model."""
+"""Summary of a compiled model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from approxsvm.expansion.validity import limit
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """How many support vectors a source has, or what it has in their place, "123 cosines"."""
+    """Number of support vectors, or the kernel's own description, such as "123 cosines"."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -20,7 +20,7 @@ def made_of(n_support_vectors: int, kernel: str) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """What was compiled, how, and how large the result is.
+    """Source, plan and size of a compiled model.
 
     Attributes
     ----------
@@ -29,28 +29,28 @@ class Summary:
     mode : str
         "certified", "approximate" or "exact".
     tolerance : float
-        What decision values are promised to be within of the exact ones; infinite when labels decide alone.
+        Largest promised error of decision values; infinite if only labels are promised.
     kernel : str
         "Gaussian", "linear", "polynomial of degree ..." or "... cosines".
     degree, n_centers : int
-        Highest power of the expansion, and about how many points; 0 when there is none.
+        Degree of the expansions and number of their centers; 0 if there are none.
     center : str
         "mean" (of the support vectors) or "origin".
     n_features, n_support_vectors : int
         Size of the source model.
     gamma : float
-        Of the source model.
+        Kernel parameter of the source model.
     gamma_max_support_vectors : float
         The paper's limit 1 / (4 max||x||^2) with norms from the center, taken over the support vectors.
     n_bytes : int
         Size of the artifact.
     plan : str
-        Why the compiler chose what it chose.
+        Why the compiler chose this plan.
     certified_fraction : float or None
-        Share of the rows predicted so far that an expansion's own bound proved, or that of sums in few coordinates,
-        those aside whose exact values were asked for; None before any, and where rows are not settled by such.
+        Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
+        Rows whose exact values were requested do not count. None before the first row, and without such stages.
     rows_per_stage : dict
-        How many rows each stage has answered so far.
+        Number of rows that each stage has answered so far.
     """
 
     source: str
@@ -72,11 +72,11 @@ class Summary:
 
     @property
     def made_of(self) -> str:
-        """As the function."""
+        """See the function `made_of`."""
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values as shown to people; those that this model has no use for are left out."""
+        """Names and values to show; those that do not apply to this model are left out."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         if math.isinf(self.tolerance):
             texts["tolerance"] = "none asked for"
@@ -100,7 +100,7 @@ class Summary:
 
 
 def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
-    """Collect the summary of an artifact and of the predictions made with it, `exact_count` rows of exact values."""
+    """Summary of an artifact and of the predictions so far; exact values were requested for `exact_count` rows."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
@@ -126,7 +126,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
 
 
 def shown(value: Any) -> str:
-    """A value as people like to read it."""
+    """A value as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
