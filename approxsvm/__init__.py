@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-if find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
+if find_spec("approxsvm._native") is None:  # Python was started beside the sources and imported them
     from approxsvm.source_tree import installed_folder
 
     __path__[:] = [installed_folder(__path__[0])]
@@ -118,7 +118,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version  # which takes longer to import than the rest
+        from importlib.metadata import version  # here, as it is slow to import
 
         globals()[name] = version("approxsvm")
         return globals()[name]

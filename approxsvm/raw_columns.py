@@ -1,4 +1,4 @@
-"""The columns of rows as users have them, before any step of a pipeline."""
+"""The columns of raw rows, before any step of a pipeline."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """What a model expects of the columns of raw rows.
+    """Columns of raw rows that a model expects.
 
     Attributes
     ----------
     n_columns : int
     names : tuple of str, or None
-        Those that the source was fitted with.
+        Names that the source was fitted with.
     used : ndarray of shape (n_used,), intp
-        Positions of those that answers depend on, ascending. Nobody looks at the others.
+        Ascending positions of the columns that answers depend on; the others are ignored.
     by_column : bool
-        Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by their names, in
-        any order and among others, and those that it drops need not be numbers, nor be there.
+        Whether the source's first step is a ColumnTransformer. Columns of a data frame are then matched by name, in any
+        order and among others; columns that it drops need not be numbers, nor be present.
     """
 
     n_columns: int
@@ -32,7 +32,7 @@ class RawColumns:
 
     @classmethod
     def of(cls, model: Any) -> RawColumns:
-        """Those of a model, an ensemble, or an artifact of either."""
+        """Columns of a model, an ensemble, or an artifact of either."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
         used = np.unique(np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps]))

@@ -1,25 +1,25 @@
-"""What a row costs in each stage: arithmetic alone.
+"""Cost of a row in each stage, by arithmetic alone.
 
-The unit of cost is a multiply-add in a float32 microkernel at its full speed. What depends on the width of vectors is
-in `Constants`, read off for each target by ``python -m benchmarks.costs``; the target decides, and nothing is timed
-when a model is compiled:
+The unit of cost is a multiply-add in a float32 microkernel at full speed. The constants that depend on the vector width
+are in `Constants`, measured for each target by ``python -m benchmarks.costs``. The target selects them; nothing is
+timed when a model is compiled.
 
-* a row of the exact engine costs n_sv (n_terms + `kernel`): exp and the two sums, n_terms its features, or its
-  non-zeros where those are few; half as much again where the support vectors do not fit a second-level cache of 1 MB;
-* `row` for everything that is done once for a row of a stage: loading it, exp, the bound;
-* the way to one of many centers costs `routing`, for its rows are loaded three times and lie apart, and n_features for
-  every point that is looked at, 5 sqrt(n_centers) of them on average;
-* where support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a non-zero in common
-  costs 64 in place of that, and in a frequent feature every support vector 4 (read off on a Xeon with AVX-512);
-* coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
-  coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
-  calls with 10,000 rows, each center gets its share;
-* above degree 2 coefficients come in runs, one for each monomial of a degree less, and each costs `run` at least: with
-  10 features a form of degree 6 has 8,008 coefficients in 3,003 runs;
-* a row that is refined costs `row` and its coefficients, once more;
-* of several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks; in the exact engine the
-  pairs of a presumed winner cost half as much again for a support vector, for these are not read one after the other,
-  and 40 for each in place of 30 (read off on a Xeon with AVX-512).
+* A row costs n_sv (n_terms + `kernel`) in the exact engine, for exp and the two sums. n_terms is the number of its
+  features, or of its non-zeros if those are few. The cost is 1.5 x if the support vectors do not fit a second-level
+  cache of 1 MB.
+* `row` covers everything that a stage does once for a row: loading it, exp, the bound.
+* With many centers, a row costs `routing`, as it is loaded three times from scattered places, and n_features for every
+  point that it is compared with, 5 sqrt(n_centers) on average.
+* If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a shared non-zero costs 64
+  instead, and in a frequent feature every support vector costs 4 (measured on a Xeon with AVX-512).
+* The rows of a block share the coefficients: each of m rows costs max(1, 25 / m) for every coefficient, and 30 / m more
+  if all coefficients together do not fit the cache. A call is taken to have 10,000 rows, divided among the centers.
+* Above degree 2 coefficients come in runs, one for each monomial of the degree below, and a run costs at least `run`.
+  With 10 features a form of degree 6 has 8,008 coefficients in 3,003 runs.
+* Refining a row costs `row` and its coefficients once more.
+* With several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks. In the exact engine, the
+  pairs of a presumed winner cost 1.5 x for a support vector, as these are not contiguous, and 40 for each instead of
+  `kernel` (measured on a Xeon with AVX-512).
 """
 
 from __future__ import annotations
@@ -38,40 +38,40 @@ from approxsvm.artifact.packing import reference_row
 from approxsvm.model.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
-# Of several classes: another sum of the exact engine, another form about a center.
+# Cost of each extra sum of the exact engine with several classes; _PAIR_COST below is that of each extra form.
 _SUM_COST: Final = 5.0
-# Of a presumed winner's pairs, in float32 throughout: exp; on the whole; and wrong presumptions, where nobody knows.
+# Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share of wrong presumptions if unknown.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
 _PAIR_COST: Final = 1_000.0
-# Of kernel sums in few coordinates: what a feature of a row takes beside its products with the basis.
+# Kernel sums in few coordinates: cost of a feature of a row, besides its products with the basis.
 _LOADED: Final = 8.0
 _CACHE_BYTES: Final = 1 << 20
-# Of support vectors stored by columns: a value in common, and a support vector in a frequent feature.
+# Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-# By how much the exact engine is slower where the support vectors do not fit it.
+# Slowdown of the exact engine if the support vectors do not fit the cache.
 _SPILLED: Final = 1.5
-# The same beside it, where rows go by their non-zeros: every multiply-add then waits for a load (read off on a Xeon).
+# The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
 _CALL_ROWS: Final = 10_000
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What a target takes for what is no multiply-add, in multiply-adds.
+    """Costs of a target that are not multiply-adds, in multiply-adds.
 
     Attributes
     ----------
     row : float
         Once for a row of a stage.
     routing : float
-        For its way to one of many centers.
+        For routing a row to one of many centers.
     kernel : float
-        For a support vector in the exact engine, beside its inner product.
+        For a support vector in the exact engine, besides its inner product.
     run : float
-        At least for a run of coefficients above degree 2.
+        The least cost of a run of coefficients above degree 2.
     """
 
     row: float
@@ -81,12 +81,12 @@ class Constants:
 
     @classmethod
     def here(cls) -> Constants:
-        """Of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
+        """Constants of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
         target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-        return _OF_TARGETS.get(target, _OF_TARGETS["avx2"])  # whose vectors are the next narrower ones
+        return _OF_TARGETS.get(target, _OF_TARGETS["avx2"])  # the narrowest vectors that were measured
 
 
-# Read off on a Xeon.
+# Measured on a Xeon.
 _OF_TARGETS: Final = {
     "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0),
     "avx2": Constants(1_500.0, 3_600.0, 36.0, 13.0),
@@ -95,32 +95,32 @@ _OF_TARGETS: Final = {
 
 @dataclass(frozen=True)
 class Size:
-    """How many centers, and how many features their expansions are in."""
+    """Number of centers, and of features that the expansions are in."""
 
     n_centers: int
     n_varying: int
 
     def coefficients(self, degree: int) -> int:
-        """Of one expansion."""
+        """Coefficients of one expansion."""
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Monomials of a degree less, above degree 2."""
+        """Monomials of the degree below, above degree 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
 @dataclass(frozen=True)
 class Products:
-    """What the inner products of a row with the support vectors take in the exact engine.
+    """Cost of the inner products of a row with the support vectors in the exact engine.
 
     Attributes
     ----------
     n_terms : float
-        Numbers of a row that are multiplied: its features or, where those are few, what is not the reference's.
+        Multiplications for a support vector: the features or, if those are few, what differs from the reference.
     cost : float
-        Of a row and all support vectors.
+        For a row and all support vectors.
     slower : float
-        By how much all that the engine does is slower where the support vectors do not fit the cache.
+        Slowdown of the whole engine if the support vectors do not fit the cache.
     by_columns : bool
         Whether support vectors are stored by columns.
     constants : Constants
@@ -134,7 +134,7 @@ class Products:
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> Products:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Products for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         constants = constants or Constants.here()
         n_sv, d = model.n_sv, model.n_features
         vectors: Any = model.support_vectors
@@ -152,12 +152,12 @@ class Products:
         return cls(n_terms, n_sv * n_terms, spilled, False, constants)
 
     def engine(self, n_sv: int) -> float:
-        """Of a row in the exact engine of one decision function."""
+        """Cost of a row in the exact engine of one decision function."""
         return self.constants.row + self.slower * (self.cost + n_sv * self.constants.kernel)
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
-    """In how many rows each feature is not the reference's, or not zero."""
+    """Number of rows, for each feature, that differ from the reference, or from zero."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.count_nonzero(rows if reference is None else rows != reference, axis=0))
     if reference is not None:
@@ -167,7 +167,7 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """What the exact engine of several classes takes for a row, by all pairs or by those of a presumed winner.
+    """Cost of a row in the exact engine of several classes, by all pairs or by those of a presumed winner.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class PairCosts:
     counts : ndarray of shape (n_classes,)
         Support vectors of each class.
     listed : ndarray of shape (n_classes,)
-        Support vectors of other classes that have a coefficient in their pair with each.
+        Support vectors of other classes with a coefficient in their pair with each class.
     """
 
     products: Products
@@ -186,7 +186,7 @@ class PairCosts:
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> PairCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Costs for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         n = len(model.labels)
         counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
         listed = np.zeros(n)
@@ -202,25 +202,25 @@ class PairCosts:
 
     @property
     def all_pairs(self) -> float:
-        """By the sums of all pairs in float64."""
+        """Cost of the sums of all pairs in float64."""
         n_sv = float(self.counts.sum())
         return self.products.slower * (
             self.products.cost + n_sv * (self.products.constants.kernel + _SUM_COST * len(self.counts))
         )
 
     def of_winner(self, frequency: FloatArray) -> float:
-        """By the pairs of one class, which each class is as often as `frequency` says."""
+        """Cost of the pairs of one class, averaged over the `frequency` of the classes."""
         own = self.counts * (self.n_features + _LISTED_COST + len(self.counts))
         return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
 
     def presuming(self, n_landmarks: int) -> float:
-        """Of the network that says whose."""
+        """Cost of the network that presumes the winner."""
         n = len(self.counts)
         return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
 
     @property
     def typical(self) -> float:
-        """By whichever is cheaper, the winner's with a network without landmarks."""
+        """The cheaper of both ways, with a network without landmarks for the winner's."""
         if self.stays_sparse:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))
@@ -229,22 +229,22 @@ class PairCosts:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceCosts:
-    """What kernel sums in few coordinates take for a row, and the exact engine behind them.
+    """Cost of a row by kernel sums in few coordinates, and by the exact engine after them.
 
     Attributes
     ----------
     n_features : int
     n_listed : ndarray of shape (n_groups,)
-        Support vectors that the functions of a class, or the only one, add up.
+        Support vectors of the functions of a class, or of the only one.
     n_own : ndarray of shape (n_groups,)
-        Those of them that all functions of the class share.
+        Those that all functions of the class share.
     n_forms : int
     fixed : float
         Once for a row: presuming its class.
     behind : ndarray of shape (n_groups,)
-        Of the exact engine, of rows that it is left with.
+        Cost of a remaining row in the exact engine.
     exact : float
-        Of the exact engine alone.
+        Cost of a row by the exact engine alone.
     misses : float
         Share of rows whose class is presumed wrongly.
     constants : Constants
@@ -262,7 +262,7 @@ class SubspaceCosts:
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any) -> SubspaceCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Costs for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         if model.n_decisions == 1:
             products = Products.of(model, rows)
             exact = products.engine(model.n_sv)
@@ -279,19 +279,19 @@ class SubspaceCosts:
         return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
-        """Of a row in one stage, for each group: loading, projection and sums."""
+        """Cost of a row in one stage, for each group: loading, projection and sums."""
         projected = self.n_features * (n_coordinates + _LOADED)
         sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
         found: FloatArray = self.constants.row + projected + sums
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
-        """Of a row in an expansion of the only function, in place of its sums."""
+        """Cost of a row in an expansion of the only function, which replaces its sums."""
         projected = self.n_features * (n_coordinates + _LOADED)
         return np.array([self.constants.row + projected + math.comb(n_coordinates + degree, degree)])
 
     def at_best(self, n_coordinates: int) -> float:
-        """Of a row on average, if a stage settled all of them."""
+        """Average cost of a row if a stage settled all of them."""
         sums = float(self.of_stage(n_coordinates).mean())
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
@@ -303,9 +303,9 @@ class CostModel:
     Attributes
     ----------
     n_features, n_classes, n_decisions : int
-        Of the model; no classes where it is not a classifier.
+        Of the model; no classes unless it is a classifier.
     exact : float
-        In the exact engine.
+        Cost of a row in the exact engine.
     constants : Constants
     """
 
@@ -317,7 +317,7 @@ class CostModel:
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> CostModel:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Costs for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         constants = constants or Constants.here()
         if model.n_decisions > 1:
             exact = constants.row + PairCosts.of(model, rows, constants).typical
@@ -326,7 +326,7 @@ class CostModel:
         return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants)
 
     def expansion(self, degree: int, size: Size) -> float:
-        """Of a row that the expansion certifies at once."""
+        """Cost of a row that the expansion certifies at once."""
         routing = 0.0
         if size.n_centers > 1:
             routing = self.constants.routing + 5.0 * self.n_features * math.sqrt(size.n_centers)
@@ -338,17 +338,17 @@ class CostModel:
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:
-        """Of a row on average.
+        """Average cost of a row.
 
         Parameters
         ----------
         degree : int
-            Of the expansion.
+            Degree of the expansion.
         size : Size
         share : mapping
-            How many of the rows each stage answers.
+            Share of the rows that each stage answers.
         lower : tuple of int and float, optional
-            A lower degree above 2, and the share of rows that need no further one.
+            A lower degree above 2, and the share of rows that it settles.
         """
         refined = 1.0 - share["expansion"]
         further = self.constants.row + self._forms(max(degree, 2), size, refined, degree)
@@ -357,13 +357,13 @@ class CostModel:
             first = self._forms(lower_degree, size, refined, degree)
             rest = self._forms(degree, size, 1.0 - certified, degree) - first
             further = self.constants.row + first + max(rest, 0.0) * min((1.0 - certified) / max(refined, 1e-9), 1.0)
-        if self.n_decisions > 1:  # the winner's engine is next
+        if self.n_decisions > 1:  # the winner's engine is the next stage
             further = 0.0
         engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
         return self.expansion(degree, size) + refined * further + engine * self.exact
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
+        """Cost of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
         together = _rows_together(size, share)
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * n_forms
@@ -373,5 +373,5 @@ class CostModel:
 
 
 def _rows_together(size: Size, share: float) -> float:
-    """Rows of a center that are evaluated side by side, where a share of the rows of a call is."""
+    """Rows of a center that are evaluated together, if only a share of a call's rows is."""
     return min(max(share * _CALL_ROWS / size.n_centers, 1.0), 48.0)

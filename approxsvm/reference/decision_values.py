@@ -1,4 +1,4 @@
-"""Decision values, term after term: naive on purpose, nobody speeds it up. definition.py bounds their rounding."""
+"""Decision values, term by term: naive on purpose, never optimised. definition.py bounds their rounding."""
 
 from __future__ import annotations
 
@@ -15,23 +15,15 @@ from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 
-# Support vectors that are taken at a time: sparse ones are dense then.
+# Support vectors at a time; sparse ones are made dense.
 BLOCK_VECTORS: Final = 4096
 
 
 def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-    """Decision values in LIBSVM's orientation by the definition: of a kernel machine sum_i a_i K(x_i, z) + intercept.
+    """Decision values in LIBSVM's orientation by the definition, for a kernel machine sum_i a_i K(x_i, z) + intercept.
 
-    Parameters
-    ----------
-    model : KernelModel, TaylorModel or CosineModel
-    X : ndarray of shape (n_rows, n_features), float64
-    decisions : sequence of int, optional
-        Those of several decision functions that are wanted, all when left out.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_decisions), float64
+    `X` is (n_rows, n_features) in float64, the result (n_rows, n_decisions) in float64; `decisions` selects some of
+    several decision functions.
     """
     if isinstance(model, TaylorModel):
         return _of_taylor_features(model, X)[:, np.newaxis]
@@ -46,7 +38,7 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for first in range(0, model.n_sv, BLOCK_VECTORS):
             last = min(first + BLOCK_VECTORS, model.n_sv)
-            vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in inner products
+            vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse for inner products
             if not model.is_polynomial:
                 vectors = model.dense_support_vectors(first, last)
             for row, z in enumerate(X):
@@ -59,7 +51,7 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
 
 
 def _of_taylor_features(model: TaylorModel, X: FloatArray) -> FloatArray:
-    """One monomial after the other."""
+    """Monomial by monomial."""
     with np.errstate(over="ignore", under="ignore"):
         gaussian = np.exp(-model.gamma * (X**2).sum(axis=1))
         columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * model.gamma)
@@ -72,14 +64,7 @@ def _of_taylor_features(model: TaylorModel, X: FloatArray) -> FloatArray:
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Constant, linear and quadratic terms about `center`, one support vector after the other.
-
-    Returns
-    -------
-    constant : float
-    linear : ndarray of shape (n_features,)
-    quadratic : ndarray of shape (n_features, n_features)
-    """
+    """Constant, linear (n_features,) and quadratic (n_features, n_features) term about `center`, vector by vector."""
     constant, linear = 0.0, np.zeros(model.n_features)
     quadratic = np.zeros((model.n_features, model.n_features))
     for x, a in zip(model.dense_support_vectors(0, model.n_sv), model.coefficients(0), strict=True):
@@ -93,7 +78,7 @@ def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, F
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center (the paper's)."""
+    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center (the paper)."""
 
     center: FloatArray
     constant: float
@@ -104,7 +89,7 @@ class SecondOrder:
 
 
 def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean") -> SecondOrder:
-    """The expansion to degree 2 about the mean of the support vectors, in float32, or the origin."""
+    """The expansion to degree 2 about the origin or the mean of the support vectors in float32."""
     vectors = model.dense_support_vectors(0, model.n_sv)
     center = vectors.mean(axis=0) if choice == "mean" else np.zeros(model.n_features)
     center = center.astype(np.float32).astype(np.float64)
@@ -121,17 +106,7 @@ def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean")
 
 
 def evaluate(expansion: SecondOrder, X: FloatArray) -> FloatArray:
-    """Decision values of an expansion, row by row.
-
-    Parameters
-    ----------
-    expansion : SecondOrder
-    X : ndarray of shape (n_rows, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+    """Decision values (n_rows,) of an expansion for rows (n_rows, n_features) in float64, row by row."""
     values = np.empty(len(X))
     for row, z in enumerate(X):
         u = z - expansion.center
