@@ -2,9 +2,9 @@
 //
 //     f(z) = intercept + sum_j c_j cos(omega_j.z + beta_j),
 //
-// which is what a linear model on random Fourier features is. An engine adds them up in Real = float or double, for a
-// block of rows, one row or sparse rows, products first, by the panels of rbf.hpp; the sums of c_j cos are float64.
-// Angles are counted in turns: w_j = omega_j / (2 pi) and p_j = beta_j / (2 pi) are what the engine has, rounded.
+// such as a linear model on random Fourier features. An engine adds them up in Real = float or double, for a block of
+// rows, one row or sparse rows, by inner products and the panels of rbf.hpp; the sums of c_j cos are float64. Angles
+// are in turns: the engine stores w_j = omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
 //
 // What rounding does, u the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The angle t_j = w_j.z + p_j is off by
 //
@@ -14,12 +14,13 @@
 //     3 u                  p_j: within half a turn after its whole turns are gone
 //     u (W_j N + 1)        the last addition
 //
-// and by what underflows: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 as much in float64. A cosine errs by 2 pi times
-// that, and by cosine_error_units of its own; with the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j| altogether by
+// and by underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. A cosine errs by 2 pi
+// times that, and by its own cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j| the sum
+// errs by
 //
 //     (path + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
-// and (n + 8) u64 A1 are lost where they are added up. A row that is moved by e changes f by e S at most, and by 2 A1.
+// and adding up the terms by (n + 8) u64 A1. Moving a row by e changes f by at most e S, and by at most 2 A1.
 #pragma once
 
 #include <cmath>
@@ -90,7 +91,7 @@ inline CosineSums lay_out_cosines(const ModelView& view, const CosinePieces& pie
 
 // --- bounds
 
-// What a row that is meant to be elsewhere, by row_error, changes f by at most.
+// The largest change of f if the exact row is row_error away.
 inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
     if (row_error == 0.0) return 0.0;  // and not where it is NaN
     const double moved = row_error * decision.total, most = 2.0 * decision.sum_moduli;
@@ -225,9 +226,9 @@ struct CosineValue {
 };
 
 // f at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi 2005, Dot2): high +
-// low is off by 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is taken by both parts' cosines and sines. Each of
-// these is of the C library, which is trusted to be within 4 units; with the products and their sum, 20. What is added
-// up is added as if in twice the precision, too. The bound is infinite where an angle is beyond float64.
+// low is off by 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is computed from the cosines and sines of both
+// parts. These come from the C library, which is trusted to be within 4 units; with the products and their sum, 20. The
+// terms are also added as if in twice the precision. The bound is infinite if an angle overflows float64.
 inline CosineValue cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z) {
     const std::size_t d = model.n_features;
     const DecisionNumbers& decision = model.decisions[0];

@@ -32,12 +32,12 @@ inline bool has_engines(const ModelView& model) {
 
 // --- bounds of sums over support vectors
 
-// With B_i = ||gamma x_i|| ||z|| + |coef0| >= |b_i|, everything that may go wrong is a multiple of
+// With B_i = ||gamma x_i|| ||z|| + |coef0| >= |b_i|, every error is a multiple of
 //
 //     M = sum_i |a_i| B_i^p = sum_k C(p, k) w_k (reach ||z||)^k |coef0|^(p - k),
 //     w_k = sum_i |a_i| (||gamma x_i|| / reach)^k,     reach = max_i ||gamma x_i||,
 //
-// and the binomial coefficients times w_k are noted once per decision function, as moments.
+// and the binomial coefficients times w_k are stored once per decision function, as moments.
 struct PolynomialMoments {
     int degree;
     double coef0;  // |coef0|
@@ -47,7 +47,7 @@ struct PolynomialMoments {
 
 struct ModuliAndSlope {
     double moduli;  // M
-    double slope;   // dM / d||z||, what a row that moves by a unit of distance changes f by at most
+    double slope;   // dM / d||z||, the largest change of f if a row moves by a unit of distance
 };
 
 // At rows of norm `norm`; `coef0` is |coef0| or a little more.
@@ -63,14 +63,14 @@ inline ModuliAndSlope moduli_of(const PolynomialMoments& kernel, std::size_t dec
     return {moduli, slope * kernel.reach};
 }
 
-// How b_i was computed: by how many roundings, and what underflow may have made of it at most, times 2^-1000.
+// How b_i was computed: number of roundings, and the largest effect of underflow, times 2^-1000.
 struct ProductPath {
     double roundings;
     double underflow;
 };
 
-// What a sum over all support vectors may be off by at a row of that norm, or at one that is row_error away from the
-// one that is meant and neither of a larger norm.
+// Error bound of a sum over all support vectors at a row of at most that norm, where the exact row, which has at most
+// that norm, too, is row_error away.
 //
 // b_i is off by u (path + 2) B_i, the path of its inner product, coef0 and the rounding of gamma x_i together, and by
 // what underflows; that is less than u times 2^-1000 (1 + ||z||), or of |gamma| times as much where gamma comes last,
@@ -84,7 +84,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
     const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + path.underflow);
     const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
     const double relative = 1.02 * unit64 * (p * (path.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
-    // A sum without support vectors has no moduli, and 0 times infinity is none of its business.
+    // A sum without support vectors has no moduli; avoid 0 times infinity.
     const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
     return 1.0001 * (relative * sums.moduli + moved + numbers.value_error) + 0x1p-51 * std::fabs(numbers.intercept) +
            0x1p-1060 * (numbers.sum_moduli + n_sv + 1.0);
@@ -379,7 +379,7 @@ inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* 
     }
 }
 
-// Kernel values of a row with the support vectors of n_panels panels; terms as in panel_products. Never inlined, as in
+// Kernel values of a row with the support vectors of n_panels panels; terms as in panel_products. Not inlined, as in
 // rbf_classes.hpp.
 template <class FeatureOf>
 APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,

@@ -1,7 +1,6 @@
-// How raw rows become rows of a model: columns are picked, then stages follow, operation after operation in float64 as
-// the source has them, so that up to the first projection or logarithm a row is the source's own, bit for bit
-// (models/FORMAT.md, "input_map"). Beside each row goes a bound of its distance to the same function over the real
-// numbers.
+// Maps raw rows to rows of a model: columns are selected, then stages follow, with the source's operations in float64,
+// so that up to the first projection or logarithm a row is the source's own, bit for bit (models/FORMAT.md,
+// "input_map"). Each row comes with a bound of its distance to the same function over the real numbers.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,5 @@
-// What a model needs besides its artifact before rows can be evaluated: bound tables, the folded center and, where rows
-// may need the exact model, the support vectors laid out for the exact engine. All of it lives in memory that the
-// caller lends.
+// A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
+// vectors in the layout of the exact engine. All of it is in memory that the caller provides.
 #pragma once
 
 #include <new>
@@ -300,7 +299,7 @@ inline double listed_error(const KernelSum<float>& e, double half_sq_norm) {
 }
 constexpr double listed_underflow = 0x1p-58;  // of A1
 
-// What a row has to do with the bounds of all pairs: factors of the moduli that the engine adds up, and of A1.
+// The row's share in the bounds of all pairs: factors of the moduli that the engine adds up, and of A1.
 struct WinnerErrors {
     double of_moduli, of_all_moduli;
 };
