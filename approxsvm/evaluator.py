@@ -212,16 +212,16 @@ class Evaluator:
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
         together = sorted(bits[output] for output in outputs if output != "certified")
-        answers: dict[str, npt.NDArray[Any]] = {}
+        by_output: dict[str, npt.NDArray[Any]] = {}
         if together:
             answers = self.evaluate(rows, sum(together), as_part=True)
             by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
             for output in outputs:
                 if output != "certified":
-                    answers[output] = self._finished(output, by_bit[bits[output]])
+                    by_output[output] = self._finished(output, by_bit[bits[output]])
         if "certified" in outputs:
-            answers["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
-        return answers
+            by_output["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
+        return by_output
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
         """The core's answer with classes in the order that users see."""

@@ -202,7 +202,7 @@ def test_columns_without_names_go_by_position():
         predictor.predict_arrow(FRAME, columns=FEATURES[:3])
 
 
-MISSING = "there is no column 'f1', but other features go by such names; choose columns"
+MISSING = "there is no column 'f1', but other features have such names; choose columns"
 
 
 @pytest.mark.parametrize(

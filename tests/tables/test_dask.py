@@ -105,7 +105,7 @@ def test_bad_rows():
 
 def test_columns_by_position_are_told_of_once_and_a_missing_feature_is_none_of_them():
     without = dd.from_pandas(FRAME.drop(columns="f3"), npartitions=3)
-    with pytest.raises(InputError, match="there is no column 'f3', but other features go by such names"):
+    with pytest.raises(InputError, match="there is no column 'f3', but other features have such names"):
         score(without, PREDICTOR)
     named = FRAME.drop(columns="id").set_axis(list("abcd"), axis=1)
     with pytest.warns(ColumnsByPositionWarning, match="the columns 'a', 'b', 'c', 'd' are taken") as caught:

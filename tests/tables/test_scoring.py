@@ -198,7 +198,7 @@ def test_a_table_that_lacks_a_feature_is_refused(tmp_path, name):
         "rows.arrow": lambda table: arrow_bytes(table, pa.ipc.new_file),
     }
     (tmp_path / name).write_bytes(files[name](TABLE.drop_columns(["f3"])))
-    message = rf"{name}: there is no column 'f3', but other features go by such names; choose columns"
+    message = rf"{name}: there is no column 'f3', but other features have such names; choose columns"
     with pytest.raises(InputError, match=message):
         approxsvm.score_dataset(MODEL, tmp_path / name, tmp_path / "a.csv")
     done = CliRunner().invoke(main, ["score", str(MODEL), str(tmp_path / name), "-o", str(tmp_path / "a.csv")])
@@ -385,7 +385,7 @@ def test_text_that_is_no_number(tmp_path):
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (b"id,f0\n1,2\n", "rows.csv: there is no column 'f1' and no 'f2' .*, but other features go by such names"),
+        (b"id,f0\n1,2\n", "rows.csv: there is no column 'f1' and no 'f2' .*, but other features have such names"),
         (b"", "rows.csv"),
         (b"\n\n", "rows.csv: the file is empty"),
         (b"PAR1 and more", "rows.csv"),

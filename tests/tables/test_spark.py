@@ -105,7 +105,7 @@ def test_several_models_and_bad_rows(frame):
 
 
 def test_columns_by_position_are_told_of_and_a_missing_feature_is_none_of_them(frame):
-    with pytest.raises(InputError, match="there is no column 'f3', but other features go by such names"):
+    with pytest.raises(InputError, match="there is no column 'f3', but other features have such names"):
         our_spark.score(frame.drop("f3"), PREDICTOR, keep=[])
     named = frame.drop("id").toDF("a", "b", "c", "d")
     with pytest.warns(ColumnsByPositionWarning, match="the columns 'a', 'b', 'c', 'd' are taken") as caught:
