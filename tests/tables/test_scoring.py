@@ -165,7 +165,7 @@ def test_csv_without_names(tmp_path):
     (tmp_path / "more.csv").write_bytes(csv_bytes(more, include_header=False))
     with pytest.warns(ColumnsByPositionWarning, match=told):
         approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv", keep=["31"])
-    with pytest.raises(InputError, match="there are 31 columns beside the others"):
+    with pytest.raises(InputError, match="there are 31 columns for features"):
         approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv")
     assert read(tmp_path / "b.csv").to_pydict() == {"31": [7] * 20, "label": fast.predict(X[:20]).tolist()}
 
