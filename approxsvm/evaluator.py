@@ -40,39 +40,22 @@ NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file, or its bytes.
-
-    Raises
-    ------
-    ArtifactError
-        The bytes break a rule of models/FORMAT.md; of a file, the message names it.
-    OSError
-        The file cannot be read.
-    """
+    """Read and validate an .asvm file, or its bytes; ArtifactError if they break a rule of models/FORMAT.md."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """The core's outputs of decision values and bounds: scores, probabilities, labels, and which labels are certain.
-
-    `n_classes` is the number of labels; 0 for other tasks than "classification".
-    """
+    """The core's outputs for decision values and bounds: scores, probabilities, labels, and which are certain."""
     return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 
 class Evaluator:
-    """Answers of one compiled model.
+    """Answers of one compiled model; `n_jobs` threads as in scikit-learn.
 
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
     differ from those in a larger batch within the bounds, which hold for both.
-
-    Parameters
-    ----------
-    artifact : Artifact
-    n_jobs : int, optional
-        Threads, as in scikit-learn.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
@@ -199,16 +182,8 @@ class Evaluator:
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Answers by output for rows that are part of many, from as few calls of the core as possible.
 
-        Parameters
-        ----------
-        rows : ndarray or csr_array of shape (n_rows, n_features)
-        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}
-            Outputs that the artifact has (approxsvm/tables/arrow/answers.py).
-
-        Returns
-        -------
-        dict
-            By output; labels are positions in ``artifact.labels``, or in (1, -1) for a one-class model.
+        The artifact has the outputs (approxsvm/tables/arrow/answers.py). Labels are positions in ``artifact.labels``,
+        or in (1, -1) for a one-class model.
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
         together = sorted(bits[output] for output in outputs if output != "certified")
@@ -243,15 +218,7 @@ class Evaluator:
 
 
 def artifact_of(model: Any) -> Artifact:
-    """The artifact of a path, bytes, predictor, compiled estimator, or artifact.
-
-    Raises
-    ------
-    ArtifactError, OSError
-        As `read_artifact`.
-    InputError
-        `model` is none of these.
-    """
+    """The artifact of a path, bytes, predictor, compiled estimator, or artifact; InputError for anything else."""
     if isinstance(model, (str, bytes, os.PathLike)):
         return read_artifact(model)
     artifact = getattr(model, "artifact", model)

@@ -24,15 +24,7 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
     """Refuse an output that is the same file as an input or another output, before any of them is opened.
 
-    Parameters
-    ----------
-    read, written : iterable of (str, File)
-        Name in messages, and the file.
-
-    Raises
-    ------
-    InputError
-        Two are the same file; the message names both.
+    `read` and `written` are names in messages with their files; the InputError names both.
     """
     known = {_identity(file): (called, "which would be lost") for called, file in read}
     for called, file in written:

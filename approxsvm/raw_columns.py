@@ -13,21 +13,13 @@ import numpy.typing as npt
 class RawColumns:
     """Columns of raw rows that a model expects.
 
-    Attributes
-    ----------
-    n_columns : int
-    names : tuple of str, or None
-        Names that the source was fitted with.
-    used : ndarray of shape (n_used,), intp
-        Ascending positions of the columns that answers depend on; the others are ignored.
-    by_column : bool
-        Whether the source's first step is a ColumnTransformer. Columns of a data frame are then matched by name, in any
-        order and among others; columns that it drops need not be numbers, nor be present.
+    `by_column` is whether the source's first step is a ColumnTransformer. Columns of a data frame are then matched by
+    name, in any order and among others; columns that it drops need not be numbers, nor be present.
     """
 
     n_columns: int
-    names: tuple[str, ...] | None
-    used: npt.NDArray[np.intp]
+    names: tuple[str, ...] | None  # that the source was fitted with
+    used: npt.NDArray[np.intp]  # ascending positions of the columns that answers depend on; others are ignored
     by_column: bool
 
     @classmethod

@@ -62,13 +62,7 @@ def check_sparse(X: Any) -> Any:
     """Check a sparse matrix; return it as CSR without duplicates. Anything else is returned unchanged.
 
     The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
-    again.
-
-    Raises
-    ------
-    InputError
-        An index lies outside the matrix, arrays contradict each other, or duplicates sum to infinity; the message names
-        row and column.
+    again. The InputError for a bad index, array or sum names row and column.
     """
     from scipy.sparse import issparse
 

@@ -13,11 +13,6 @@ def installed_folder(path: str) -> str:
     """Folder of the installed package, which has the compiled part that the sources at `path` lack.
 
     All modules are imported from there, so that versions never mix; if the sources differ, a warning says which run.
-
-    Raises
-    ------
-    ImportError
-        The package is not installed.
     """
     sources = Path(path)
     try:

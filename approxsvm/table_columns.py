@@ -36,27 +36,12 @@ def choose_columns(
     made_up: bool = False,
     tell: Tell | None = None,
 ) -> Features:
-    """Choose the feature columns of a table.
+    """Choose the feature columns of a table with these column names.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the table.
-    model : RawColumns
-    columns : sequence of str, optional
-        The user's choice, including unused ones; a single column holds lists, unless the model has one feature.
-    others : sequence of str
-        Columns that are not features, unless the model's names include them.
-    made_up : bool
-        Whether the names were generated, as the table has none.
-    tell : callable, optional
-        Called with a sentence if columns are taken by position.
-
-    Raises
-    ------
-    InputError
-        A column is missing or occurs twice, there are too few or too many, or names number the features but are not
-        complete and in order. The message names the columns.
+    `columns` is the user's choice, including unused ones; a single column holds lists, unless the model has one
+    feature. `others` are not features, unless the model's names include them. With `made_up`, the names were generated,
+    as the table has none. `tell` is called with a sentence if columns are taken by position. InputError names columns
+    that are missing, occur twice, are too few or too many, or number the features incompletely or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -168,25 +153,10 @@ def _frame_labels(X: Any) -> list[Any] | None:
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Rows for a model whose source begins with a ColumnTransformer; only the columns that are used are read.
+    """Rows for a model whose source begins with a ColumnTransformer: zeros in unused columns, which are not read.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_columns), or data frame
-        Columns of a data frame are matched by name if the model has names.
-    model : RawColumns
-    as_numbers : callable
-        Converts the columns that are used to an array.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        Zeros in unused columns.
-
-    Raises
-    ------
-    InputError
-        A column is missing or occurs twice, or the number of columns is another.
+    Columns of a data frame are matched by name if the model has names. `as_numbers` converts the columns that are used
+    to an array. InputError if columns are missing, occur twice, or their number is another.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -201,12 +171,7 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
 
     A data frame must have the columns that the model was fitted with, in order, unless the source matches them by name
     (`rows_by_column`). For a model without names, `choose_columns` chooses; its warning has this `stacklevel`, counted
-    from the caller.
-
-    Raises
-    ------
-    InputError
-        The rows are not numbers, or have other columns than the model.
+    from the caller. InputError if rows are not numbers, or have other columns than the model.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:

@@ -17,13 +17,7 @@ _MOST_THREADS: Final = 1024  # as approxsvm-predict takes
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`, by joblib's rules.
-
-    Raises
-    ------
-    InputError
-        `n_jobs` is 0, not an integer, or more than any machine has.
-    """
+    """Number of threads for `n_jobs`, by joblib's rules; InputError if it is 0, not an integer, or too large."""
     if n_jobs is None:
         return 1
     n_jobs = whole_number(n_jobs, "n_jobs", -_MOST_THREADS, _MOST_THREADS)

@@ -18,21 +18,9 @@ _ROWS = 512
 
 
 class DecisionFunction:
-    """sum_i a_i K(x_i, z) over the support vectors with a_i != 0.
+    """sum_i a_i K(x_i, z) over the support vectors with a_i != 0."""
 
-    Attributes
-    ----------
-    unit : float
-        A power of two above every |a_i|, so that sums of squares cannot overflow; 1 if there are no support vectors.
-    coef : ndarray of shape (n_sv,)
-        a_i / unit.
-    scale : float
-        sqrt(2 gamma): in coordinates multiplied by it, K(x, z) = exp(-||x - z||^2 / 2).
-    half_sq_offset : float
-        gamma times the largest squared distance of a support vector to the slice; 0 for the whole space.
-    """
-
-    half_sq_offset = 0.0
+    half_sq_offset = 0.0  # gamma times the largest squared distance of a support vector to the slice; 0 without one
 
     def __init__(self, model: KernelModel, decision: int) -> None:
         coef = model.coefficients(decision)
@@ -44,10 +32,11 @@ class DecisionFunction:
             vectors = vectors.toarray()
         self._vectors = vectors
         self._varying: Any = None
+        # A power of two above every |a_i|, so that sums of squares cannot overflow; 1 without support vectors.
         self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
         self.coef: FloatArray = coef / self.unit
         self.gamma = model.gamma
-        self.scale = math.sqrt(2.0 * model.gamma)
+        self.scale = math.sqrt(2.0 * model.gamma)  # in scaled coordinates, K(x, z) = exp(-||x - z||^2 / 2)
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:

@@ -42,33 +42,14 @@ def expand_and_certify(
     directions: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Expansions, Certificates]:
-    """Expand one decision function about every center, and bound the error of each expansion.
+    """Expand a decision function (its position in ``model.intercept``) about centers, and bound the errors.
 
     The caller limits BLAS to one thread: this function has threads of its own. The result does not depend on their
-    number.
-
-    Parameters
-    ----------
-    model : KernelModel
-    centers : ndarray of shape (n_centers, n_features), float32
-        Any points; rows should be near one of them.
-    degree : int
-        1 to 6.
-    decision : int
-        Position in ``model.intercept``.
-    typical_s : ndarray of shape (n_centers,), optional
-        2 gamma ||z - center||^2 of typical rows, at which the bounds should be small.
-    varying : ndarray of shape (n_varying,), optional
-        Ascending columns. The expansions are for rows whose other features are the center's.
-    directions : bool
-        Whether to compute the form G of a row's direction, which exists for degree 2 only.
-    progress : callable, optional
-        Called with the share of the work done, from 0 to 1.
-
-    Raises
-    ------
-    UnsupportedModelError
-        An expansion would not fit in memory.
+    number. `centers`, (n_centers, n_features) in float32, may be any points; rows should be near one of them. The
+    bounds should be small at `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`,
+    ascending columns, the expansions are for rows whose other features are the center's. `directions` asks for the form
+    G of a row's direction, which exists for degree 2 only. `progress` gets the share of the work done, from 0 to 1.
+    UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)

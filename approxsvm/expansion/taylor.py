@@ -49,12 +49,7 @@ class Expansions:
 
 
 def check_size(n_features: int, degree: int) -> None:
-    """Refuse expansions that would not fit in memory.
-
-    Raises
-    ------
-    UnsupportedModelError
-    """
+    """Refuse expansions that would not fit in memory, with an UnsupportedModelError."""
     if degree == 2 and n_features > MAX_FEATURES_DEGREE_2:
         raise UnsupportedModelError(
             f"degree 2 needs a {n_features} x {n_features} matrix; "
@@ -94,13 +89,7 @@ def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[
 
 
 def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.float32]:
-    """The mean of the support vectors, or the origin, as float32.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The mean does not fit float32.
-    """
+    """The mean of the support vectors, or the origin, as float32; UnsupportedModelError if the mean does not fit."""
     if choice == "origin" or model.n_sv == 0:
         return np.zeros(model.n_features, np.float32)
     scale = 1.0 / model.n_sv  # scaled before summing: the sum itself may overflow

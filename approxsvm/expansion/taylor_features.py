@@ -26,12 +26,8 @@ from approxsvm.model.taylor_model import TaylorModel
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
     """The coefficients of the polynomial, and the norms that bound its rounding error.
 
-    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings.
-
-    Raises
-    ------
-    UnsupportedModelError
-        There are too many coefficients for an artifact, or they overflow float64.
+    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. UnsupportedModelError if
+    there are too many coefficients for an artifact, or they overflow float64.
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)

@@ -36,13 +36,7 @@ _MOST_GAMMA: Final = 2.0**900
 
 
 def resolved_gamma(gamma: Any, rows: Any, rules: tuple[str, ...] = ("scale", "auto")) -> float:
-    """The value of `gamma` for these rows, by the rules of SVC.
-
-    Raises
-    ------
-    ValueError
-        `gamma` is neither a positive number of at most 2^900 nor one of `rules`, or its rule gives no such number.
-    """
+    """The value of `gamma` for these rows, by the rules of SVC; ValueError unless it is positive and at most 2^900."""
     if isinstance(gamma, str) and gamma in rules:
         variance = 1.0
         if gamma == "scale":

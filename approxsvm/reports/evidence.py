@@ -78,30 +78,15 @@ class Speed:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Comparison with the source on `n_compared` rows.
+    """Comparison with the source on n_compared rows; arrays are of shape (n_compared,)."""
 
-    Attributes
-    ----------
-    errors, bounds : ndarray of shape (n_compared,), float64
-        For each row, of the value whose error is closest to its bound. Errors are those beyond float64 rounding in the
-        source.
-    answers : ndarray of shape (n_compared,)
-        Labels of the source; values of a regression, of shape (n_compared, n_targets) if there are several targets.
-    differ, near_tie : ndarray of shape (n_compared,), bool
-        Labels that differ, and labels or regression values that float64 cannot tell (judgement.Judgement).
-    n_violations : int
-        Errors beyond their bounds, and values that miss the tolerance.
-    verification : Verification or None
-        The result of ``verify`` on the same rows; None for an ensemble.
-    """
-
-    errors: FloatArray
-    bounds: FloatArray
-    answers: npt.NDArray[Any]
-    differ: BoolArray
-    near_tie: BoolArray
-    n_violations: int
-    verification: Verification | None
+    errors: FloatArray  # beyond the source's float64 rounding, of the value closest to its bound
+    bounds: FloatArray  # of the same values
+    answers: npt.NDArray[Any]  # labels of the source, or values, (n_compared, n_targets) with several targets
+    differ: BoolArray  # labels that differ
+    near_tie: BoolArray  # labels or regression values that float64 cannot tell (judgement.Judgement)
+    n_violations: int  # errors beyond their bounds, and values that miss the tolerance
+    verification: Verification | None  # of the same rows; None for an ensemble
 
     @property
     def doubt(self) -> str | None:
@@ -116,83 +101,41 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Against:
-    """The source, for comparison with the compiled model.
+    """The source, for comparison with the compiled model."""
 
-    Attributes
-    ----------
-    positions : ndarray of shape (n_compared,), intp
-        Positions of the compared rows among those of the evidence.
-    judged : Judged
-    probabilities : ndarray of shape (n_compared, n_classes), or None
-        Probabilities of the source, columns in the order of the sorted labels.
-    speed : Speed
-    speed_of : str
-        Name of what was timed.
-    is_definition : bool
-        Whether the definition in NumPy was timed, because the source is not an estimator.
-    exact_engine : Speed or None
-        Speed of the exact engine alone, the plan that is always possible.
-    n_bytes : int or None
-        Size of the source: of its file, or of the pickled estimator.
-    """
-
-    positions: IntArray
+    positions: IntArray  # (n_compared,): the compared rows among those of the evidence
     judged: Judged
-    probabilities: FloatArray | None
+    probabilities: FloatArray | None  # of the source, (n_compared, n_classes), by sorted labels
     speed: Speed
-    speed_of: str
-    is_definition: bool
-    exact_engine: Speed | None
-    n_bytes: int | None
+    speed_of: str  # name of what was timed
+    is_definition: bool  # whether that is the definition in NumPy, as the source is not an estimator
+    exact_engine: Speed | None  # speed of the exact engine alone, the plan that is always possible
+    n_bytes: int | None  # size of the source's file, or of the pickled estimator
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Predictions, bounds and timings of a compiled model on given rows.
+    """Predictions, bounds and timings of a compiled model on n_rows rows; arrays are of shape (n_rows,).
 
-    Attributes
-    ----------
-    n_given : int
-        Number of rows that were given.
-    positions : ndarray of shape (n_rows,), intp
-        Positions of the finite ones among them; the others are refused, by the source as well.
-    predicted : ndarray of shape (n_rows,)
-        Labels, or values of a regression, of shape (n_rows, n_targets) if there are several targets.
-    values, bounds : ndarray of shape (n_rows,), or None
-        Decision values, positive for the second of two classes; with several classes the least lead of the predicted
-        class. None if the model has no decision values.
-    are_leads : bool
-        Whether `values` are such leads.
-    of_engine : bool
-        Whether all `values` come from the exact engine, because expansions prove labels only.
-    stages : ndarray of shape (n_rows,), uint8
-        The stage that settled the label or the regression value.
-    certified : ndarray of shape (n_rows,), bool
-        Whether the first stage's own bound proves the row.
-    distances, sv_distances : ndarray, or None
-        Distances of rows and of support vectors to the nearest center; None without centers.
-    probabilities : ndarray of shape (n_rows, n_classes), or None
-    y : ndarray of shape (n_rows,), or None
-    against : Against or None
-    speed : Speed
-        Speed of `predict`.
+    `values` are decision values, positive for the second of two classes; with several classes (`are_leads`) the least
+    lead of the predicted class. They and `bounds` are None if the model has no decision values.
     """
 
-    n_given: int
-    positions: IntArray
-    predicted: npt.NDArray[Any]
+    n_given: int  # number of rows that were given
+    positions: IntArray  # the finite ones among them; the others are refused, by the source as well
+    predicted: npt.NDArray[Any]  # labels, or values of a regression, (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
-    of_engine: bool
-    stages: npt.NDArray[np.uint8]
-    certified: BoolArray
-    distances: FloatArray | None
-    sv_distances: FloatArray | None
-    probabilities: FloatArray | None
+    of_engine: bool  # whether all `values` come from the exact engine, because expansions prove labels only
+    stages: npt.NDArray[np.uint8]  # the stage that settled the label or the regression value
+    certified: BoolArray  # whether the first stage's own bound proves the row
+    distances: FloatArray | None  # to the nearest center; None without centers
+    sv_distances: FloatArray | None  # the same of support vectors
+    probabilities: FloatArray | None  # (n_rows, n_classes)
     y: npt.NDArray[Any] | None
     against: Against | None
-    speed: Speed
+    speed: Speed  # of `predict`
 
     @property
     def by_expansion(self) -> BoolArray:
@@ -225,26 +168,10 @@ def gather(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Evidence:
-    """Predict rows, and compare them with the source.
+    """Predict rows, and compare them with the source; parameters as for ``compiled.report``.
 
-    Parameters
-    ----------
-    compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-        Rows that are not finite in the columns that are used are left out.
-    y : array-like of shape (n_rows,), optional
-        True labels or targets.
-    against : fitted estimator, KernelModel, or path, optional
-        The source.
-    max_rows : int, optional
-        Most rows to compare with the source. Default: as many as take about a second.
-    progress : callable, optional
-        Called with the share of the work done, from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        No row is finite, `y` has another length, or `against` is another kind of model.
+    `progress` gets the share of the work done, from 0 to 1. InputError if no row is finite, `y` has another length, or
+    `against` is another kind of model.
     """
     given = zero_unused(compiled._rows(X), compiled.artifact.raw_columns)
     finite = finite_rows(given)

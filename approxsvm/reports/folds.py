@@ -10,28 +10,9 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """Figures of one fold, or of all together.
+    """Figures of one fold, or of all together: accuracy of a classification, mse and r2 of a regression, else None."""
 
-    Attributes
-    ----------
-    n_train, n_test : int
-        Rows; for the total `n_train` is the mean.
-    exact_accuracy, compiled_accuracy : float or None
-        Accuracy; None for a regression.
-    exact_mse, compiled_mse, exact_r2, compiled_r2 : float or None
-        Mean squared error and coefficient of determination; None for a classification.
-    differences : int or None
-        Labels that differ between the two; None for a regression.
-    largest_difference : float or None
-        Largest difference between the two values of a regression.
-    certified : float
-        Share of the rows that the first stage's own bound proved.
-    speed_ratio : float
-        Time of the trainer's own predict on one thread, over ours.
-    compile_seconds : float
-    """
-
-    n_train: int
+    n_train: int  # rows; for the total, the mean
     n_test: int
     exact_accuracy: float | None
     compiled_accuracy: float | None
@@ -39,10 +20,10 @@ class Fold:
     compiled_mse: float | None
     exact_r2: float | None
     compiled_r2: float | None
-    differences: int | None
-    largest_difference: float | None
-    certified: float
-    speed_ratio: float
+    differences: int | None  # labels that differ between the two
+    largest_difference: float | None  # between the two values of a regression
+    certified: float  # share of the rows that the first stage's own bound proved
+    speed_ratio: float  # time of the trainer's own predict on one thread, over ours
     compile_seconds: float
 
 

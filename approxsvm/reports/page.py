@@ -28,15 +28,7 @@ _N_RELIABILITY_BINS: Final = 10
 
 @dataclass(frozen=True)
 class Report:
-    """An HTML page and its figures.
-
-    Attributes
-    ----------
-    html : str
-        One self-contained HTML file that needs no network.
-    evidence : Evidence
-        The figures.
-    """
+    """A self-contained HTML page, which needs no network, and the figures in it."""
 
     html: str
     evidence: Evidence
@@ -68,14 +60,8 @@ def make_report(
 ) -> Report:
     """Gather the evidence and write the page; parameters as for ``compiled.report``.
 
-    Parameters
-    ----------
-    rows_name : str, optional
-        Name of the rows in the page.
-    command : str, optional
-        The shell command that makes the report. Default: Python that makes it.
-    progress : callable, optional
-        Called with the share of the comparison that is done, from 0 to 1.
+    `rows_name` is the name of the rows in the page, `command` the shell command that makes it, by default Python that
+    does. `progress` gets the share of the comparison that is done, from 0 to 1.
     """
     template = _template()
     plots.import_matplotlib("matplotlib")  # fails early if it is not installed

@@ -44,13 +44,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def import_matplotlib(name: str) -> Any:
-    """Import a module of matplotlib.
-
-    Raises
-    ------
-    MissingPackageError
-        matplotlib is not installed.
-    """
+    """Import a module of matplotlib; MissingPackageError if it is not installed."""
     return import_package(name, "report", "a plot or report")
 
 
@@ -60,14 +54,9 @@ def drawn_svg(
     style: Mapping[str, Any],
     metadata: Mapping[str, str | None],
 ) -> str:
-    """An SVG file with one axis, drawn by `draw(axis)`, without the user's styles.
+    """An SVG file with one axis, drawn by `draw(axis)`, without the user's styles; needs matplotlib.
 
     `style` changes matplotlib's defaults; `metadata` is that of the file, without a date, so it is reproducible.
-
-    Raises
-    ------
-    MissingPackageError
-        matplotlib is not installed.
     """
     matplotlib = import_matplotlib("matplotlib")
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **style, "backend": matplotlib.rcParams["backend"]}):

@@ -20,12 +20,7 @@ OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 class AnswerColumns:
     """Columns of one model's answers, with names that begin with `prefix`.
 
-    By default the output is "label", or "value" for a regression.
-
-    Raises
-    ------
-    InputError
-        An output is unknown, or the model does not have it.
+    By default the output is "label", or "value" for a regression. InputError if the model does not have an output.
     """
 
     def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:

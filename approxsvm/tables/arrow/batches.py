@@ -55,23 +55,10 @@ class Scored:
 class Scorer:
     """Models and options, before the columns of a table are known.
 
-    Parameters
-    ----------
-    evaluators : mapping of str to Evaluator
-        By the prefix of the answers' columns if there are several models.
-    outputs : sequence of str, optional
-        As for `AnswerColumns`.
-    keep : sequence of str
-        Columns to copy to the result, in front.
-    columns : sequence of str, optional
-        The feature columns, in the models' order.
-    on_error : {"fail", "null", "skip"}
-        What to do with a row that has no answer: raise, answer null, or leave it out.
-
-    Raises
-    ------
-    InputError
-        There is no model, an output does not exist, `on_error` is invalid, or two columns have the same name.
+    `evaluators` are by the prefix of the answers' columns, `outputs` as for `AnswerColumns`. `keep` are columns to copy
+    to the result, in front; `columns` are the features in the models' order. A row without an answer raises, is null,
+    or is left out, by `on_error` "fail", "null" or "skip". InputError if there is no model, an option is invalid, or
+    two columns have the same name.
     """
 
     def __init__(
@@ -172,13 +159,7 @@ class BoundScorer:
         return Block(pa.RecordBatch.from_arrays(nothing, schema=self._of_rows), str, sparse, share=1.0, is_end=True)
 
     def score(self, block: Block) -> Scored:
-        """Score a block of rows.
-
-        Raises
-        ------
-        InputError
-            A row is bad and `on_error` is "fail"; the message names the row and its fault.
-        """
+        """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
         n_rows = block.batch.num_rows
         faults = dict(block.unreadable)
         columns = [_plain(block.batch.column(name)) for name in self._scorer.keep]
@@ -273,13 +254,7 @@ def predict_stream(
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """A table of answers for batches of one schema, of any size, and the rows that it holds.
-
-    Raises
-    ------
-    InputError
-        As `BoundScorer.score`, with rows named by `place`; or a batch has another schema.
-    """
+    """A table of answers for batches of one schema, and the rows that it holds; `place` names rows in errors."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):

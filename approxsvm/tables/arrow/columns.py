@@ -28,12 +28,8 @@ class FeatureColumns:
     """Makes matrices of the features of batches of one schema, from any number of threads.
 
     `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
-    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers.
-
-    Raises
-    ------
-    InputError
-        A column is not numeric.
+    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. InputError if a
+    column is not numeric.
     """
 
     def __init__(self, schema: Any, names: Features, n_features: int, *, text: bool = False) -> None:

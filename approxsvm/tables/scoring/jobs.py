@@ -61,16 +61,9 @@ class Job:
         return replace(self, contents={})
 
     def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
-        """The scorer of this job, opened by the first call in a process.
+        """The scorer of this job, opened by the first call in a process; fails for another version or checksum.
 
         `contents` returns the artifacts by name; it is called only if one of them has to be opened.
-
-        Raises
-        ------
-        ApproxSVMError
-            This process has another version of approxsvm.
-        ArtifactError
-            A checksum is not that of the job.
         """
         installed = version("approxsvm")
         if installed != self.version:

@@ -27,13 +27,7 @@ Write = Callable[[Any], None]
 
 
 def output_format(output: str, asked: str | None, is_folder: bool) -> str:
-    """The format to write.
-
-    Raises
-    ------
-    InputError
-        Neither the name nor the user gives a format, or the output does not support it.
-    """
+    """The format to write; InputError if nothing gives one, or the output does not support it."""
     if asked is not None and asked not in OUTPUT_FORMATS:
         raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {asked!r}")
     if output == STANDARD:
@@ -105,12 +99,7 @@ class PartFolder:
     """A folder of answers, one file for each input file, and a record of the models and options.
 
     A run with the same record continues one that was killed: a part that exists is complete, and is kept unless it is
-    older than its source.
-
-    Raises
-    ------
-    InputError
-        Two sources would have the same part.
+    older than its source. InputError if two sources would have the same part.
     """
 
     def __init__(self, folder: Path, kind: str, sources: Sequence[Source]) -> None:
@@ -133,13 +122,7 @@ class PartFolder:
             yield f"output {path}", path
 
     def claim(self, options: Mapping[str, Any]) -> None:
-        """Write the record of a run with these options, the first file that is written.
-
-        Raises
-        ------
-        InputError
-            The folder holds answers of another run, or files that would be overwritten.
-        """
+        """Write the record of a run with these options; InputError if other files would be overwritten."""
         asked: dict[str, Any] = {"kind": self._kind, **options}
         record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
         asked = json.loads(text)

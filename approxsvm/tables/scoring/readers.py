@@ -36,13 +36,7 @@ TARGET = "target"  # name of the first number of a line of LIBSVM text
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for reading files.
-
-    Raises
-    ------
-    InputError
-        `batch_rows` is not positive, or the delimiter is not one character.
-    """
+    """Options for reading files; InputError for a `batch_rows` below 1 or a delimiter of several characters."""
 
     batch_rows: int | None = None  # None leaves it to `rows_of`
     delimiter: str = ","  # between columns of CSV files
@@ -66,14 +60,8 @@ Blocks = tuple[BoundScorer, Iterator[Block]]
 def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     """Open a file; return a scorer for its blocks and an iterator over them.
 
-    Raises
-    ------
-    InputError
-        A column is missing or not numeric; the message names the file.
-    DataFormatError
-        The file is not in its format; also raised while its blocks are read.
-    OSError
-        The file cannot be read.
+    Errors name the file: InputError for a missing or non-numeric column, DataFormatError for a file that is not in its
+    format (also raised while its blocks are read), OSError for one that cannot be read.
     """
     if source.regular_path is not None:
         open(source.regular_path, "rb").close()  # raises an error that names the file; Arrow's may not

@@ -43,15 +43,7 @@ class Source:
         return self.path if self.path is not None and self.path.is_file() else None
 
     def open_stream(self, opened: ExitStack) -> IO[bytes]:
-        """Open a stream of its bytes, which is closed with `opened`.
-
-        Raises
-        ------
-        InputError
-            Standard input is closed.
-        OSError
-            The file cannot be opened.
-        """
+        """Open a stream of its bytes, which is closed with `opened`; InputError if standard input is closed."""
         if self.path is not None:
             return opened.enter_context(open(self.path, "rb"))
         if sys.stdin is None:
@@ -72,21 +64,10 @@ def find_sources(
 ) -> list[Source]:
     """All files that the inputs name, in order; those of a folder or a pattern sorted by name.
 
-    Parameters
-    ----------
-    inputs : sequence of path
-        Files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder gives its
-        files with a known suffix, at any depth, except those that begin with "." or "_". A file with another suffix
-        that is named itself is LIBSVM text; so is a pipe.
-    input_format : str, optional
-        Format of all files, whatever their names.
-    without : Path, optional
-        A folder whose files are left out.
-
-    Raises
-    ------
-    InputError
-        Nothing has that name, or `input_format` is unknown.
+    `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
+    gives its files with a known suffix, at any depth, except those that begin with "." or "_", and those in `without`.
+    A file with another suffix that is named itself is LIBSVM text, and so is a pipe; `input_format` overrides all.
+    InputError if nothing has a name, or the format is unknown.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")
