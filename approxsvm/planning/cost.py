@@ -60,24 +60,12 @@ _CALL_ROWS: Final = 10_000
 
 @dataclass(frozen=True)
 class Constants:
-    """Costs of a target that are not multiply-adds, in multiply-adds.
+    """Costs of a target that are not multiply-adds, in multiply-adds."""
 
-    Attributes
-    ----------
-    row : float
-        Once for a row of a stage.
-    routing : float
-        For routing a row to one of many centers.
-    kernel : float
-        For a support vector in the exact engine, besides its inner product.
-    run : float
-        The least cost of a run of coefficients above degree 2.
-    """
-
-    row: float
-    routing: float
-    kernel: float
-    run: float
+    row: float  # once for a row of a stage
+    routing: float  # of a row to one of many centers
+    kernel: float  # of a support vector in the exact engine, besides its inner product
+    run: float  # the least cost of a run of coefficients above degree 2
 
     @classmethod
     def here(cls) -> Constants:
@@ -111,25 +99,12 @@ class Size:
 
 @dataclass(frozen=True)
 class Products:
-    """Cost of the inner products of a row with the support vectors in the exact engine.
+    """Cost of the inner products of a row with the support vectors in the exact engine."""
 
-    Attributes
-    ----------
-    n_terms : float
-        Multiplications for a support vector: the features or, if those are few, what differs from the reference.
-    cost : float
-        For a row and all support vectors.
-    slower : float
-        Slowdown of the whole engine if the support vectors do not fit the cache.
-    by_columns : bool
-        Whether support vectors are stored by columns.
-    constants : Constants
-    """
-
-    n_terms: float
-    cost: float
-    slower: float
-    by_columns: bool
+    n_terms: float  # multiplications for a support vector: features or, if few, those that differ from the reference
+    cost: float  # of a row and all support vectors
+    slower: float  # slowdown of the whole engine if the support vectors do not fit the cache
+    by_columns: bool  # whether support vectors are stored by columns
     constants: Constants
 
     @classmethod
@@ -167,22 +142,12 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Cost of a row in the exact engine of several classes, by all pairs or by those of a presumed winner.
-
-    Attributes
-    ----------
-    products : Products
-    n_features : int
-    counts : ndarray of shape (n_classes,)
-        Support vectors of each class.
-    listed : ndarray of shape (n_classes,)
-        Support vectors of other classes with a coefficient in their pair with each class.
-    """
+    """Cost of a row in the exact engine of several classes, by all pairs or by those of a presumed winner."""
 
     products: Products
     n_features: int
-    counts: FloatArray
-    listed: FloatArray
+    counts: FloatArray  # (n_classes,): support vectors of each class
+    listed: FloatArray  # (n_classes,): support vectors of other classes with a coefficient in their pair with each
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> PairCosts:
@@ -229,35 +194,16 @@ class PairCosts:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceCosts:
-    """Cost of a row by kernel sums in few coordinates, and by the exact engine after them.
-
-    Attributes
-    ----------
-    n_features : int
-    n_listed : ndarray of shape (n_groups,)
-        Support vectors of the functions of a class, or of the only one.
-    n_own : ndarray of shape (n_groups,)
-        Those that all functions of the class share.
-    n_forms : int
-    fixed : float
-        Once for a row: presuming its class.
-    behind : ndarray of shape (n_groups,)
-        Cost of a remaining row in the exact engine.
-    exact : float
-        Cost of a row by the exact engine alone.
-    misses : float
-        Share of rows whose class is presumed wrongly.
-    constants : Constants
-    """
+    """Cost of a row by kernel sums in few coordinates, and by the exact engine after them."""
 
     n_features: int
-    n_listed: FloatArray
-    n_own: FloatArray
+    n_listed: FloatArray  # (n_groups,): support vectors of the functions of a class, or of the only one
+    n_own: FloatArray  # (n_groups,): those that all functions of the class share
     n_forms: int
-    fixed: float
-    behind: FloatArray
-    exact: float
-    misses: float
+    fixed: float  # once for a row: presuming its class
+    behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
+    exact: float  # cost of a row by the exact engine alone
+    misses: float  # share of rows whose class is presumed wrongly
     constants: Constants
 
     @classmethod
@@ -298,16 +244,7 @@ class SubspaceCosts:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Costs of a row of one model.
-
-    Attributes
-    ----------
-    n_features, n_classes, n_decisions : int
-        Of the model; no classes unless it is a classifier.
-    exact : float
-        Cost of a row in the exact engine.
-    constants : Constants
-    """
+    """Costs of a row of one model; no classes unless it is a classifier, and `exact` in the exact engine."""
 
     n_features: int
     n_classes: int
@@ -338,17 +275,10 @@ class CostModel:
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:
-        """Average cost of a row.
+        """Average cost of a row, with an expansion of this degree.
 
-        Parameters
-        ----------
-        degree : int
-            Degree of the expansion.
-        size : Size
-        share : mapping
-            Share of the rows that each stage answers.
-        lower : tuple of int and float, optional
-            A lower degree above 2, and the share of rows that it settles.
+        `share` is the share of the rows that each stage answers; `lower` a lower degree above 2, and the share of rows
+        that it settles.
         """
         refined = 1.0 - share["expansion"]
         further = self.constants.row + self._forms(max(degree, 2), size, refined, degree)

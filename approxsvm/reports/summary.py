@@ -20,55 +20,26 @@ def made_of(n_support_vectors: int, kernel: str) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """Source, plan and size of a compiled model.
+    """Source, plan and size of a compiled model."""
 
-    Attributes
-    ----------
-    source, task : str
-        The model that was compiled.
-    mode : str
-        "certified", "approximate" or "exact".
-    tolerance : float
-        Largest promised error of decision values; infinite if only labels are promised.
-    kernel : str
-        "Gaussian", "linear", "polynomial of degree ..." or "... cosines".
-    degree, n_centers : int
-        Degree of the expansions and number of their centers; 0 if there are none.
-    center : str
-        "mean" (of the support vectors) or "origin".
-    n_features, n_support_vectors : int
-        Size of the source model.
-    gamma : float
-        Kernel parameter of the source model.
-    gamma_max_support_vectors : float
-        The paper's limit 1 / (4 max||x||^2) with norms from the center, taken over the support vectors.
-    n_bytes : int
-        Size of the artifact.
-    plan : str
-        Why the compiler chose this plan.
-    certified_fraction : float or None
-        Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
-        Rows whose exact values were requested do not count. None before the first row, and without such stages.
-    rows_per_stage : dict
-        Number of rows that each stage has answered so far.
-    """
-
-    source: str
+    source: str  # the model that was compiled
     task: str
-    mode: str
-    tolerance: float
-    kernel: str
-    degree: int
-    n_centers: int
-    center: str
+    mode: str  # "certified", "approximate" or "exact"
+    tolerance: float  # largest promised error of decision values; infinite if only labels are promised
+    kernel: str  # "Gaussian", "linear", "polynomial of degree ..." or "... cosines"
+    degree: int  # of the expansions; 0 without them
+    n_centers: int  # of the expansions; 0 without them
+    center: str  # "mean" (of the support vectors) or "origin"
     n_features: int
     n_support_vectors: int
-    gamma: float
-    gamma_max_support_vectors: float
-    n_bytes: int
-    plan: str
+    gamma: float  # kernel parameter of the source model
+    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
+    n_bytes: int  # size of the artifact
+    plan: str  # why the compiler chose this plan
+    # Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
+    # Rows whose exact values were requested do not count. None before the first row, and without such stages.
     certified_fraction: float | None
-    rows_per_stage: dict[str, int]
+    rows_per_stage: dict[str, int]  # number of rows that each stage has answered so far
 
     @property
     def made_of(self) -> str:
