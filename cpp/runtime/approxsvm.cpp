@@ -268,7 +268,8 @@ approxsvm_status evaluate_dense(const approxsvm_model* model, const Real* rows, 
     if (rows == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "rows");
     approxsvm_request request;
     if (!read_request(given, request))
-        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "invalid struct_size, values_kind or n_threads");
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1,
+                    "the request is null, or its struct_size, values_kind or n_threads is invalid");
     const std::size_t d = model->opened.view().n_raw_features;
     if (rows_size % d != 0) {
         return fail(error, APPROXSVM_WRONG_ROW_SIZE, -1, "%zu numbers are not whole rows of %zu", rows_size, d);
@@ -289,7 +290,8 @@ approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, 
         return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "values and columns");
     approxsvm_request request;
     if (!read_request(given, request))
-        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "invalid struct_size, values_kind or n_threads");
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1,
+                    "the request is null, or its struct_size, values_kind or n_threads is invalid");
     if (n_rows == SIZE_MAX) return fail(error, APPROXSVM_BAD_ROW_STARTS, -1, "%s", message(Status::bad_row_starts));
     return guarded(error, [&] {
         CsrRows<Real, Index> rows;
