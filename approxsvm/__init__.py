@@ -118,7 +118,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version  # which takes longer to import than the rest
+        from importlib.metadata import version  # here, as it is slow to import
 
         globals()[name] = version("approxsvm")
         return globals()[name]

@@ -23,13 +23,13 @@ from approxsvm.output_files import refuse_shared_files, write_whole
 from approxsvm.progress_bar import compiling, progress_bar
 from approxsvm.reports.folds import fold_table
 
-_TYPED = "approxsvm.typed"  # where a context keeps the arguments as they were
+_TYPED = "approxsvm.typed"  # key of the original arguments in a context
 _BAD_ROWS_SHOWN = 10
-_INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+_INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
 
 
 class _FileName(click.Path):
-    """A name that is not empty, which the path type would take for the folder we are in; all else the system says."""
+    """A file name, not empty, as click would take that for the current folder; the system checks everything else."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(readable=False, **options)
@@ -49,7 +49,7 @@ class OutputFile(_FileName):
 
 
 class _Command(click.Command):
-    """Looks at the names of all files before any of them is opened."""
+    """Checks the names of all files before any of them is opened."""
 
     def invoke(self, ctx: click.Context) -> Any:
         refuse_shared_files(self._files(ctx, InputFile), self._files(ctx, OutputFile))
@@ -58,14 +58,14 @@ class _Command(click.Command):
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
         for param in self.params:
             path = ctx.params.get(param.name or "")
-            # Texts are for `score_dataset`, which knows what each of them is.
+            # `score_dataset` checks its own files, which are passed as strings.
             if isinstance(param.type, kind) and isinstance(path, Path):
                 called = param.human_readable_name if isinstance(param, click.Argument) else max(param.opts, key=len)
                 yield f"{called} {path}", path
 
 
 class _Commands(click.Group):
-    """Turns every warning of ours, and every expected failure, into one line on stderr; failures have exit status 1."""
+    """Prints our warnings and expected errors as one line on stderr; an error has exit status 1."""
 
     command_class = _Command
 
@@ -126,7 +126,7 @@ _OUTPUT = OutputFile(path_type=Path)
 
 
 def _dense_options(command: Any) -> Any:
-    """Options of every command that reads rows: dense text in place of LIBSVM's."""
+    """Add the options for dense text instead of LIBSVM's, for every command that reads rows."""
     for option in (
         click.option(
             "--labels/--no-labels",
@@ -144,7 +144,7 @@ def _dense_options(command: Any) -> Any:
     return command
 
 
-# Files of rows that have no labels, but for a column of that name.
+# Files of rows without labels, unless a column of that name holds them.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 _report_option = click.option(
     "--report",
@@ -157,7 +157,7 @@ _report_option = click.option(
 def _read_truth(
     path: Path, dense: bool, delimiter: str | None, labels: bool, n_features: int, target: str | None
 ) -> Any:
-    """What a file of rows says is true of them; None where it says nothing."""
+    """True labels or targets in a file of rows; None if it has none."""
     if dense:
         return approxsvm.read_dense(path, delimiter=_character(delimiter), n_features=n_features)[1] if labels else None
     if path.suffix.lower() not in _TABLES:
@@ -166,12 +166,12 @@ def _read_truth(
 
 
 def _repeatable() -> str:
-    """What was typed."""
+    """The command line."""
     return shlex.join(["approxsvm", *click.get_current_context().meta[_TYPED]])
 
 
 def _range_options(command: Any) -> Any:
-    """Options of every command that reads a model trained on scaled rows."""
+    """Add the options for a model that was trained on scaled rows."""
     for option in (
         click.option(
             "--restore-target",
@@ -193,11 +193,11 @@ def _range_options(command: Any) -> Any:
 def _read_source(
     path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool
 ) -> tuple[Any, Any]:
-    """A model, and the source as it is: an estimator, with its own transformers and answers, or the model's path.
+    """A model, and its source: an estimator, with its own transformers and predictions, or the model's path.
 
-    Where a range file says what the model's rows were, the source is the model itself.
+    With a range file the source is the model itself.
     """
-    from approxsvm.readers import read_estimator_file  # here, as it brings NumPy along
+    from approxsvm.readers import read_estimator_file  # here, as it imports NumPy
 
     if range_file is None and restore_target:
         raise InputError("--restore-target needs --range, the file with the range of the target")
@@ -210,7 +210,7 @@ def _read_source(
 
 
 def _column_options(command: Any) -> Any:
-    """Options of every command that takes tables with more than features in them."""
+    """Add the options for tables with more columns than the features."""
     for option in (
         click.option("--target", help="In a .csv or .parquet file: a column to leave out, such as the label."),
         click.option(
@@ -257,8 +257,8 @@ def _read_rows_for(
     columns: str | None = None,
     target: str | None = None,
 ) -> Any:
-    """Rows for a model or an artifact; of a table for one without names, its features in its order."""
-    from approxsvm.raw_columns import RawColumns  # here, as it brings NumPy along
+    """Rows for a model or an artifact; for one without names, the features of a table in order."""
+    from approxsvm.raw_columns import RawColumns  # here, as it imports NumPy
     from approxsvm.table_columns import choose_columns, frame_names, warn
 
     raw = RawColumns.of(model)
@@ -275,7 +275,7 @@ def _read_rows_for(
 
 
 def _character(delimiter: str | None) -> str | None:
-    """A tab may be written as \\t."""
+    """The delimiter; a tab may be written as \\t."""
     return {"\\t": "\t"}.get(delimiter, delimiter) if delimiter is not None else None
 
 
@@ -428,7 +428,7 @@ def convert_model(
 
 
 def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
-    """A page about rows; its evidence comes back."""
+    """Write a report page; returns its evidence."""
     from approxsvm.reports.page import make_report
 
     with progress_bar() as bar:
@@ -450,7 +450,7 @@ def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **
 @main.command()
 @click.argument("artifact", type=_INPUT)
 def inspect(artifact: Path) -> None:
-    """Show what an artifact holds: its model, mode, size, and why it was compiled as it is.
+    """Show the contents of an artifact: its model, mode, size, and the reason for its plan.
 
     \b
     Example:
@@ -515,7 +515,7 @@ def verify(
         evidence = _write_report(report, fast, rows, truth, source, **options)
         judged = evidence.against.judged
         result = judged.verification
-        if result is None:  # of an ensemble, which has no decision values to tell of
+        if result is None:  # an ensemble, which has no decision values
             n_differ = int(judged.differ.sum())
             if judged.doubt is not None:
                 _warn(judged.doubt)
@@ -724,7 +724,7 @@ def score(
                 completed=share or 0.0,
             )
 
-        found = approxsvm.score_dataset(
+        scoring = approxsvm.score_dataset(
             dict(named),
             inputs,
             output,
@@ -740,27 +740,27 @@ def score(
             n_jobs=jobs,
             progress=show,
         )
-    for reason in found.bad_rows[:_BAD_ROWS_SHOWN]:
+    for reason in scoring.bad_rows[:_BAD_ROWS_SHOWN]:
         click.echo(f"approxsvm: {reason}", err=True)
-    there = f", {found.n_kept:,} files were there already" if found.n_kept else ""
-    bad = f", {found.n_bad:,} without an answer" if found.n_bad else ""
-    where = output if len(found.written) == 1 or not found.written else f"{output}, {len(found.written):,} files"
+    there = f", {scoring.n_kept:,} files were complete before" if scoring.n_kept else ""
+    bad = f", {scoring.n_bad:,} without an answer" if scoring.n_bad else ""
+    where = output if len(scoring.written) == 1 or not scoring.written else f"{output}, {len(scoring.written):,} files"
     click.echo(
-        f"{where}: {found.n_rows:,} rows{bad}{there}, {found.seconds:.2f} s, "
-        f"{found.n_rows / max(found.seconds, 1e-9):,.0f} rows a second",
+        f"{where}: {scoring.n_rows:,} rows{bad}{there}, {scoring.seconds:.2f} s, "
+        f"{scoring.n_rows / max(scoring.seconds, 1e-9):,.0f} rows a second",
         err=True,
     )
 
 
 def _model_name(text: str) -> tuple[str, str]:
-    """A model's name and file; the name is the file's where none is given."""
+    """The name and file of a model; by default the name is that of the file."""
     name, equals, path = text.partition("=")
-    is_named = equals and "/" not in name and not Path(text).exists()  # a folder may be called day=1
+    is_named = equals and "/" not in name and not Path(text).exists()  # a folder may have the name day=1
     return (name, path) if is_named else (Path(text).stem, text)
 
 
 def _names(text: str | None) -> list[str] | None:
-    """Names between commas, quoted where they hold some."""
+    """Comma-separated names, with quotes around those that contain commas."""
     return None if text is None else next(csv.reader([text], skipinitialspace=True), [])
 
 
@@ -897,7 +897,7 @@ def cross_validate(
     training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
     with progress_bar() as bar:
         task = bar.add_task("Folds", total=folds)
-        found = approxsvm.cross_validate(
+        result = approxsvm.cross_validate(
             X,
             y,
             training,
@@ -910,14 +910,14 @@ def cross_validate(
             progress=lambda done: bar.update(task, completed=done),
         )
     if as_json:
-        click.echo(json.dumps(found.as_dict()))
+        click.echo(json.dumps(result.as_dict()))
         return
-    used = found.training
+    used = result.training
     console = Console(highlight=False)
     console.print(f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {mode}", soft_wrap=True)
     if not console.is_terminal:
         console.width = max(console.width, 160)  # no line breaks in files and pipes
-    console.print(fold_table(found.folds, found.total))
+    console.print(fold_table(result.folds, result.total))
 
 
 if __name__ == "__main__":

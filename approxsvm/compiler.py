@@ -61,16 +61,16 @@ def compile(
 ) -> CompiledModel:
     """Compile a trained kernel machine into a small, fast predictor.
 
-    Models with a linear kernel or a polynomial one of degree 1 to 6 need no expansion: of the options only `mode`,
-    `tolerance`, `max_bytes` and `n_jobs` matter to them, and every value is exact up to float64 rounding. Those of
-    degree 1 and 2 are summed up to a quadratic form, where that is cheaper than their support vectors.
+    Models with a linear kernel or a polynomial one of degree 1 to 6 need no expansion. Only the options `mode`,
+    `tolerance`, `max_bytes` and `n_jobs` apply to them, and every value is exact up to float64 rounding. Kernels of
+    degree 1 and 2 are expanded to a quadratic form if that is cheaper than their support vectors.
 
-    A pipeline of `TaylorFeatures` and a linear model is an expansion about the origin itself. It compiles in mode
-    "approximate", with bounds of float32 rounding alone: `certified` says which labels are proven to be the
-    pipeline's over the real numbers.
+    A pipeline of `TaylorFeatures` and a linear model already is an expansion about the origin. It compiles in mode
+    "approximate", with bounds on float32 rounding only: `certified` says which labels are proven to be those of the
+    pipeline over the real numbers.
 
-    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is a sum of cosines, which is
-    added up as it is, in float32 where that settles a label or the tolerance. Without a tolerance values are exact up
+    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is a sum of cosines. It is
+    evaluated in float32 where that settles the label or meets the tolerance. Without a tolerance, values are exact up
     to float64 rounding.
 
     Parameters
@@ -78,25 +78,25 @@ def compile(
     model : fitted estimator, KernelModel, Ensemble, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, pipelines that end in
         one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file.
-        Pickles run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
+        Pickles can run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Rows like those to predict, without labels; the training rows will do. They say where expansions are needed and
-        how well each would do. Without them the support vectors have to serve, which serve worse.
+        Rows like those to predict, without labels, such as the training rows. Centers are placed by them, and plans are
+        tested on them. By default the support vectors are used, which give worse plans.
     n_features : int, optional
-        Number of columns of the rows to predict. A LIBSVM model file does not say it, and its support vectors may use
-        fewer; taken from `X` when left out, else from the support vectors.
+        Number of columns of the rows to predict. A LIBSVM model file does not contain it, and its support vectors may
+        use fewer. Default: from `X`, or else from the support vectors.
     mode : {"certified", "approximate", "exact"}
-        "certified": each label is proven equal to the exact model's, or computed exactly; the artifact carries the
+        "certified": each label is proven equal to the exact model's, or computed exactly; the artifact includes the
         support vectors. "approximate": the expansion alone, with bounds but without support vectors; labels near the
         decision boundary may differ. "exact": the exact model alone, on a faster engine.
     degree : "auto" or int from 1 to 6
-        Highest power of the expansions (Cotter et al. 2011). "auto" tries several and takes what is fastest.
+        Degree of the expansions (Cotter et al. 2011). "auto" tries several and takes the fastest.
     n_centers : "auto" or int
-        Points to expand about; rows use one near them. "auto" tries several numbers and takes what is fastest, or the
-        exact model where no expansion is faster; in mode "approximate" it is 1 unless `target_error` asks for more.
+        Number of expansion points; each row uses one near it. "auto" tries several and takes the fastest, or the exact
+        model if no expansion is faster; in mode "approximate" it is 1 unless `target_error` requires more.
     center : {"mean", "origin"}
-        The point expanded about where there is only one. The mean of the support vectors is more accurate; the origin
-        gives exactly the expansion of Claesen et al. 2014.
+        The expansion point if there is only one. The mean of the support vectors is more accurate; the origin gives
+        exactly the expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
         exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression
@@ -110,7 +110,7 @@ def compile(
     max_bytes : int, optional
         Limit on the size of the artifact.
     effort : {"low", "normal", "high"}
-        How much compile time may be spent: up to 64, 1,024 or 4,096 centers are tried.
+        Limit on compile time: up to 64, 1,024 or 4,096 centers are tried.
     random_state : int
         Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.
     rows_per_call : int, optional
@@ -131,21 +131,21 @@ def compile(
     Raises
     ------
     UnsupportedModelError
-        The model is of a kind that cannot be compiled; the message names it.
+        The model cannot be compiled; the message says why.
     ModelFormatError
-        The model file is broken; the message names file and line.
+        The model file is invalid; the message names file and line.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
         `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model;
         or `n_features`, `max_bytes`, `random_state`, `rows_per_call` or `n_jobs` is an invalid number.
     ValueError
-        An option has an unknown value, or `tolerance` is below what float64 can promise.
+        An option has an unknown value, or `tolerance` is smaller than float64 can guarantee.
 
     Warns
     -----
     SourceAccuracyWarning
-        Of more than a hundredth of the rows of `X`, rounding in the source's own arithmetic may change the answer.
+        For more than a hundredth of the rows of `X`, the source's own rounding may change the answer.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def _compiled(
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not say how many there are
+            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not contain the number
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
@@ -222,7 +222,7 @@ def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
 
 
 def _build(model: SingleModel, request: Request) -> Built:
-    """The artifact of a model, by the way of its kind, and the plans that were tried."""
+    """Build the artifact of a model; return it with the plans that were tried."""
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")
@@ -234,19 +234,19 @@ def _build(model: SingleModel, request: Request) -> Built:
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Options of `compile` that were given another value than their default, as Python writes them."""
+    """Options of `compile` with a value other than their default, as Python source."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> CompiledModel:
-    """Load a predictor that was saved as an .asvm file.
+    """Load a compiled model from an .asvm file.
 
     Parameters
     ----------
     path : str or path
     n_jobs : int, optional
-        Threads to predict with.
+        Threads to predict with. Default: 1; -1 for all processors.
 
     Returns
     -------
@@ -257,7 +257,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     ArtifactError
         The file breaks a rule of models/FORMAT.md, or its check rows give other values on this machine.
     InputError
-        `n_jobs` is not a number of threads.
+        `n_jobs` is not a valid number of threads.
     OSError
         The file cannot be read.
     """
@@ -280,7 +280,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
 
 
 def _check_columns(X: Any, columns: RawColumns, n_columns: int) -> None:
-    """X has the columns of the model, by number and, where both have names, by name and in the model's order."""
+    """Check the number of columns of X and, if both have names, the names and their order."""
     if n_columns != columns.n_columns:
         raise InputError(f"X has {n_columns} features, but the model has {columns.n_columns}")
     if columns.names is None or columns.by_column:

@@ -1,4 +1,4 @@
-"""Train, compile and predict by folds: what compiling costs in accuracy and buys in speed."""
+"""Train, compile and predict by folds: accuracy and speed of compiled models."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from approxsvm.reports.folds import Fold
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
 Trainer = Literal["auto", "sklearn", "libsvm"]
-# LIBSVM's own numbers for -s.
+# LIBSVM's numbers for its option -s.
 _LIBSVM_TYPES = {"c-svc": 0, "nu-svc": 1, "epsilon-svr": 3, "nu-svr": 4}
 Predict = Callable[[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Training:
-    """How each fold is trained: LIBSVM's parameters, its defaults included.
+    """Parameters for training each fold, with LIBSVM's defaults.
 
     Parameters
     ----------
     svm_type : {"c-svc", "nu-svc", "epsilon-svr", "nu-svr"}
     C : float
     gamma : float, optional
-        1 / n_features when left out.
+        Default: 1 / n_features.
     nu : float
-        For the two nu types.
+        For nu-svc and nu-svr.
     epsilon : float
         Width of the tube of epsilon-svr.
     trainer : {"auto", "sklearn", "libsvm"}
-        "auto" is LIBSVM where libsvm-official is installed, else scikit-learn.
+        "auto" is LIBSVM if libsvm-official is installed, else scikit-learn.
     """
 
     svm_type: SvmType = "c-svc"
@@ -56,14 +56,14 @@ class Training:
     trainer: Trainer = "auto"
 
     def __post_init__(self) -> None:
-        """Check once."""
+        """Check the parameters."""
         if self.svm_type not in get_args(SvmType):
             raise ValueError(f"svm_type must be one of {', '.join(get_args(SvmType))}, not {self.svm_type!r}")
         if self.trainer not in get_args(Trainer):
             raise ValueError(f"trainer must be one of {', '.join(get_args(Trainer))}, not {self.trainer!r}")
         for name in ("C", "gamma", "nu", "epsilon"):
             value = getattr(self, name)
-            if value is not None and not math.isfinite(value):  # LIBSVM trains with a C that is none
+            if value is not None and not math.isfinite(value):  # LIBSVM would train with it
                 raise InputError(f"{name} is {value}, but must be a finite number")
 
     @property
@@ -73,7 +73,7 @@ class Training:
 
     @property
     def resolved_trainer(self) -> str:
-        """The trainer itself."""
+        """The trainer, with "auto" resolved."""
         if self.trainer != "auto":
             return self.trainer
         return "libsvm" if importlib.util.find_spec("libsvm") else "sklearn"
@@ -81,13 +81,13 @@ class Training:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What `cross_validate` found.
+    """Result of `cross_validate`.
 
     Attributes
     ----------
     folds : tuple of Fold
     total : Fold
-        Of all rows, each predicted once.
+        Figures of all rows, each predicted once.
     training : Training
         With the gamma and trainer that were used.
     """
@@ -97,13 +97,13 @@ class CrossValidation:
     training: Training
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for machines."""
+        """Plain values for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
 class _Predictions:
-    """Of one fold's test rows."""
+    """Predictions for the test rows of a fold."""
 
     n_train: int
     truth: npt.NDArray[Any]
@@ -137,13 +137,13 @@ def cross_validate(
         Labels or targets.
     training : Training, optional
     n_folds : int
-        At least 2. Rows are shuffled; folds of a classification have the classes in equal shares.
+        At least 2. Rows are shuffled; folds of a classification are stratified.
     mode, center, tolerance, effort
         As for `compile`, whose sample rows are the training rows.
     random_state : int
         Seeds the folds and the compiler.
     progress : callable, optional
-        Told how many folds are done.
+        Called with the number of folds done.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def cross_validate(
     Raises
     ------
     InputError
-        There are fewer rows than folds, or `y` does not fit.
+        There are fewer rows than folds, or `y` has another length than `X`.
     UnsupportedModelError
         The trainer is not installed.
     ValueError
@@ -174,7 +174,7 @@ def cross_validate(
     resolved: Any = training.resolved_trainer
     training = Training(training.svm_type, training.C, gamma, training.nu, training.epsilon, resolved)
     splitter = StratifiedKFold if training.is_classifier else KFold
-    found = []
+    predictions = []
     for train, test in splitter(n_folds, shuffle=True, random_state=random_state).split(X, targets):
         model, predict = _train(X[train], targets[train], training)
         start = time.perf_counter()
@@ -192,19 +192,19 @@ def cross_validate(
         exact, exact_seconds = _timed(predict, X[test])
         compiled, compiled_seconds = _timed(fast.predict, X[test])
         certified = fast.certified(X[test])
-        found.append(
+        predictions.append(
             _Predictions(
                 len(train), targets[test], exact, compiled, certified, exact_seconds, compiled_seconds, compile_seconds
             )
         )
         if progress is not None:
-            progress(len(found))
-    folds = tuple(_judge(part, training.is_classifier) for part in found)
-    return CrossValidation(folds, _judge(_joined(found), training.is_classifier), training)
+            progress(len(predictions))
+    folds = tuple(_judge(part, training.is_classifier) for part in predictions)
+    return CrossValidation(folds, _judge(_joined(predictions), training.is_classifier), training)
 
 
 def _train(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
-    """What `compile` takes, and how the trainer predicts."""
+    """Train by the chosen trainer; return the model for `compile` and the trainer's own predict."""
     return _train_libsvm(X, y, training) if training.trainer == "libsvm" else _train_sklearn(X, y, training)
 
 

@@ -1,4 +1,4 @@
-"""Where the files are that programs in C and C++ are built with: they come with the package."""
+"""Paths of the files for building C and C++ programs, which come with the package."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from approxsvm import _native
 
 
 def _folder(*parts: str) -> str:
-    # Beside the compiled module, which the sources of an editable installation are not.
-    found = Path(str(_native.__file__)).parent.joinpath(*parts)
-    if not found.is_dir():
-        raise ImportError(f"this installation of approxsvm has no {found}: install it from its sources or a wheel")
-    return str(found)
+    # Beside the compiled module: an editable installation has its sources elsewhere.
+    folder = Path(str(_native.__file__)).parent.joinpath(*parts)
+    if not folder.is_dir():
+        raise ImportError(f"this installation of approxsvm has no {folder}: install it from its sources or a wheel")
+    return str(folder)
 
 
 def get_include() -> str:
-    """Return the folder of ``approxsvm/approxsvm.hpp``, for C++17, and ``approxsvm.h``, for C.
+    """Return the folder of ``approxsvm/approxsvm.hpp`` (C++17) and ``approxsvm.h`` (C).
 
     Returns
     -------
     str
-        What the compiler takes behind ``-I``.
+        Value of the compiler's option ``-I``.
 
     Raises
     ------
@@ -32,13 +32,13 @@ def get_include() -> str:
 
 
 def get_cmake_dir() -> str:
-    """Return the folder of CMake's package, for ``find_package(approxsvm CONFIG)``.
+    """Return the folder of the CMake package, for ``find_package(approxsvm CONFIG)``.
 
     Returns
     -------
     str
-        What CMake takes as ``-Dapproxsvm_DIR=``; the targets are ``approxsvm::approxsvm``, the headers, and
-        ``approxsvm::runtime``, the library behind ``approxsvm.h``.
+        Value of ``-Dapproxsvm_DIR=``. The targets are ``approxsvm::approxsvm`` (headers) and ``approxsvm::runtime``
+        (the library of ``approxsvm.h``).
 
     Raises
     ------
@@ -49,12 +49,12 @@ def get_cmake_dir() -> str:
 
 
 def get_pkgconfig_dir() -> str:
-    """Return the folder of ``approxsvm.pc``, the headers, and ``approxsvm-runtime.pc``, the library.
+    """Return the folder of ``approxsvm.pc`` (headers) and ``approxsvm-runtime.pc`` (library).
 
     Returns
     -------
     str
-        What pkg-config takes in the environment variable PKG_CONFIG_PATH.
+        Value for the environment variable PKG_CONFIG_PATH.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One exception class per kind of failure, one warning per kind of doubt.
+"""One exception class for each kind of failure, one warning for each kind of doubt.
 
 Messages are lower case and name the offender and both numbers.
 """
@@ -9,7 +9,7 @@ class ApproxSVMError(Exception):
 
 
 class ModelFormatError(ApproxSVMError, ValueError):
-    """A model file is not what its format demands, or the parts of a model contradict each other."""
+    """A model file breaks its format, or the parts of a model contradict each other."""
 
 
 class DataFormatError(ApproxSVMError, ValueError):
@@ -17,7 +17,7 @@ class DataFormatError(ApproxSVMError, ValueError):
 
 
 class UnsupportedModelError(ApproxSVMError, ValueError):
-    """The model is sound, but of a kind that cannot be compiled; the message names what was found."""
+    """The model is valid, but cannot be compiled; the message says why."""
 
 
 class ArtifactError(ApproxSVMError, ValueError):
@@ -25,15 +25,15 @@ class ArtifactError(ApproxSVMError, ValueError):
 
 
 class InputError(ApproxSVMError, ValueError):
-    """Rows have the wrong shape or type, or hold NaN or infinity; or an option has a value that it cannot have."""
+    """Rows have the wrong shape or type, or hold NaN or infinity; or an option has an invalid value."""
 
 
 class UnsortedIndicesError(InputError):
-    """The column indices of a sparse row do not ascend strictly."""
+    """The column indices of a sparse row are not strictly ascending."""
 
 
 class TargetError(ApproxSVMError, RuntimeError):
-    """The instruction-set target asked for is unknown, or this machine cannot run it."""
+    """The requested instruction-set target is unknown, or this machine cannot run it."""
 
 
 class MissingPackageError(ApproxSVMError, ImportError):
@@ -45,12 +45,12 @@ class ApproxSVMWarning(UserWarning):
 
 
 class ColumnsByPositionWarning(ApproxSVMWarning):
-    """Columns of a table are taken for features by their position, as no names say which is which."""
+    """Columns of a table are matched to features by position, as there are no names to match."""
 
 
 class OpenAnswersWarning(ApproxSVMWarning):
-    """An exported model answers some rows by its expansions alone: their labels or values may not be the source's."""
+    """An exported model answers some rows by its expansions only: labels or values may differ from the source's."""
 
 
 class SourceAccuracyWarning(ApproxSVMWarning):
-    """The source's own arithmetic does not settle its answers: float64 rounds as much as decides them."""
+    """The source's own float64 rounding may change its answers."""

@@ -1,4 +1,4 @@
-"""scikit-learn estimators around an artifact, fitted from the start: its conventions, and rows checked as it does."""
+"""scikit-learn estimators around an artifact: fitted from the start, with scikit-learn's conventions and checks."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ Self = TypeVar("Self", bound="CompiledModel")
 
 
 class CompiledModel(BaseEstimator):  # type: ignore[misc]
-    """What all compiled predictors share.
+    """Base class of the compiled estimators.
 
-    Up to four rows for each center are computed by other means than larger batches, for the sake of latency: the values
-    of a row may then differ in what lies within their bounds, which covers either.
+    Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
+    differ from those in a larger batch within the bounds, which hold for both.
 
     Parameters
     ----------
     artifact : Artifact
-        The compiled model. Being a parameter, it survives ``clone``: a clone predicts like its original.
+        The compiled model. As a parameter it survives ``clone``: a clone predicts like the original.
     n_jobs : int, optional
-        Threads, as in scikit-learn: 1 when left out, -1 for all processors. Results do not depend on it.
+        Threads, as in scikit-learn. Default: 1; -1 for all processors. Results do not depend on it.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns that rows must have.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Column names; present only when the source model was fitted on a data frame. Where its first step is a
-        ColumnTransformer, columns of data frames are found by them, in any order and among others, and columns that
-        it drops may hold anything, or be missing. Otherwise they must be the same in the same order.
+        Column names, if the source model was fitted on a data frame. If its first step is a ColumnTransformer, columns
+        of data frames are matched by name, in any order and among others, and columns that it drops may hold anything
+        or be missing. Otherwise data frames must have the same columns in the same order.
     compilation : Compilation or None
-        How it came about; None where it was loaded from a file, or is a clone.
+        How the model was compiled; None if it was loaded from a file or cloned.
     """
 
     compilation: Compilation | None = None
@@ -69,7 +69,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         self.artifact = artifact
         self.n_jobs = n_jobs
 
-    # --- what scikit-learn asks of a fitted estimator
+    # --- scikit-learn's interface of a fitted estimator
 
     @property
     def n_features_in_(self) -> int:
@@ -78,7 +78,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
-        """Column names of the data frame that the source model was fitted on."""
+        """Column names of the data frame on which the source model was fitted."""
         names = self.artifact.feature_names
         if names is None:
             raise AttributeError(f"this {type(self).__name__} has no feature names")
@@ -88,8 +88,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return True
 
     def fit(self: Self, X: Any = None, y: Any = None) -> Self:
-        """Ignore the data and return self: a compiled model is fitted for good, like sklearn.frozen.FrozenEstimator."""
-        self._evaluator  # noqa: B018  # built now, so that predictions leave the estimator as it is
+        """Do nothing and return self: a compiled model stays fitted, like sklearn.frozen.FrozenEstimator."""
+        self._evaluator  # noqa: B018  # built here, so that predictions do not change the estimator
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -116,18 +116,18 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return cached
 
     def _rows(self, X: Any) -> Any:
-        """Rows of real numbers, dense or CSR; dense ones of whatever type they have, which is converted in pieces."""
+        """Rows of real numbers, dense or CSR; dense rows keep their dtype and are converted in pieces."""
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
         if plain and self.artifact.feature_names is None:
-            return X  # the common case, at a tenth of the cost; the core checks the rest
+            return X  # the common case, at a tenth of the cost; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
         if self.artifact.raw_columns.by_column and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, self.artifact.raw_columns, _as_numbers), frame_names(X) is not None
-            if not (is_named and self.artifact.feature_names):  # which is told, as above
+            if not (is_named and self.artifact.feature_names):  # missing names are warned of, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
         rows = validate_data(
@@ -136,22 +136,22 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             reset=False,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
-            ensure_all_finite=False,  # the core does
+            ensure_all_finite=False,  # the core checks that
             ensure_min_samples=0,
         )
         return with_one_index_type(rows)
 
     def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
-        """Decision values, with bounds also these and stages; or positions of labels (evaluator.py)."""
+        """Decision values; with `bounds` also these and stages; with `labels` their positions (evaluator.py)."""
         want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
         return self._evaluator.evaluate(self._rows(X), want, values)
 
     def error_bound(self, X: Any) -> FloatArray:
-        """What `|value - exact value|` never exceeds, for each row: truncation and rounding together.
+        """Upper bound of `|value - exact value|` for each row, truncation and rounding together.
 
-        The value is that of `decision_function`, or the prediction of a regression; the exact value is that of the
-        source model's decision function over the real numbers. A calibrated classifier has none: these are the bounds
-        of the values of the classifier inside, `probability_bound` has those of its probabilities.
+        The value is that of `decision_function`, or the prediction of a regression. The exact value is that of the
+        source model's decision function over the real numbers. For a calibrated classifier these are bounds of the
+        values of the inner classifier; `probability_bound` has those of its probabilities.
 
         Parameters
         ----------
@@ -159,18 +159,18 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,) or, of several classes, (n_rows, n_pairs), float64
-            Of a regression, as its predictions. Pairs of classes in LIBSVM's order, (0, 1), (0, 2), ..., positions in
-            ``artifact.labels``.
+        ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
+            For a regression, the shape of its predictions. Pairs of classes are in LIBSVM's order, (0, 1), (0, 2), ...,
+            by position in ``artifact.labels``.
         """
         bounds: FloatArray = self._evaluator.error_bound(self._rows(X))
         return bounds
 
     def certified(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Whether each row is proven by the first stage's own bound, without falling back on the exact model.
+        """Whether each row is proven by the first stage's own bound, without the exact model.
 
-        In mode "certified" the labels of the other rows equal the exact model's all the same: they are computed by it.
-        In mode "approximate" they may differ.
+        In mode "certified" the labels of the other rows are those of the exact model as well: it computes them. In mode
+        "approximate" they may differ.
 
         Parameters
         ----------
@@ -184,13 +184,13 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """How many rows each stage has answered since this estimator was made: what the promise costs in use.
+        """Number of rows that each stage has answered since this estimator was made.
 
         "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "subspace" (sums in
-        few coordinates), "float32" and "float64" (the exact engine), "definition" (term after term in LIBSVM's order).
-        Labels, and values within a tolerance, come from the cheapest stage that proves them. Exact values are what
-        "float64" and "definition" are asked for at once: by ``decision_function`` without a tolerance and by
-        probabilities. A row whose label needs scores or members of an ensemble counts once for each stage it went to.
+        few coordinates), "float32" and "float64" (the exact engine), "definition" (term by term in LIBSVM's order).
+        Labels, and values within a tolerance, come from the cheapest stage that proves them. Requests for exact values
+        start at "float64" or "definition": ``decision_function`` without a tolerance, and probabilities. A row whose
+        label needs scores or members of an ensemble counts once for each stage that it went to.
         """
         counts: dict[str, int] = self._evaluator.rows_per_stage
         return counts
@@ -236,8 +236,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
 
-        Where it does, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within
-        3.05 % of its exponential. It says nothing about their sum: terms of opposite sign may cancel. Of linear and
+        For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within 3.05 %
+        of its exponential. This does not bound their sum, as terms of opposite sign may cancel. With linear and
         polynomial kernels no term is approximated, and every row passes.
 
         Parameters
@@ -253,7 +253,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         parts = self.artifact.members or (self.artifact,)
         return np.asarray(np.all([_within_gamma_bound(part, rows) for part in parts], axis=0))
 
-    # --- what people see
+    # --- display
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._summary_html()
@@ -265,7 +265,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def _summary_html(self) -> str:
-        """What stands in a notebook below scikit-learn's own diagram: the summary as a table."""
+        """The summary as a table, below scikit-learn's own diagram."""
         cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
         rows = [(html.escape(name), html.escape(value)) for name, value in self.summary.rows()]
         lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
@@ -281,25 +281,25 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         max_rows: int | None = None,
         title: str | None = None,
     ) -> Report:
-        """Show what was compiled and what became of given rows, on one HTML page that needs no other file.
+        """Make a self-contained HTML page about the compiled model and its predictions for given rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Rows to show it on, best some that nobody has trained on. Those that are not finite are named and left out.
+            Rows to predict, preferably not training rows. Rows that are not finite are listed and left out.
         y : array-like of shape (n_rows,), optional
-            What is true of them.
+            True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without it the page says what it cannot show: errors, labels that differ, speed beside it.
+            The source. Without it the page cannot show errors, label differences and the speedup, and says so.
         max_rows : int, optional
-            Rows that are compared with the source, at most; when left out, as many as take about a second.
+            Most rows to compare with the source. Default: as many as take about a second.
         title : str, optional
 
         Returns
         -------
         Report
-            ``report.save(path)`` writes it, ``report.html`` is the page and ``report.evidence`` the figures behind it.
-            A notebook shows it by itself.
+            ``report.save(path)`` writes it, ``report.html`` is the page, ``report.evidence`` has its figures. Notebooks
+            display it.
 
         Raises
         ------
@@ -319,7 +319,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         >>> int(report.evidence.against.judged.differ.sum())
         0
         """
-        from approxsvm.reports.page import make_report  # here, as who only predicts reports nothing
+        from approxsvm.reports.page import make_report  # here, as predicting does not need it
 
         return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
@@ -327,11 +327,11 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def summary(self) -> Summary:
-        """What was chosen and how large the result is; print it."""
+        """Source, plan and size of the compiled model; print it."""
         return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the artifact to an .asvm file; `path` holds all of it or, should this fail, what it held before."""
+        """Write the artifact to an .asvm file; `path` holds all of it or, if this fails, what it held before."""
         self.artifact.write(path)
 
     def to_onnx(
@@ -342,28 +342,28 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         fallback: bool | None = None,
         max_bytes: int = 1 << 28,
     ) -> Any:
-        """Export to ONNX: a model of standard operators, with the names and shapes that skl2onnx gives the source.
+        """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx gives the source.
 
-        Any number of rows go in as "X". Out come "label" and "probabilities" of a classifier, which are scores where
-        the source has no probabilities; "label" and "scores" of a one-class model; "variable" of a regression. Raw
-        rows are scaled by the graph as the source does it. In mode "certified", the graph labels as `predict` does: by
-        the expansions where they prove the label, else by the exact model. Scores and probabilities are those of
-        whichever it was: without a tolerance they may differ from `decision_function` and `predict_proba` by the
-        expansions' error.
+        The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
+        "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
+        for a one-class model, "variable" for a regression. In mode "certified", the graph labels as `predict` does: by
+        the expansions if they prove the label, else by the exact model. Scores and probabilities are those of the same
+        model: without a tolerance they may differ from `decision_function` and `predict_proba` by the expansions'
+        error.
 
         Parameters
         ----------
         input_type : {"float32", "float64"}
-            Of the rows, and of the scores, probabilities or values. Inside, everything is float64.
+            Type of the rows, and of scores, probabilities or values. The graph computes in float64.
         certain : bool, optional
-            Whether an output "certain" says, row by row, that the label is proven to be the exact model's, or the value
-            of a regression to be within the tolerance. When left out, it is there but in mode "approximate", for
+            Whether to add an output "certain": for each row, whether the label is proven to be the exact model's, or
+            the value of a regression to be within the tolerance. Default: True, except in mode "approximate", for
             regressions without a tolerance, and for the exact model of a regression.
         fallback : bool, optional
-            Whether rows that the expansions leave open go to the exact model, which is then part of the graph. When
-            left out, it is where the graph then keeps to `max_bytes`.
+            Whether to include the exact model, for rows that the expansions leave open. Default: True if the graph then
+            fits `max_bytes`.
         max_bytes : int
-            Limit on the constants of the graph, 256 MiB when left out.
+            Limit on the constants of the graph, by default 256 MiB.
 
         Returns
         -------
@@ -373,18 +373,18 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnsupportedModelError
-            The graph would be larger than `max_bytes`, labels are neither whole numbers nor text, `certain` is asked
-            for where no tolerance says what is, or `fallback` in mode "approximate".
+            The graph would exceed `max_bytes`, labels are neither integers nor strings, `certain` is requested without
+            a tolerance that defines it, or `fallback` in mode "approximate".
         MissingPackageError
             The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
 
         Warns
         -----
         OpenAnswersWarning
-            The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
-            Where its output "certain" is false, labels may then differ. The graph's ``doc_string`` says it too.
+            The model is certified, but its graph has no exact model, which is too large, or `fallback` is False. Where
+            its output "certain" is false, labels may differ. The graph's ``doc_string`` says this, too.
         """
-        from approxsvm.export.onnx.graph import onnx_model  # here, as who only predicts exports nothing
+        from approxsvm.export.onnx.graph import onnx_model  # here, as predicting does not need it
 
         return onnx_model(
             self.artifact,
@@ -406,41 +406,48 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     ) -> CExport:
         """Write the model as one C99 header for microcontrollers: constant data, no heap, nothing of libc.
 
-        With ``name="m"`` it has ``int m_predict(const float row[])``, the position of the label in ``m_labels`` (of a
-        regression ``float m_predict``), ``int m_is_certain(const float row[])``, whether that is proven to be the exact
-        model's label (of a regression: whether the value is within the tolerance of the exact one), ``int
-        m_predict_if_certain(const float row[])``, which is -1 where it is not, ``void m_decision_values(const float
-        row[], float values[])`` and ``void m_error_bounds(const float row[], float bounds[])``; ``m_n_features``,
-        ``m_n_values`` and ``m_n_labels`` are sizes. Rows are raw: scaling is part of the header.
+        With ``name="m"`` the header has these functions of a raw row, which it scales itself:
+
+        * ``int m_predict(const float row[])``, the position of the label in ``m_labels``; for a regression ``float
+          m_predict``.
+        * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's; for a
+        regression,
+          whether the value is within the tolerance of the exact one.
+        * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain. * ``void
+        m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[], float
+          bounds[])``.
+
+        ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
         Parameters
         ----------
         path : str or path
-            It holds all of the header or, should this fail, what it held before.
+            It holds all of the header or, if this fails, what it held before.
         name : str
-            What every name in the header begins with.
+            Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            How coefficients are stored. Whole numbers take a half or a quarter of the memory, and a little more time;
-            what they are off by is part of every bound, so that fewer rows are certain and none of them is wrong.
+            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Their
+            rounding is part of every bound, so fewer rows are certain and none is wrong.
         inputs : {"float32", "int16", "int8"}
-            What rows are made of. Code q of feature j stands for any number within half a step of ``m_offsets[j] +
-            m_steps[j] * q``, and a row is certain only if its label is that of all of them; ``m_quantize(numbers,
-            row)`` makes codes of floats. What is beyond the codes gets the last one, and is never certain.
+            Type of the rows. Code q of feature j stands for all numbers within half a step of ``m_offsets[j] +
+            m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
+            makes codes of floats. Numbers out of range get the last code, and are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Rows like those to predict, whose range whole numbers as inputs are to cover; only needed for these.
+            Rows like those to predict, which set the range of integer inputs; only needed for these.
 
         Returns
         -------
         CExport
-            What it costs: ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
+            Costs: ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
 
         Raises
         ------
         UnsupportedModelError
-            The artifact has no expansions of all its decision functions (``compile(..., mode="approximate")`` has), is
-            an ensemble, has another kernel, projects rows or labels by probabilities.
+            The artifact does not have expansions of all its decision functions (``compile(..., mode="approximate")``
+            does), or it is an ensemble, has another kernel, projects rows, or labels by probabilities.
         InputError
-            `name` is no name in C, `coefficients` or `inputs` is something else, or `X` is missing or of another shape.
+            `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
+            shape.
         OSError
             The file cannot be written.
 
@@ -453,13 +460,13 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         >>> cost.multiply_adds
         555
         """
-        from approxsvm.export.c99.header import export_c  # here, as who only predicts exports nothing
+        from approxsvm.export.c99.header import export_c  # here, as predicting does not need it
 
         return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
 
 class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """What all classifiers have; parameters as in CompiledModel.
+    """Base class of the compiled classifiers; parameters as in CompiledModel.
 
     Attributes
     ----------
@@ -478,7 +485,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         return np.sort(self.artifact.labels)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class labels.
+        """Predict class labels.
 
         Parameters
         ----------
@@ -491,7 +498,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
+            X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         return np.asarray(self._evaluator.predict(self._rows(X)))
 
@@ -504,7 +511,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities by the source's own formula.
 
-        They come from the exact decision values unless a tolerance was asked for, whose values then serve.
+        They are computed from the exact decision values or, with a tolerance, from values within it.
 
         Parameters
         ----------
@@ -524,22 +531,22 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def probability_bound(self, X: Any) -> FloatArray:
-        """What `|probability - that of the exact decision values|` never exceeds.
+        """Upper bound of `|probability - that of the exact decision values|`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            1 where several classes are coupled: only their decision values are bounded then.
+            1 if several classes are coupled, as only their decision values are bounded.
         """
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
     def predict_one(self, row: npt.NDArray[Any]) -> Any:
-        """Class label of a single row, with as little overhead as Python allows.
+        """Predict the class label of a single row, with as little overhead as possible.
 
         Parameters
         ----------
         row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            Lists and the like are converted first.
+            Lists and other types are converted first.
 
         Returns
         -------
@@ -555,7 +562,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledSVC(CompiledClassifier):
-    """Compiled support vector classifier, one-vs-one where there are several classes; parameters as in CompiledModel.
+    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel.
 
     Attributes
     ----------
@@ -570,12 +577,12 @@ class CompiledSVC(CompiledClassifier):
 
     @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values as the source gives them; a CalibratedClassifierCV has none.
+        """Decision values of the source; not for a CalibratedClassifierCV, which has none.
 
-        They are the source's own, by the exact engine in float64, to rank, threshold and calibrate with; `predict` does
-        not need them and is faster. Where a tolerance was asked for at compilation, values are within it instead, and
-        their signs the exact model's. In mode "approximate" they are the expansion's. `error_bound` says how close each
-        is.
+        By default they are exact, from the engine in float64, for ranking, thresholds and calibration; `predict` does
+        not need them and is faster. If the model was compiled with a tolerance, values are within it, and their signs
+        are the exact model's. In mode "approximate" they are the expansion's. `error_bound` gives the error bound of
+        each.
 
         Parameters
         ----------
@@ -584,14 +591,14 @@ class CompiledSVC(CompiledClassifier):
         Returns
         -------
         ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
-            Of two classes, positive means ``classes_[1]``, as everywhere in scikit-learn. Of several, a score for each
-            class ("ovr": votes, and confidences to break ties), or, where the source says decision_function_shape="ovo"
-            and for LIBSVM models, a value for each pair of ``classes_``, positive for the first.
+            With two classes, positive means ``classes_[1]``, as everywhere in scikit-learn. With several, a score for
+            each class ("ovr": votes, with confidences to break ties); or, for decision_function_shape="ovo" and for
+            LIBSVM models, a value for each pair of ``classes_``, positive for the first.
 
         Raises
         ------
         ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
+            X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         values: FloatArray = self._evaluator.decision_function(self._rows(X))
         return values
@@ -615,7 +622,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
     """Compiled support vector regressor; parameters as in CompiledModel."""
 
     def predict(self, X: Any) -> FloatArray:
-        """Regression values.
+        """Predict regression values.
 
         Parameters
         ----------
@@ -623,20 +630,20 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) where the source gives such, be it with one target, float64
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if the source was fitted with 2-D targets, float64
 
         Raises
         ------
         ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError and names the place.
+            X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         values: FloatArray = self._evaluator.predict(self._rows(X))
         return values
 
     def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
-        """Value of a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
+        """Predict a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
 
-        It has the shape (n_targets,) where `predict` gives (n_rows, n_targets).
+        The result has shape (n_targets,) if `predict` returns (n_rows, n_targets).
         """
         value: float | FloatArray = self._evaluator.one(row)
         return value
@@ -653,13 +660,13 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
     @property
     def offset_(self) -> float:
-        """What separates scores from decision values."""
+        """The difference between scores and decision values."""
         return -float(self.artifact.decision_numbers()["intercept"][0])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values, shape (n_rows,); positive means an inlier.
 
-        They are the source's own unless a tolerance was asked for; see `CompiledSVC.decision_function`.
+        They are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
         """
         values: FloatArray = self._evaluator.decision_function(self._rows(X))
         return values
@@ -669,12 +676,12 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         return self.decision_function(X) + self.offset_
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """1 for inliers and -1 for outliers, shape (n_rows,)."""
+        """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
         labels: npt.NDArray[np.int64] = self._evaluator.predict(self._rows(X))
         return labels
 
     def predict_one(self, row: npt.NDArray[Any]) -> int:
-        """1 or -1 for a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features)."""
+        """Predict 1 or -1 for a single C-contiguous float32 or float64 row, (n_features,) or (1, n_features)."""
         label: int = self._evaluator.one(row)
         return label
 
@@ -682,14 +689,14 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 class CompiledEnsemble(CompiledClassifier):
     """Compiled CalibratedClassifierCV with ensemble=True: the mean of the members' probabilities.
 
-    Like its source it has no decision function; its values, which `error_bound` bounds, are the probabilities.
-    Rows whose label the members' bounds leave open are evaluated exactly, but in mode "approximate".
+    Like its source it has no decision function; `error_bound` bounds its probabilities. Rows whose label the members'
+    bounds leave open are evaluated exactly, except in mode "approximate".
 
     Parameters
     ----------
     artifact : Artifact
     n_jobs : int, optional
-        Threads, as in scikit-learn: 1 when left out, -1 for all processors.
+        Threads, as in scikit-learn. Default: 1; -1 for all processors.
 
     Attributes
     ----------
@@ -714,18 +721,18 @@ def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
 
 
 def _as_numbers(columns: Any) -> Any:
-    """Some columns of a table as floats, finite or not; the core says which are not."""
+    """Some columns of a table as floats; the core checks that they are finite."""
     return check_array(columns, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0)
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
-    """The estimator class that suits an artifact, its check rows already replayed."""
+    """The estimator for an artifact, with its check rows replayed."""
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledEnsemble if artifact.members else CompiledSVC,
         "regression": CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
-    n_threads(n_jobs)  # refuses what is none; `set_params` may put it there, as scikit-learn has it
+    n_threads(n_jobs)  # refuses an invalid number; `set_params` accepts any, as in scikit-learn
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
-    estimator._evaluator  # noqa: B018  # now rather than at the first prediction
+    estimator._evaluator  # noqa: B018  # built here, not at the first prediction
     return estimator

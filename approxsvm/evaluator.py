@@ -1,8 +1,7 @@
 """Artifact in, answers out, with NumPy alone; the only importer of the native predictor.
 
-An `Evaluator` answers for one artifact. It takes rows that have been checked: arrays of real numbers or CSR matrices.
-`Predictor` (predictor.py) stands before it for programs that only predict, and the estimators (estimators.py) for those
-that use scikit-learn.
+An `Evaluator` answers for one artifact. Its rows have been checked: arrays of real numbers or CSR matrices. `Predictor`
+(predictor.py) wraps it for programs that only predict, the estimators (estimators.py) for those that use scikit-learn.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from approxsvm.model.schema import TASKS
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
 from approxsvm.threads import n_threads
 
-# Which values and bounds are wanted (cpp/include/approxsvm/model_view.hpp): the exact ones, unless the model has a
-# tolerance; those of the cheapest stage that settles the label; or exact ones whatever the tolerance.
+# Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact ones, or within the
+# model's tolerance if it has one; "settled": those of the cheapest stage that settles the label; "exact": always exact.
 Values = Literal["promised", "settled", "exact"]
-# What is wanted of rows (cpp/python/register_predictor.cpp), added up; several come as a tuple, in this order.
+# Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several come as a tuple, in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
-# Of an output as it is named to users.
+# By the names of outputs that users see.
 _BITS = {"label": LABELS, "value": VALUES, "error_bound": BOUNDS, "probability": PROBABILITIES}
-# What can answer a row, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
+# The stages, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
-# Those of them that need no exact model.
+# The stages that need no exact model.
 EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
@@ -41,71 +40,49 @@ NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file, or its bytes.
-
-    Raises
-    ------
-    ArtifactError
-        The bytes break a rule of models/FORMAT.md; of a file, the message names it.
-    OSError
-        The file cannot be read.
-    """
+    """Read and validate an .asvm file, or its bytes; ArtifactError if they break a rule of models/FORMAT.md."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """The core's functions of decision values and their bounds: scores, probabilities, labels, and what is certain.
-
-    Parameters
-    ----------
-    outputs : Outputs
-    task : {"classification", "regression", "one_class"}
-    n_classes : int
-        Number of labels; 0 for other tasks.
-    """
+    """The core's outputs for decision values and bounds: scores, probabilities, labels, and which are certain."""
     return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 
 class Evaluator:
-    """Answers of one compiled model.
+    """Answers of one compiled model; `n_jobs` threads as in scikit-learn.
 
-    Up to four rows for each center are computed by other means than larger batches, for the sake of latency: the values
-    of a row may then differ in what lies within their bounds, which covers either.
-
-    Parameters
-    ----------
-    artifact : Artifact
-    n_jobs : int, optional
-        Threads, as in scikit-learn.
+    Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
+    differ from those in a larger batch within the bounds, which hold for both.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
-        n_threads(n_jobs)  # refuses what is none, before a model is unpacked
+        n_threads(n_jobs)  # refuses an invalid number before a model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.native)
         self._task = artifact.task
         self._several = self._task == "regression" and artifact.n_decisions > 1
         self._is_column = artifact.outputs.is_column
-        # What a single row's answer is looked up in: by position, or itself.
+        # Labels by position for a single row; None where the answer is a value.
         self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(self._task, artifact.labels)
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
 
-    # --- what the core is asked for
+    # --- calls of the core
 
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
-        """What `want` says of raw rows; decision values have LIBSVM's orientation, labels are positions.
+        """The outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
-        Where `as_part` says so, numbers are those that the rows have in a large batch, to the last bit.
+        With `as_part`, numbers are bit for bit those of the rows in a large batch.
         """
         if rows.dtype in NATIVE_DTYPES:
             return self._evaluate_rows(rows, want, values, as_part)
         if rows.dtype.kind == "c":
             raise InputError(f"rows are {rows.dtype}, but must be real numbers")
         parts = []
-        for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # no second copy of everything
+        for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # to convert a piece at a time
             try:
                 parts.append(self._evaluate_rows(rows[piece].astype(np.float64), want, values, as_part))
             except InputError as error:
@@ -137,7 +114,7 @@ class Evaluator:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the source gives classes probabilities."""
+        """Whether the source has class probabilities."""
         return self.artifact.has_class_probabilities
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
@@ -146,7 +123,7 @@ class Evaluator:
             try:
                 position = int(self.native.one(rows))
             except InputError:
-                pass  # a row that needs converting, or whose fault has a place
+                pass  # the general way below converts the row, or names the fault
             else:
                 return np.array(self._labels[position : position + 1])
         if self._task == "regression":
@@ -159,15 +136,15 @@ class Evaluator:
         """The answer for a single row, with as little overhead as Python allows."""
         if self._several or self._is_column:
             return self.predict(as_row(row))[0]
-        found = self.native.one(row if type(row) is np.ndarray else one_row(row))
-        return found if self._by_position is None else self._by_position[int(found)]
+        answer = self.native.one(row if type(row) is np.ndarray else one_row(row))
+        return answer if self._by_position is None else self._by_position[int(answer)]
 
     def classes(self, rows: Any) -> IntArray:
         """Positions of the predicted labels among the model's own."""
         return np.asarray(self.evaluate(rows, LABELS), dtype=np.intp)
 
     def decision_function(self, rows: Any) -> FloatArray:
-        """Decision values as the source gives them: scikit-learn's orientation, shape and order of classes."""
+        """Decision values with scikit-learn's orientation, shape and order of classes."""
         return self._in_shape(self._as_the_source(self.evaluate(rows)))
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
@@ -187,52 +164,44 @@ class Evaluator:
         return _in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
-        """Bounds of decision values, in the model's own order of pairs; of an ensemble's probabilities."""
+        """Bounds of decision values, with pairs in the model's own order; of probabilities for an ensemble."""
         if self.artifact.averages:
             return self.probability_bound(rows)
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Which rows the first stage proves."""
+        """Which rows the first stage's own bound proves."""
         return np.asarray(self.evaluate(rows, CERTIFIED, "settled"))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Class probabilities, columns as the sorted labels."""
+        """Class probabilities, columns in the order of the sorted labels."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
-        """What `|probability - that of the exact decision values|` never exceeds."""
+        """Upper bound of `|probability - that of the exact decision values|`."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """What the methods of these names say of many rows, of which these are a part, from as few calls as possible.
+        """Answers by output for rows that are part of many, from as few calls of the core as possible.
 
-        Parameters
-        ----------
-        rows : ndarray or csr_array of shape (n_rows, n_features)
-        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}
-            What the artifact has of these (approxsvm/tables/arrow/answers.py).
-
-        Returns
-        -------
-        dict
-            By output; labels are positions in ``artifact.labels``, of a one-class model in (1, -1).
+        The artifact has the outputs (approxsvm/tables/arrow/answers.py). Labels are positions in ``artifact.labels``,
+        or in (1, -1) for a one-class model.
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
         together = sorted(bits[output] for output in outputs if output != "certified")
-        found: dict[str, npt.NDArray[Any]] = {}
+        by_output: dict[str, npt.NDArray[Any]] = {}
         if together:
             answers = self.evaluate(rows, sum(together), as_part=True)
             by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
             for output in outputs:
                 if output != "certified":
-                    found[output] = self._finished(output, by_bit[bits[output]])
+                    by_output[output] = self._finished(output, by_bit[bits[output]])
         if "certified" in outputs:
-            found["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
-        return found
+            by_output["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
+        return by_output
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
-        """What the core gives for an output -> classes in the order that users see."""
+        """The core's answer with classes in the order that users see."""
         if output == "value":
             return self._as_the_source(answer)
         if output == "probability" or (output == "error_bound" and self.artifact.averages):
@@ -241,41 +210,33 @@ class Evaluator:
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """How many rows each stage has answered so far."""
+        """Number of rows that each stage has answered so far."""
         return dict(zip(STAGES, self.native.counts, strict=True))
 
     @property
     def exact_count(self) -> int:
-        """How many of these rows went to the exact engine because their exact values were asked for."""
+        """Number of these rows that went to the exact engine because exact values were requested."""
         return int(self.native.exact_count)
 
 
 def artifact_of(model: Any) -> Artifact:
-    """The artifact that users mean by its path, its bytes, a predictor, a compiled estimator, or itself.
-
-    Raises
-    ------
-    ArtifactError, OSError
-        As `read_artifact`.
-    InputError
-        It is none of these.
-    """
+    """The artifact of a path, bytes, predictor, compiled estimator, or artifact; InputError for anything else."""
     if isinstance(model, (str, bytes, os.PathLike)):
         return read_artifact(model)
-    found = getattr(model, "artifact", model)
-    if not isinstance(found, Artifact):
+    artifact = getattr(model, "artifact", model)
+    if not isinstance(artifact, Artifact):
         raise InputError(f"expected an artifact or its path, got {type(model).__name__}")
-    return found
+    return artifact
 
 
 def open_evaluators(model: Any) -> dict[str, Evaluator]:
-    """Evaluators with one thread each of a model, or of a mapping of names to models."""
+    """Evaluators with one thread each, for a model or a mapping of names to models."""
     models = model if isinstance(model, Mapping) else {"model": model}
     return {str(name): Evaluator(artifact_of(one)) for name, one in models.items()}
 
 
 def with_one_index_type(rows: Any) -> Any:
-    """CSR rows whose two index arrays have one type; arrays as they are."""
+    """CSR rows with one type for both index arrays; arrays are returned as they are."""
     if isinstance(rows, np.ndarray) or rows.indices.dtype == rows.indptr.dtype:
         return rows
     rows = rows.copy()
@@ -284,7 +245,7 @@ def with_one_index_type(rows: Any) -> Any:
 
 
 def _in_order(values: FloatArray, order: IntArray) -> FloatArray:
-    """Values of pairs of the model's labels -> of pairs of the sorted ones, positive for the first."""
+    """Reorder values of pairs of the model's labels to pairs of the sorted labels, positive for the first."""
     if (order == np.arange(len(order))).all():
         return values
     position = {pair: k for k, pair in enumerate(class_pairs(len(order)))}

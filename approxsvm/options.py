@@ -1,4 +1,4 @@
-"""Numbers that callers choose, checked before anything is made of them."""
+"""Checks of numbers that callers choose."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from approxsvm.errors import InputError
 
-MAX_SEED: Final = 2**32 - 1  # of NumPy's RandomState, which scikit-learn has too
+MAX_SEED: Final = 2**32 - 1  # of NumPy's RandomState, which scikit-learn uses
 
 
 def is_whole_number(value: Any, least: int, most: int | None = None) -> bool:
-    """Whether it is a whole number of whatever type, but no truth value, within limits."""
+    """Whether a value is an integer of any type, but not bool, within limits."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -20,13 +20,7 @@ def is_whole_number(value: Any, least: int, most: int | None = None) -> bool:
 
 
 def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """The number, if it is a whole one within limits.
-
-    Raises
-    ------
-    InputError
-        It is not; the message calls it by its name.
-    """
+    """The value as an int if it is an integer within limits; else InputError, naming it."""
     if is_whole_number(value, least, most):
         return operator.index(value)
     limits = f"of at least {least}" if most is None else f"from {least} to {most}"

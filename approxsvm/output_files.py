@@ -1,4 +1,4 @@
-"""Files that are written: never over one that is read, and whole or not at all."""
+"""Output files: never one that is also read, and complete or unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from approxsvm.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows, which does not remove what is open
+except ImportError:  # Windows, which cannot remove an open file anyway
     fcntl = None  # type: ignore[assignment]
 
 
@@ -22,17 +22,9 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 
 
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
-    """Refuse an output that is one file with an input or with another output, before any of them is opened.
+    """Refuse an output that is the same file as an input or another output, before any of them is opened.
 
-    Parameters
-    ----------
-    read, written : iterable of (str, File)
-        What messages call a file, and where it is.
-
-    Raises
-    ------
-    InputError
-        The message names both.
+    `read` and `written` are names in messages with their files; the InputError names both.
     """
     known = {_identity(file): (called, "which would be lost") for called, file in read}
     for called, file in written:
@@ -40,13 +32,13 @@ def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tupl
         if identity is not None and identity in known:
             other, why = known[identity]
             raise InputError(f"{called} is the same file as {other}, {why}")
-        known[identity] = called, "which is written too"
+        known[identity] = called, "which is also written"
 
 
 def _identity(file: File) -> tuple[object, ...] | None:
-    """What tells a file from all others, under whatever name; None of devices, pipes and folders, which may be shared.
+    """Identity of a file under any name; None for devices, pipes and folders, which may be shared.
 
-    Of a file that is not there yet it is the folder that it will be in, and its name.
+    A file that does not exist is identified by its future folder and its name.
     """
     try:
         there = os.stat(file)
@@ -55,7 +47,7 @@ def _identity(file: File) -> tuple[object, ...] | None:
         assert not isinstance(file, int)
         place = _place(file)
     except OSError:
-        return None  # nothing can be read or written there
+        return None  # cannot be read or written anyway
     try:
         folder = os.stat(place.parent)
     except OSError:
@@ -64,9 +56,9 @@ def _identity(file: File) -> tuple[object, ...] | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    """Where the system makes a file that is not there: links are followed, and everything else is as it is spelled.
+    """Where the system would create a file: links are followed, nothing else is resolved.
 
-    `os.path.realpath` would take ``missing/../file`` for ``file``.
+    `os.path.realpath` would turn ``missing/../file`` into ``file``.
     """
     place = os.path.join(os.getcwd(), path)
     while os.path.islink(place):
@@ -75,17 +67,17 @@ def _place(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before."""
+    """Write a file; `path` holds all of it or, if this fails, what it held before."""
     with whole_file(path) as file:
         file.write(data)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing, so that `path` holds all of it once the block has ended well, or what it held before.
+    """Open a file for writing; `path` holds all of it when the block ends well, else what it held before.
 
-    Only a regular file is replaced, by one of its own mode, and where `path` is a link, the file that it leads to. What
-    is no regular file (a device, a pipe, standard output as /dev/fd/1) is written to as it is.
+    Only a regular file is replaced, with its mode; a link's target is replaced, not the link. Anything else (a device,
+    a pipe, standard output as /dev/fd/1) is written to directly.
     """
     temporary = None
     try:
@@ -94,12 +86,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with open(path, "wb") as stream:
                 yield stream
             return
-        import secrets  # here, as who only predicts writes nothing
+        import secrets  # here, as predicting does not need it
 
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
-            with open(temporary, "xb") as file:  # and not tempfile, whose files are private
-                if target.exists() and hasattr(os, "fchmod"):  # which Windows has not
+            with open(temporary, "xb") as file:  # not tempfile, whose files are private
+                if target.exists() and hasattr(os, "fchmod"):  # not on Windows
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 _lock(file)
                 yield file
@@ -107,17 +99,17 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
             os.replace(temporary, target)
         finally:
-            temporary.unlink(missing_ok=True)  # gone already when all went well
+            temporary.unlink(missing_ok=True)  # does not exist if all went well
     except OSError as error:
         if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
-            raise  # of a file that the block has read
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # not the temporary file's name
+            raise  # an error of another file, which the block uses
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # names `path`, not the temporary file
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove what a process that was killed while it wrote `path` by `whole_file` has left beside it.
+    """Remove temporary files of processes that were killed while writing `path` by `whole_file`.
 
-    What another process is writing just now stays: of two, the last has the name, and either's file is whole.
+    Files that another process is writing stay: the last of two gets the name, and either is complete.
     """
     target = _replaceable(path)
     if target is None:
@@ -130,7 +122,7 @@ def remove_unfinished(path: str | os.PathLike[str]) -> None:
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Hold a file as long as it is open and this process lives; False if somebody else does."""
+    """Lock a file while it is open and this process lives; False if another process holds the lock."""
     if fcntl is None:
         return True
     try:
@@ -138,17 +130,17 @@ def _lock(file: IO[bytes]) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        pass  # a file system without locks
+        pass  # the file system has no locks
     return True
 
 
 def _replaceable(path: str | os.PathLike[str]) -> Path | None:
-    """The regular file that `path` leads to, or would if it existed; None where something else is there."""
+    """The regular file that `path` leads to, or would create; None if it leads to anything else."""
     try:
         there = os.stat(path)
     except FileNotFoundError:
         return _place(path)
     target = Path(os.path.realpath(path))
-    # A descriptor's link in /proc may lead to a file that has no name any more.
+    # A link in /proc/self/fd may lead to a file without a name.
     is_target = target.exists() and os.path.samestat(there, target.stat())
     return target if stat.S_ISREG(there.st_mode) and is_target else None

@@ -1,4 +1,4 @@
-"""Packages that only some uses need: imported when used, and named with their install command when missing."""
+"""Optional packages, imported on first use; the error for a missing one names its install command."""
 
 from __future__ import annotations
 
@@ -9,20 +9,9 @@ from approxsvm.errors import MissingPackageError
 
 
 def import_package(module: str, extra: str, purpose: str) -> Any:
-    """Import a module of an optional package.
+    """Import a module of an optional package, which ``pip install 'approxsvm[extra]'`` installs.
 
-    Parameters
-    ----------
-    module : str
-    extra : str
-        Of approxsvm, which installs the package.
-    purpose : str
-        What needs it, in words that begin the message.
-
-    Raises
-    ------
-    MissingPackageError
-        It is not installed.
+    `purpose` begins the message of the MissingPackageError.
     """
     try:
         return importlib.import_module(module)

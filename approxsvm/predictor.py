@@ -1,4 +1,4 @@
-"""Raw rows in, answers out: a compiled model for programs that only predict."""
+"""A compiled model for programs that only predict."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from approxsvm.table_columns import numpy_rows
 
 
 class Predictor:
-    """A compiled model for programs that only predict: it needs NumPy alone, no scikit-learn.
+    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn.
 
     Parameters
     ----------
     artifact : path, bytes, or artifact
         An .asvm file, its content, or the ``artifact`` of a compiled estimator.
     n_jobs : int, optional
-        Threads: 1 when left out, -1 for all processors. Results do not depend on it.
+        Number of threads. Default: 1; -1 for all processors. Results do not depend on it.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Predictor:
     ArtifactError
         The bytes break a rule of models/FORMAT.md, or check rows give other values on this machine.
     InputError
-        `n_jobs` is not a number of threads.
+        `n_jobs` is not a valid number of threads.
     OSError
         The file cannot be read.
 
@@ -66,18 +66,18 @@ class Predictor:
         return f"<Predictor: {self.artifact.task}, {self.n_features} features, {self.artifact.mode}>"
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class labels, values of a regression, or 1 and -1 for inliers and outliers.
+        """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_rows, n_features)
-            Raw rows, before any scaling: it is part of the artifact. A data frame has the columns that the source was
-            fitted with, in their order; where that begins with a ColumnTransformer they are found by name. For a model
-            without names they are found as `predict_arrow` does.
+            Raw rows, before any scaling, which is part of the artifact. A data frame must have the columns that the
+            source was fitted with, in order; if the source begins with a ColumnTransformer, they are matched by name.
+            For a model without names they are matched as by `predict_arrow`.
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) where a regression was fitted with targets of two dimensions
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if a regression was fitted with two-dimensional targets
 
         Raises
         ------
@@ -87,23 +87,23 @@ class Predictor:
         return self._evaluator.predict(self._rows(X))
 
     def predict_one(self, row: Any) -> Any:
-        """The same for a single row of shape (n_features,), with as little overhead as Python allows."""
+        """Predict a single row of shape (n_features,), with as little overhead as possible."""
         return self._evaluator.one(row)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values as the source gives them, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
+        """Decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
 
         Raises
         ------
         InputError
-            As for `predict`, or the source has none: it is a CalibratedClassifierCV.
+            As for `predict`, or the source has none, as it is a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
-            raise InputError("a calibrated classifier gives or averages probabilities, it has no decision function")
+            raise InputError("a calibrated classifier has probabilities, but no decision function")
         return self._evaluator.decision_function(self._rows(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes), columns as in `classes`.
+        """Class probabilities, shape (n_rows, n_classes), with columns as in `classes`.
 
         Raises
         ------
@@ -115,11 +115,11 @@ class Predictor:
         return self._evaluator.predict_proba(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """What `|value - exact value|` never exceeds, for each row (of an ensemble, of probabilities)."""
+        """Upper bound of `|value - exact value|` for each row; for an ensemble, of its probabilities."""
         return self._evaluator.error_bound(self._rows(X))
 
     def certified(self, X: Any) -> BoolArray:
-        """Whether each row is proven without falling back on the exact model, shape (n_rows,)."""
+        """Whether each row is proven without the exact model, shape (n_rows,)."""
         return self._evaluator.certified(self._rows(X))
 
     def predict_arrow(
@@ -131,57 +131,57 @@ class Predictor:
         columns: Sequence[str] | None = None,
         on_error: Literal["fail", "null", "skip"] = "fail",
     ) -> Any:
-        """Answers for Arrow columns: tables in, a table out, nothing by way of Python objects.
+        """Predict the rows of a table of Arrow columns, without Python objects; return a table.
 
-        Columns are found by the names that the model was fitted with, in any order, among others. A model without names
-        takes the columns f0, f1, ... where all are there, and refuses a table where some are. Else it takes those that
-        are not kept by their position, and says so by a `ColumnsByPositionWarning`: they must be as many as it has
-        features, and not be numbered in another way (x0, x2), or be one column of lists of that fixed size. Columns
-        that the model does not use, as those that a ColumnTransformer drops, are not read: they may hold anything, and
-        where the model has names they may be missing. Columns that lie side by side at equal distances in memory, as in
-        Arrow files and lists of a fixed size, are not copied; others are once, into a buffer that is used again.
+        Columns are matched by the names that the model was fitted with; their order and further columns do not matter.
+        A model without names takes the columns f0, f1, ... if all are present, and refuses a table with only some of
+        them. Otherwise it takes, by position, the columns that are not kept, with a `ColumnsByPositionWarning`. There
+        must be one for each feature and no other numbering (x0, x2), or a single column of lists of that fixed size.
+        Columns that the model does not use, such as those that a ColumnTransformer drops, are not read: they may hold
+        anything, and may be missing if the model has names. Columns at equal distances in memory, as in Arrow files and
+        lists of a fixed size, are not copied; others are copied once, into a buffer that is reused.
 
         Parameters
         ----------
-        data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or whatever exports an Arrow stream
-            Polars and DuckDB do, and so does pandas. Features are numbers of any type, booleans, dictionaries of them.
+        data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or any object that exports an Arrow stream
+            Polars, DuckDB and pandas objects do. Features are numbers of any type, booleans, or dictionaries of these.
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            What is wanted; "label" when left out, of a regression "value". Answers of several columns have the class,
-            or the pair of classes, behind the name: "probability_setosa".
+            Default: "label", or "value" for a regression. If an output has several columns, the class or pair of
+            classes follows its name: "probability_setosa".
         keep : sequence of str
-            Columns that are handed on, in front.
+            Columns to copy to the result, in front.
         columns : sequence of str, optional
-            The columns that are features, in the model's order.
+            The feature columns, in the model's order.
         on_error : {"fail", "null", "skip"}
-            What becomes of rows with a null, NaN, infinity, or a number beyond the model's range.
+            What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
 
         Returns
         -------
         pyarrow.Table
-            As many rows as went in, unless some are skipped; the same numbers as `predict` and its kin give for many
-            rows, however few these are and however they come.
+            One row for each input row, except skipped ones. The numbers are those of `predict` and the related methods
+            for many rows, for any number and division of the rows.
 
         Raises
         ------
         InputError
-            A column is missing or is no number, an output does not exist; a row is bad, which the message names.
+            A column is missing or not numeric, an output does not exist, or a row is bad; the message names it.
         MissingPackageError
             pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
         """
-        from approxsvm.tables.arrow.batches import predict_stream  # here, as it brings pyarrow along
+        from approxsvm.tables.arrow.batches import predict_stream  # here, as it imports pyarrow
 
         return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """How many rows each stage has answered so far."""
+        """Number of rows that each stage has answered so far."""
         return self._evaluator.rows_per_stage
 
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):
             return X
         if not hasattr(X, "tocsr"):
-            return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # whoever calls a method
+            return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # the caller of a method
         rows = check_sparse(X)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")

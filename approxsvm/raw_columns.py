@@ -1,4 +1,4 @@
-"""The columns of rows as users have them, before any step of a pipeline."""
+"""The columns of raw rows, before any step of a pipeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """What a model expects of the columns of raw rows.
+    """Columns of raw rows that a model expects.
 
     Attributes
     ----------
@@ -28,14 +28,14 @@ class RawColumns:
     """
 
     n_columns: int
-    names: tuple[str, ...] | None
-    used: npt.NDArray[np.intp]
+    names: tuple[str, ...] | None  # that the source was fitted with
+    used: npt.NDArray[np.intp]  # ascending positions of the columns that answers depend on; others are ignored
     by_column: bool
     takes_nan: npt.NDArray[np.intp]
 
     @classmethod
     def of(cls, model: Any) -> RawColumns:
-        """Those of a model, an ensemble, or an artifact of either."""
+        """Columns of a model, an ensemble, or an artifact of either."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
         used = np.unique(np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps]))

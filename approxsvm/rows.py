@@ -1,4 +1,4 @@
-"""Rows to predict: what must hold of them, and how many are taken at a time."""
+"""Checks of rows to predict, and their division into chunks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """||x - point||^2 of sparse rows from their non-zeros, where large norms cancel; NaN where they overflow."""
+    """||x - point||^2 of sparse rows from their non-zeros, with cancellation for large norms; NaN on overflow."""
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
 
 
 def one_row(row: Any) -> Any:
-    """What ``predict_one`` is given, as an array; arrays as they are, in no time."""
+    """The argument of ``predict_one`` as an array; arrays are returned as they are."""
     if type(row) is np.ndarray:
         return row
     try:
@@ -34,28 +34,22 @@ def one_row(row: Any) -> Any:
 
 
 def as_row(row: Any) -> Any:
-    """One row for the general way to predict.
-
-    Raises
-    ------
-    InputError
-        It has another shape.
-    """
-    found = one_row(row)
-    if found.ndim > 2 or (found.ndim == 2 and len(found) != 1):
-        raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {found.shape}")
-    return found.reshape(1, -1)
+    """One row as a matrix, for `predict`; InputError for another shape."""
+    array = one_row(row)
+    if array.ndim > 2 or (array.ndim == 2 and len(array) != 1):
+        raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {array.shape}")
+    return array.reshape(1, -1)
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Slices that cover the rows, each of at most 32 MB of float64; one empty slice when there are none."""
+    """Slices that cover the rows, each of at most 32 MB of float64; one empty slice if there are none."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))
 
 
 def is_plain_matrix(X: Any, n_features: int) -> bool:
-    """Whether X is an array of real numbers of NumPy's own, of two dimensions and so many columns."""
+    """Whether X is a plain two-dimensional NumPy array of real numbers with this number of columns."""
     return (
         isinstance(X, np.ndarray)
         and not isinstance(X, (np.matrix, np.ma.MaskedArray))
@@ -65,31 +59,17 @@ def is_plain_matrix(X: Any, n_features: int) -> bool:
 
 
 def check_sparse(X: Any) -> Any:
-    """Refuse a sparse matrix that whatever reads it would read, or sum, beyond its limits; arrays pass.
+    """Check a sparse matrix; return it as CSR without duplicates. Anything else is returned unchanged.
 
-    The arrays of a sparse matrix may be set after it was built, and neither SciPy nor scikit-learn looks at them again.
-
-    Parameters
-    ----------
-    X : anything
-        Only sparse matrices of SciPy are looked at.
-
-    Returns
-    -------
-    X itself where it is an array or the like; else its CSR matrix, the same where it is one without duplicates.
-
-    Raises
-    ------
-    InputError
-        An index lies outside the matrix, arrays contradict each other, or duplicates sum to infinity; the message names
-        row and column.
+    The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
+    again. The InputError for a bad index, array or sum names row and column.
     """
     from scipy.sparse import issparse
 
     if not issparse(X):
         return X
     if len(X.shape) != 2:
-        raise InputError(f"X is sparse of shape {X.shape}, expected rows and columns")
+        raise InputError(f"X is sparse with shape {X.shape}, expected rows and columns")
     if X.format not in ("csr", "csc", "bsr", "coo"):
         X = X.tocsr()
     if X.format == "coo":
@@ -111,16 +91,16 @@ def _check_triplets(X: Any) -> None:
 
 
 def _check_compressed(X: Any) -> None:
-    """Of CSR, CSC and BSR; `major` is what indptr counts: rows, columns, or rows of blocks."""
+    """Check CSR, CSC or BSR; `major` is the axis of indptr: rows, columns, or rows of blocks."""
     height, width = X.data.shape[1:] if X.format == "bsr" and np.ndim(X.data) == 3 else (1, 1)
     n_major, n_minor = (X.shape[0] // height, X.shape[1] // width) if X.format != "csc" else X.shape[::-1]
     indptr, indices = _indices(X.indptr, "indptr"), _indices(X.indices, "indices")
     if len(indptr) != n_major + 1 or indptr[0] != 0:
-        raise InputError(f"indptr of X has {len(indptr)} numbers, expected {n_major + 1}, from 0 on")
+        raise InputError(f"indptr of X has {len(indptr)} numbers, expected {n_major + 1}, the first of them 0")
     line = "column" if X.format == "csc" else "row"
     falling = np.flatnonzero(indptr[1:] < indptr[:-1])
     if len(falling):
-        raise InputError(f"indptr of X is broken at {line} {int(falling[0]) * height}: it descends")
+        raise InputError(f"indptr of X descends at {line} {int(falling[0]) * height}")
     if indptr[-1] > len(indices) or len(indices) != len(X.data):
         raise InputError(
             f"{line} {X.shape[X.format == 'csc'] - 1} of X ends at entry {indptr[-1]}, but there are {len(indices)} "
@@ -133,10 +113,10 @@ def _check_compressed(X: Any) -> None:
 
 
 def _indices(values: Any, name: str) -> Any:
-    found = np.asarray(values)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise InputError(f"{name} of X are {found.dtype} of shape {found.shape}, expected integers in one dimension")
-    return found
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"{name} of X are {array.dtype} of shape {array.shape}, expected integers in one dimension")
+    return array
 
 
 def _outside(indices: Any, limit: int) -> list[int]:
@@ -151,7 +131,7 @@ def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
 
 
 def _without_duplicates(X: Any) -> Any:
-    """A flag of SciPy's says whether there are any, and is not trusted either."""
+    """X with duplicates summed; SciPy's flag for duplicates is not trusted."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
@@ -165,16 +145,16 @@ def _without_duplicates(X: Any) -> Any:
 
 
 def _check_sums(rows: Any, X: Any) -> None:
-    """Rows were made of X; numbers that are not finite in X itself are for `check_finite`."""
+    """Refuse duplicates in X that overflow in `rows`; numbers in X that are not finite are left to `check_finite`."""
     if rows.dtype.kind == "f" and not np.isfinite(rows.data).all() and np.isfinite(X.data).all():
         position = int(np.flatnonzero(~np.isfinite(rows.data))[0])
         row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
         place = f"(row {row}, column {rows.indices[position]})"
-        raise InputError(f"Input X contains infinity: duplicates that sum to it. {place}")
+        raise InputError(f"Input X contains duplicates that sum to infinity. {place}")
 
 
 def of_the_whole(error: InputError, first_row: int) -> InputError:
-    """The error of a piece of some rows, with the row's place among all of them."""
+    """The error of a chunk of rows, with the row's number in the whole."""
     text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
     return type(error)(text)
 
@@ -198,12 +178,7 @@ def check_finite(rows: Any, columns: RawColumns) -> None:
 
 
 def zero_unused(rows: Any, columns: RawColumns) -> Any:
-    """The rows with zeros in place of what is not finite in columns that nobody looks at.
-
-    Parameters
-    ----------
-    rows : ndarray or CSR matrix of shape (n_rows, n_columns)
-    """
+    """Rows with zeros for values that are not finite in columns that the model does not use."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     bad = np.zeros(0, np.bool_) if columns.uses_all else ~np.isfinite(stored)
     if not bad.any():

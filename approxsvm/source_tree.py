@@ -1,4 +1,4 @@
-"""The folder of the sources, imported in place of the installed package because Python was started beside it."""
+"""Imports the installed package when Python was started beside the sources and found those first."""
 
 from __future__ import annotations
 
@@ -10,20 +10,9 @@ from pathlib import Path
 
 
 def installed_folder(path: str) -> str:
-    """Where the installed package is, which has the compiled part that the sources lack.
+    """Folder of the installed package, which has the compiled part that the sources at `path` lack.
 
-    All modules are taken from there, so that two states of the sources are never mixed; where the two differ, a warning
-    says which one runs.
-
-    Parameters
-    ----------
-    path : str
-        Of the package that has been found first.
-
-    Raises
-    ------
-    ImportError
-        There is none.
+    All modules are imported from there, so that versions never mix; if the sources differ, a warning says which run.
     """
     sources = Path(path)
     try:

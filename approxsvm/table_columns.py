@@ -1,4 +1,4 @@
-"""Which columns of a table a model's features are: by name, by number, or by position, which is never done silently."""
+"""Match the columns of a table to a model's features: by name, by number, or by position with a warning."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy.typing as npt
 from approxsvm.errors import ColumnsByPositionWarning, InputError
 from approxsvm.raw_columns import RawColumns
 
-# Names of a model's features, in its order; None where it has no use for one.
+# Names of a model's features, in its order; None for those that it does not use.
 Features = tuple[str | None, ...]
 Tell = Callable[[str], None]
 
-# What people and libraries call features that they number.
+# Common names of numbered features.
 _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
-# What pandas calls an index that it has written.
+# Names of an index column that pandas has written.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 _MAX_NAMES_SHOWN = 20
 _MAX_NAME_SHOWN = 100
@@ -36,33 +36,18 @@ def choose_columns(
     made_up: bool = False,
     tell: Tell | None = None,
 ) -> Features:
-    """Which columns of a table are the features.
+    """Choose the feature columns of a table with these column names.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the table.
-    model : RawColumns
-    columns : sequence of str, optional
-        What the user says they are, used or not; one column is one of lists, unless the model has one feature.
-    others : sequence of str
-        Columns that are no features, unless one of the names above says so.
-    made_up : bool
-        Whether the names of the table were made up, as it has none.
-    tell : callable, optional
-        Told in a sentence which columns are taken by their position.
-
-    Raises
-    ------
-    InputError
-        A column is missing, is there twice, or there are too few or too many; or names number the features, and not all
-        of them are there in their order. The message names them.
+    `columns` is the user's choice, including unused ones; a single column holds lists, unless the model has one
+    feature. `others` are not features, unless the model's names include them. With `made_up`, the names were generated,
+    as the table has none. `tell` is called with a sentence if columns are taken by position. InputError names columns
+    that are missing, occur twice, are too few or too many, or number the features incompletely or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
         chosen = tuple(columns)
         if len(chosen) not in (n, 1):
-            raise InputError(f"{len(chosen)} columns are chosen, but the model has {n} features")
+            raise InputError(f"{len(chosen)} columns are given, but the model has {n} features")
         check_names(chosen, names)
     elif model.names is not None and not made_up:
         chosen = model.names
@@ -80,34 +65,34 @@ def choose_columns(
 
 
 def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: bool) -> tuple[str, ...]:
-    """All columns but the others, unless their names or their number say that they are not the features."""
+    """All columns but the others, unless their names or number show that they are not the features."""
     there, not_features = set(names), set(others)
     chosen = tuple(name for name in names if name not in not_features)
     missing = [name for name in (f"f{k}" for k in range(n)) if name not in there]
     if len(missing) < n and not made_up:
         raise InputError(
-            f"there is no column {_shown(missing, ' and no ')}, but other features go by such names; choose columns"
+            f"there is no column {_shown(missing, ' and no ')}, but other features have such names; choose columns"
         )
     if len(chosen) not in (n, 1):
         raise InputError(
-            f"there are {len(chosen)} columns beside the others ({_shown(chosen)}), but the model has "
-            f"{n} features, without names; choose columns"
+            f"there are {len(chosen)} columns for features ({_shown(chosen)}), but the model has {n} features, "
+            "without names; choose columns"
         )
     if not made_up and len(chosen) == n:
         _check_numbers(chosen)
     for name in filter(_INDEX.fullmatch, chosen):
-        raise InputError(f"the column {name!r} is an index as pandas writes it, and no feature; choose columns")
+        raise InputError(f"the column {name!r} is an index that pandas wrote, not a feature; choose columns")
     return chosen
 
 
 def _check_numbers(chosen: Sequence[str]) -> None:
-    """Refuse names that number a model's features, if not all of them are there in order: x0, x2, x1, or id, x0, x1.
+    """Refuse numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
 
-    Numbers beyond that of the features, as years are, are names like others.
+    Numbers above that of the features, such as years, count as ordinary names.
     """
-    found = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
-    ((prefix, count),) = Counter(prefix for prefix, _, _ in found).most_common(1) or [("", 0)]
-    numbers = {name: number for other, number, name in found if other == prefix}
+    parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
+    ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
+    numbers = {name: number for other, number, name in parts if other == prefix}
     if count < 2 or max(numbers.values()) > len(chosen):
         return
     first = 0 if 0 in numbers.values() else 1
@@ -131,17 +116,12 @@ def _sentence(chosen: Sequence[str], n: int, made_up: bool) -> str:
 
 
 def warn(sentence: str, stacklevel: int = 1) -> None:
-    """Say which columns are taken by position; levels of the stack are counted from whoever calls this."""
+    """Warn that columns are taken by position; the stack level counts from the caller."""
     warnings.warn(sentence, ColumnsByPositionWarning, stacklevel=stacklevel + 1)
 
 
 def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Each of the wanted names is there, once.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse wanted names that are missing or occur twice, with an InputError."""
     counts = Counter(names)
     missing = [name for name in wanted if not counts[name]]
     if missing:
@@ -161,37 +141,22 @@ def _shown(names: Sequence[str], separator: str = ", ") -> str:
 
 
 def frame_names(X: Any) -> list[str] | None:
-    """Names of the columns of a data frame; None of anything else, and where they are not all texts."""
+    """Column names of a data frame; None for anything else, and unless all names are strings."""
     labels = _frame_labels(X)
     return labels if labels and all(isinstance(label, str) for label in labels) else None
 
 
 def _frame_labels(X: Any) -> list[Any] | None:
-    labels = getattr(X, "column_names", None)  # of pyarrow, whose columns are arrays
+    labels = getattr(X, "column_names", None)  # pyarrow, whose `columns` are arrays
     labels = getattr(X, "columns", None) if labels is None else labels
     return None if labels is None else list(labels)
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Rows of whatever a ColumnTransformer takes, of which it looks at the columns that it uses, and at no other.
+    """Rows for a model whose source begins with a ColumnTransformer: zeros in unused columns, which are not read.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_columns), or data frame
-        Columns of a data frame are found by name where the model has names.
-    model : RawColumns
-    as_numbers : callable
-        Makes an array of the columns that are used.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        Zeros where nobody looks.
-
-    Raises
-    ------
-    InputError
-        A column is missing or is there twice, or there is another number of them.
+    Columns of a data frame are matched by name if the model has names. `as_numbers` converts the columns that are used
+    to an array. InputError if columns are missing, occur twice, or their number is another.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -204,21 +169,16 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
     """Rows of an array-like or a data frame, with NumPy alone.
 
-    Columns of a data frame are those that the model was fitted with, in their order, unless its source finds them by
-    name (`rows_by_column`). Those for a model without names are found as `choose_columns` does; a warning says so at
-    `stacklevel`, as seen from the caller.
-
-    Raises
-    ------
-    InputError
-        They are not numbers, or other columns than the model's.
+    A data frame must have the columns that the model was fitted with, in order, unless the source matches them by name
+    (`rows_by_column`). For a model without names, `choose_columns` chooses; its warning has this `stacklevel`, counted
+    from the caller. InputError if rows are not numbers, or have other columns than the model.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:
-        told: list[str] = []
-        features = choose_columns(names, model, tell=told.append)
+        sentences: list[str] = []
+        features = choose_columns(names, model, tell=sentences.append)
         if len(features) == model.n_columns:
-            for sentence in told:
+            for sentence in sentences:
                 warn(sentence, stacklevel=stacklevel + 1)
             return _picked(X, features, model, _as_numbers)
     if model.by_column:
@@ -256,7 +216,7 @@ def _taken(table: Any, positions: list[int]) -> Any:
 
 
 def _spread(used: Any, model: RawColumns) -> npt.NDArray[Any]:
-    """The columns that are used among zeros."""
+    """The used columns, with zeros for the others."""
     if model.uses_all:
         return np.asarray(used)
     rows = np.zeros((len(used), model.n_columns), used.dtype)

@@ -1,4 +1,4 @@
-"""How many threads an `n_jobs` means."""
+"""Number of threads for an `n_jobs`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ _MOST_THREADS: Final = 1024  # as approxsvm-predict takes
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads that `n_jobs` asks for, by joblib's rules.
-
-    Raises
-    ------
-    InputError
-        It is 0, no whole number, or beyond what any machine has.
-    """
+    """Number of threads for `n_jobs`, by joblib's rules; InputError if it is 0, not an integer, or too large."""
     if n_jobs is None:
         return 1
     n_jobs = whole_number(n_jobs, "n_jobs", -_MOST_THREADS, _MOST_THREADS)
@@ -48,19 +42,14 @@ def all_threads() -> int:
 
 
 def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any]:
-    """Keep libraries with threads of their own, or only those of one kind, to one each: ours do better on small pieces.
-
-    Parameters
-    ----------
-    user_api : {"blas", "openmp"}, optional
-    """
+    """Limit the threads of libraries, of all kinds or of one, to one each: ours do better on small pieces."""
     limited: AbstractContextManager[Any] = _thread_pools().limit(limits=1, user_api=user_api)
     return limited
 
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Those of NumPy, SciPy and scikit-learn; looking for them reads the whole memory map, and so is done once."""
+    """Pools of NumPy, SciPy and scikit-learn; found once, as that reads the whole memory map."""
     import scipy.linalg  # noqa: F401
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController

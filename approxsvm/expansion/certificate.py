@@ -1,4 +1,4 @@
-"""How far expansions can be from the exact decision function: norms of their parts, and the bound they give.
+"""Error bounds of expansions: the norms of their parts, and the bound that these give.
 
 The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Expanded about a
 center it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
@@ -6,28 +6,27 @@ center it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - cen
     N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2
 
 and the part of degree k at u = z - center is at most N_k phi_k(s) in modulus, where s = 2 gamma ||u||^2 and
-phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy and Schwarz in the k-fold tensor product). phi_k^2 is a Poisson
-probability, so the parts beyond degree m together are at most T sqrt(P(m+1, s)), T^2 = W^2 - sum_{k<=m} N_k^2 and P the
-regularised incomplete gamma function: nothing here can overflow. For single degrees a sharper number takes the place of
-N_k: with
+phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy-Schwarz in the k-fold tensor product). phi_k^2 is a Poisson probability, so
+the parts beyond degree m together are at most T sqrt(P(m+1, s)), T^2 = W^2 - sum_{k<=m} N_k^2 and P the regularised
+incomplete gamma function: nothing here can overflow. A sharper number can replace N_k for a single degree. With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
-N_k may be replaced by the square root of the largest eigenvalue of G_k, and, better still, N_k sqrt(s) by the length of
-v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v): a bound that knows the direction of the row, for the price of
-one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G = sum_k 2^(3-k) G_k,
-Cauchy and Schwarz give
+N_k may be replaced by the square root of the largest eigenvalue of G_k. Better still, N_k sqrt(s) may be replaced by
+the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction of the row
+and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with
+G = sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
-                   <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!),
+                   <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
-which is next to equality where the parts halve from degree to degree, as they do about where rows become open. The
-table of the predictor uses the eigenvalues; where the degree is 2, rows that it leaves open get the form. Of a huge
-model there is time for one pass over the Gram matrix and G alone (gram.is_huge): all G_k are positive semi-definite, so
-that G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G serves for that of G_k.
+The second step is nearly an equality where the parts halve from degree to degree, which is about where rows are first
+left open. The predictor's table uses the eigenvalues; for degree 2, the rows that the table leaves open are evaluated
+with the form. A huge model gets a single pass over the Gram matrix, which computes G but no G_k (gram.is_huge). All G_k
+are positive semi-definite, so G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G bounds that of G_k.
 
-Far from the center the support vectors put their energy into parts of high degree, which hardly matter near it, but
-which T counts in full. For 0 < theta <= 1, Cauchy and Schwarz with weights theta^k in place of 1 gives
+Support vectors far from the center put their energy into parts of high degree. These hardly matter near the center, but
+T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
 
     sum_{k>m} |part k| <= T_theta exp((1 / theta - 1) s / 2) sqrt(P(m+1, s / theta)),
     T_theta^2 = sum_{k>m} theta^k N_k^2 = W_theta^2 - sum_{k<=m} theta^k N_k^2,
@@ -35,44 +34,44 @@ which T counts in full. For 0 < theta <= 1, Cauchy and Schwarz with weights thet
     W_theta^2 = sum_ij w_i w_j exp(2 gamma theta xt_i.xt_j) = sum_ij at_i at_j K_ij^theta,
     at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2):
 
-the norm contracted by theta is one of a kernel too, with coefficients that fade with the distance (kernel_sums.py).
-Each center takes the theta whose bound is least at the distances that its rows have.
+the contracted norm is also the norm of a kernel sum, with coefficients that decay with the distance (kernel_sums.py).
+Each center takes the theta with the least bound at the distances of its rows.
 
 The norms come from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from the
-moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma) N_k^2 is the sum of
-M_alpha^2 / alpha! over the monomials of degree k, and G_k the product of a matrix of moments with itself.
+moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
+M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with itself.
 
-Data with categories, one feature for each, have all their rows on a few slices: planes on which all but the varying
-features are constant. On the slice of a center, xt_i = (xt_v, xt_f) being split into varying and fixed features,
+One-hot encoded categories put all rows on a few slices: planes on which all but the varying features are constant. On
+the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
-    sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2),
+    sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
 
-a sum of RBF kernels again, in fewer dimensions, and all of the above holds for it: its norm there is at most W, and its
-coefficients are smaller by factors that take support vectors of other categories out of it. A row at the distance r
-from the slice adds W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r to the bound of the point of the slice that is
-nearest to it.
+is again a sum of RBF kernels, in fewer dimensions, and all of the above holds for it. Its norm there is at most W, and
+its coefficients carry factors that remove the support vectors of other categories. For a row at distance r from the
+slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound of its nearest point of the slice.
 
 Every number is rounded up. u64 = 2^-53; a sum of products whose longest path has n operations errs by at most n u64
-(1 + small) times the sum of moduli. A double sum over the blocks of a Gram matrix has a path P of two blocks and the
+(1 + small) times the sum of moduli. For a double sum over the blocks of a Gram matrix the path P is two blocks plus the
 number of pairs of blocks.
 
 * Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
-  an argument of 745 exp is 0, and the true w_i, even times ||xt_i||^8, below what can matter: with g = max(1, min(750,
-  gamma R^2)), R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every gamma. On a slice it
-  is the product of two such factors with an error of (n_features + 8) g u64, R^2 the sum of both largest squares.
+  an argument of 745 exp is 0, and the true w_i, even times ||xt_i||^8, is too small to matter. With
+  g = max(1, min(750, gamma R^2)), R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every
+  gamma. On a slice a weight is the product of two such factors, with an error of (n_features + 8) g u64 and R^2 the sum
+  of both largest squares.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, the double sum:
   kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
-  ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G errs by what its parts do: one product and six sums more are in
-  the 60.
+  ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of its parts; its product and six additions are
+  among the 60.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv, a weight and k factors, and squaring doubles
   its error: kappa with P = 2 n_sv + 2 times the same sum of moduli. The sum over the C moments adds C u64 N_k^2.
 * W^2: a kernel value comes from the cancelled distance; its argument errs by e = (n_features + 4) max(1, 4 gamma R^2)
-  u64. Up to e = 2^-10 the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that nothing is known
-  of it (two equal support vectors may get K = 0) and A1 = sum |a_i| >= W takes its place.
-* W_theta^2: K^theta by square roots errs by less than K does, at_i by (n_features + 4) g u64: kappa of degree 0 and
-  1.001 e times (sum |at_i|)^2, which also is an upper bound by itself.
+  u64. Up to e = 2^-10 the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that the sum is
+  useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces it.
+* W_theta^2: K^theta, by square roots, errs by less than K, and at_i by (n_features + 4) g u64. The error is kappa of
+  degree 0 plus 1.001 e, times (sum |at_i|)^2, which is also an upper bound by itself.
 * T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, never below 0.
-* T_theta meets a factor that grows with s, so that what underflows in squares must not be lost: A1 2^-480 is added.
+* T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
 * The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv, k their degree) relative to
   each support vector's part, and the parts of one support vector up to any degree are together at most |a_i| in
   modulus, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2): kappa A1 is added
@@ -95,7 +94,7 @@ from approxsvm.model.constants import CONTRACTIONS, UNIT64, gaussian_slope
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# With more features than this the matrices G_k would be too large, and the plain norms have to do.
+# With more features than this the matrices G_k would be too large; the plain norms are used.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
@@ -109,76 +108,35 @@ class Certificates:
         sum_{degree < k <= m} norms[k] phi_k(s) + remainder exp((1 / theta - 1) s / 2) sqrt(gammainc(m + 1, s / theta)),
 
     where the last term, which grows without limit if theta < 1, is never more than total sqrt(gammainc(m + 1, s)).
-
-    Attributes
-    ----------
-    norms : ndarray of shape (n_centers, 9)
-        N_0 ... N_8, the dropped degrees sharpened where that helps; 0 for those that the remainder covers.
-    remainders : ndarray of shape (n_centers,)
-        T_theta, the contracted norm of everything of a higher degree.
-    first_remainder_degree : int
-        The lowest of these degrees.
-    contractions : ndarray of shape (n_centers,)
-        theta.
-    coefficient_errors : ndarray of shape (n_centers,)
-        What float64 rounding of the coefficients can add to any decision value.
-    directions : ndarray of shape (n_centers, n_features (n_features + 1) / 2), or None
-        G as a quadratic form in sqrt(2 gamma) (z - center), its coefficients in the order of the monomials; None
-        unless the degree is 2 and it could be had.
-    direction_errors : ndarray of shape (n_centers,)
-        The norm of the rounding error in `directions`; infinite, with zeros there, for centers where nothing is known.
-    direction_traces : ndarray of shape (n_centers,)
-        The trace of each, rounded up.
-    total : float
-        W, the norm of the whole decision function.
-    sum_moduli : float
-        A1 = sum |a_i|.
+    Arrays have n_centers rows.
     """
 
-    norms: FloatArray
-    remainders: FloatArray
-    first_remainder_degree: int
-    contractions: FloatArray
-    coefficient_errors: FloatArray
+    norms: FloatArray  # (n_centers, 9): N_0 ... N_8, dropped degrees sharpened; 0 for degrees of the remainder
+    remainders: FloatArray  # T_theta, the contracted norm of the remaining degrees
+    first_remainder_degree: int  # the lowest of these
+    contractions: FloatArray  # theta
+    coefficient_errors: FloatArray  # what float64 rounding of the coefficients can add to any decision value
+    # G as a quadratic form in sqrt(2 gamma) (z - center), coefficients in the order of the monomials; None unless the
+    # degree is 2 and G is known.
     directions: FloatArray | None
-    direction_errors: FloatArray
-    direction_traces: FloatArray
-    total: float
-    sum_moduli: float
+    direction_errors: FloatArray  # norm of the rounding error in `directions`; infinite, with a zero form, if unknown
+    direction_traces: FloatArray  # trace of each form, rounded up
+    total: float  # W, the norm of the whole decision function
+    sum_moduli: float  # A1 = sum |a_i|
 
 
 @dataclass(frozen=True, eq=False)
 class CenterSums:
-    """What was summed over the support vectors about one center, in coefficients of unit size.
+    """Sums over the support vectors about one center, as computed, with coefficients divided by `unit`."""
 
-    Attributes
-    ----------
-    degree_sq : ndarray of shape (first_remainder_degree,)
-        N_k^2, as computed.
-    spectra : dict
-        G_k, as computed, for the degrees to be sharpened.
-    direction : ndarray of shape (n_features, n_features), or None
-        G = sum_k 2^(3-k) G_k, as computed, k from 3 to the last of `degree_sq`.
-    path : int
-        Longest path of additions of these sums.
-    terms : ndarray of shape (first_remainder_degree,)
-        Numbers of squares that were added up for `degree_sq`; 0 where `path` says it all.
-    moduli_sq : ndarray of shape (9,)
-        (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up.
-    max_sv_norm : float
-        max ||x_i - center||, rounded up.
-    half_sq_offset : float
-        gamma max ||x_i - slice||^2, as computed; 0 where the expansion is of the whole space.
-    """
-
-    degree_sq: FloatArray
-    spectra: dict[int, FloatArray]
-    direction: FloatArray | None
-    path: int
-    terms: FloatArray
-    moduli_sq: FloatArray
-    max_sv_norm: float
-    half_sq_offset: float = 0.0
+    degree_sq: FloatArray  # (first_remainder_degree,): N_k^2
+    spectra: dict[int, FloatArray]  # G_k of the degrees to be sharpened
+    direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last of `degree_sq`
+    path: int  # longest path of additions of these sums
+    terms: FloatArray  # (first_remainder_degree,): squares added up for `degree_sq`; 0 where `path` covers them
+    moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
+    max_sv_norm: float  # max ||x_i - center||, rounded up
+    half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 where the expansion is of the whole space
 
 
 def certificates(
@@ -193,21 +151,10 @@ def certificates(
 ) -> Certificates:
     """Round every sum up, take the remainders, and choose a contraction for each center.
 
-    Parameters
-    ----------
-    function : DecisionFunction
-    kernel : KernelSums
-    centers : list of CenterSums
-    degree : int
-        The highest degree that is kept.
-    typical_s : ndarray of shape (n_centers,)
-        2 gamma ||z - center||^2 of a typical row.
-    n_varying : int
-        Features that the expansions are in.
-    directions : bool
-        Whether G is kept; every center has one.
+    `degree` is the highest degree that is kept, `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row,
+    and the expansions are in `n_varying` features. With `directions`, G is kept and every center must have one.
     """
-    # On a slice a coefficient has passed through exp once more: four operations, at most, beside the features'.
+    # On a slice a coefficient went through one more exp: at most four operations besides those of the features.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)
@@ -223,7 +170,7 @@ def certificates(
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
-            largest = math.inf  # eigenvalue of G, where it has to serve for all degrees: G is at least 2^(3-k) G_k
+            largest = math.inf  # eigenvalue of G, where it bounds those of all degrees: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
                 largest = _largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
@@ -263,7 +210,7 @@ def _remainders(
     radii_sq: FloatArray,
     typical_s: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """T_theta for the best theta, and that theta, of each center."""
+    """T_theta of the best theta, and that theta, for each center."""
     degrees = np.arange(kept_sq.shape[1])
     argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
@@ -295,7 +242,7 @@ def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
 
 
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
-    """Error and trace of a direction; where they are unknown, or squares too small, the form becomes zero."""
+    """Error and trace of a direction; infinite, with a zero form, if they are unknown or the squares are too small."""
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error
     if unit > 2.0**-400 and np.isfinite(form).all() and math.isfinite(error) and math.isfinite(trace):
@@ -305,9 +252,9 @@ def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, uni
 
 
 def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
-    """The closest to the exact decision values that float64 arithmetic can be sure to come, with room for rounding.
+    """The smallest tolerance that float64 arithmetic can guarantee for decision values, with room for rounding.
 
-    `row_error` is how far, in Euclidean distance, rows may be from what is meant.
+    `row_error` is the largest Euclidean distance of a row from the exact one.
     """
     definition = GaussianDefinition(model)
     rounding = definition.of_sum + 32.0 * UNIT64 * float(np.abs(model.intercept).max())
@@ -316,17 +263,17 @@ def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
 
 
 def _growth(radius_sq: float) -> float:
-    """How the error of exp's argument grows with it; NaN, from an overflow, grows without limit."""
+    """How the error of exp's argument grows with the squared radius; infinite for NaN, which comes from an overflow."""
     return radius_sq if radius_sq > 1.0 else 1.0 if radius_sq <= 1.0 else math.inf
 
 
 def _kappa(degree: int, path: int, n_features: int, radius_sq: float) -> float:
-    """Relative rounding error of a sum of weighted powers of inner products, the sum itself having that path."""
+    """Relative rounding error of a sum, with this path, of weighted powers of inner products."""
     return (path + (2 * degree + 2 * min(_growth(radius_sq), 750.0)) * (n_features + 4) + 60) * UNIT64
 
 
 def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli: float) -> float:
-    """W; A1 where the distances between support vectors drown in rounding."""
+    """W; A1 where rounding swamps the distances between support vectors."""
     upper = sum_moduli * (1 + 1e-12)
     if not argument_error <= 2.0**-10:
         return upper
@@ -334,7 +281,7 @@ def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli
 
 
 def _root(x: float) -> float:
-    """Square root, rounded up; NaN, the trace of an overflow, knows nothing and becomes infinity."""
+    """Square root, rounded up; infinite for NaN, which comes from an overflow."""
     return math.sqrt(max(x, 0.0)) * (1 + 4 * UNIT64) if math.isfinite(x) else math.inf
 
 

@@ -1,4 +1,4 @@
-"""One decision function of a model, laid out for expansion: coefficients of unit size, support vectors in blocks."""
+"""One decision function of a model, prepared for expansion: scaled coefficients, support vectors in blocks."""
 
 from __future__ import annotations
 
@@ -12,33 +12,15 @@ import numpy.typing as npt
 
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
-# Sparse support vectors with at most this many elements are made dense once instead of at every pass.
+# Sparse support vectors of at most this size are made dense once instead of in every pass.
 _DENSE_ELEMENTS = 1 << 25
 _ROWS = 512
 
 
 class DecisionFunction:
-    """sum_i a_i K(x_i, z) over the support vectors with a_i != 0.
+    """sum_i a_i K(x_i, z) over the support vectors with a_i != 0."""
 
-    Parameters
-    ----------
-    model : KernelModel
-    decision : int
-        Position in ``model.intercept``.
-
-    Attributes
-    ----------
-    unit : float
-        A power of two above every |a_i|, so that sums of squares cannot overflow; 1 where there are none.
-    coef : ndarray of shape (n_sv,)
-        a_i / unit.
-    scale : float
-        sqrt(2 gamma): in coordinates multiplied by it, K(x, z) = exp(-||x - z||^2 / 2).
-    half_sq_offset : float
-        gamma times the largest squared distance of a support vector to the slice; 0 for the whole space.
-    """
-
-    half_sq_offset = 0.0
+    half_sq_offset = 0.0  # gamma times the largest squared distance of a support vector to the slice; 0 without one
 
     def __init__(self, model: KernelModel, decision: int) -> None:
         coef = model.coefficients(decision)
@@ -50,22 +32,18 @@ class DecisionFunction:
             vectors = vectors.toarray()
         self._vectors = vectors
         self._varying: Any = None
+        # A power of two above every |a_i|, so that sums of squares cannot overflow; 1 without support vectors.
         self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
         self.coef: FloatArray = coef / self.unit
         self.gamma = model.gamma
-        self.scale = math.sqrt(2.0 * model.gamma)
+        self.scale = math.sqrt(2.0 * model.gamma)  # in scaled coordinates, K(x, z) = exp(-||x - z||^2 / 2)
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """The function of the varying features that this is where all others are the center's.
+        """Restrict the function to the slice through the center on which only the `varying` columns, ascending, vary.
 
-        It is a sum of RBF kernels, too: what a support vector is off the slice by becomes a factor of its coefficient.
-
-        Parameters
-        ----------
-        center : ndarray of shape (n_features,), float32
-        varying : ndarray of shape (n_varying,)
-            Columns, ascending.
+        It is again a sum of RBF kernels: the distance of a support vector to the slice becomes a factor of its
+        coefficient.
         """
         fixed = np.setdiff1d(np.arange(self.n_features), varying)
         half_sq_offset = np.empty(self.n_sv)
@@ -81,7 +59,7 @@ class DecisionFunction:
         return found
 
     def _columns(self, varying: npt.NDArray[np.intp]) -> Any:
-        """The varying columns of the support vectors, the same for every slice."""
+        """The varying columns of the support vectors, which every slice shares."""
         if self._varying is None:
             self._varying = self._vectors[:, varying]
         return self._varying
@@ -92,7 +70,7 @@ class DecisionFunction:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
-        """Blocks of at most `n_rows` support vectors less the center, each with the number of its first."""
+        """Yield blocks of at most `n_rows` support vectors less the center, each with the position of its first."""
         point = center.astype(np.float64)
         for first in range(0, self.n_sv, n_rows):
             yield first, self.rows(first, min(first + n_rows, self.n_sv)) - point

@@ -1,4 +1,4 @@
-"""Norms of the parts of an expansion from powers of the Gram matrix, which is never held whole."""
+"""Norms of the parts of an expansion from powers of the Gram matrix, computed block by block."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.schema import LAST_NORM_DEGREE
 
-# Degrees up to this have norms of their own.
+# The highest degree with a norm of its own.
 LAST_DEGREE: Final = LAST_NORM_DEGREE
-# In G, the sum of the G_k of degrees 3 and more, each degree counts this much of the one before.
+# Ratio of the weights of successive degrees in G, the weighted sum of the G_k from degree 3 on.
 DIRECTION_CONTRACTION: Final = 0.5
-# What power k - 1 of the Gram matrix counts in G.
+# Weight of power k - 1 of the Gram matrix in G.
 _SERIES: Final = np.array(
     [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
 )
 
-# Matrices over pairs of support vectors: a power of the Gram matrix by the degree that it is for, or their series.
+# A matrix over pairs of support vectors: a power of the Gram matrix, named by its degree, or their series.
 _Matrix: TypeAlias = int | Literal["direction"]
 
 Argument = TypeVar("Argument")
@@ -33,59 +33,45 @@ Result = TypeVar("Result")
 
 
 class InOrder(Protocol):
-    """Maps a function over arguments, side by side or not; arguments and results come in order."""
+    """Maps a function over arguments, in parallel or not; yields arguments with results, in order."""
 
     def __call__(
         self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
     ) -> Iterable[tuple[Argument, Result]]:
-        """Arguments with what the function makes of them."""
+        """Yield each argument with its result."""
 
 
 def one_by_one(
     function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterable[tuple[Argument, Result]]:
-    """Map a function over arguments without threads (InOrder)."""
+    """InOrder without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 
-# Products of pairs of support vectors from which a pass over the Gram matrix takes so long that there is only one.
+# From this many multiply-adds on, a single pass over the Gram matrix is made.
 _MANY_PRODUCTS: Final = 4e11
 
 
 def is_huge(n_sv: int, n_features: int) -> bool:
-    """Whether one pass over the Gram matrix, and a product of the same size, is all that there is time for."""
+    """Whether the model is so large that one pass over the Gram matrix is all that is affordable."""
     return float(n_sv) ** 2 * n_features >= _MANY_PRODUCTS
 
 
 def _block_side(n_features: int) -> int:
-    """Side of the square blocks of the Gram matrix: those of one pair of blocks stay in a cache."""
-    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows are worth larger products
+    """Side of the square blocks of the Gram matrix, small enough for a cache."""
+    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows profit from larger products
 
 
 @dataclass(frozen=True, eq=False)
 class GramSums:
-    """Double sums over the support vectors about one center, as computed.
+    """Double sums over the support vectors about one center, as computed."""
 
-    Attributes
-    ----------
-    degree_sq : ndarray of shape (9,)
-        N_k^2.
-    spectra : dict
-        G_k for the degrees to be sharpened.
-    direction : ndarray of shape (n_features, n_features), or None
-        G = sum_{k=3}^8 2^(3-k) G_k.
-    kernel_sq, kernel_moduli_sq : float
-        sum_ij a_i a_j K_ij and sum_ij |a_i a_j| K_ij; NaN where they were not asked for.
-    half_sq_radius : float
-        gamma max ||x_i - center||^2.
-    """
-
-    degree_sq: FloatArray
-    spectra: dict[int, FloatArray]
-    direction: FloatArray | None
-    kernel_sq: float
-    kernel_moduli_sq: float
-    half_sq_radius: float
+    degree_sq: FloatArray  # (9,): N_k^2
+    spectra: dict[int, FloatArray]  # G_k of the degrees to be sharpened
+    direction: FloatArray | None  # G = sum_{k=3}^8 2^(3-k) G_k
+    kernel_sq: float  # sum_ij a_i a_j K_ij; NaN if not requested, as the next
+    kernel_moduli_sq: float  # sum_ij |a_i a_j| K_ij
+    half_sq_radius: float  # gamma max ||x_i - center||^2
 
 
 def sum_path(n_sv: int, n_features: int) -> int:
@@ -104,22 +90,10 @@ def gram_sums(
     progress: Callable[[float], None],
     with_kernel: bool = False,
 ) -> GramSums:
-    """One pass over the Gram matrix.
+    """Compute the sums in one pass over the Gram matrix; they do not depend on `in_order`.
 
-    Parameters
-    ----------
-    function : DecisionFunction
-    center : ndarray of shape (n_features,), float32
-    sharpened : tuple of int
-        Degrees whose G_k is wanted.
-    directed : bool
-        Whether G is wanted.
-    in_order : InOrder
-        The sums do not depend on it.
-    progress : callable
-        Told the share of the work that is done.
-    with_kernel : bool
-        Whether the sums over the kernel are wanted, too.
+    `sharpened` are the degrees whose G_k is computed, `directed` asks for G, `with_kernel` for the sums over the
+    kernel. `progress` gets the share of the work done.
     """
     n_sv, d = function.n_sv, function.n_features
     degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0
@@ -135,7 +109,7 @@ def gram_sums(
         return _Block.of(rows, function.coef[first : first + len(rows)])
 
     def pairs() -> Iterator[tuple[_Block, int, int]]:
-        """Each strip from its diagonal block on."""
+        """Each strip, from its diagonal block on."""
         for first in range(0, n_sv, side):
             left = block(first)
             for second in range(first, n_sv, side):
@@ -192,17 +166,17 @@ class _Pair:
     degree_sq: FloatArray
     kernel_sq: float
     kernel_moduli_sq: float
-    products: dict[_Matrix, FloatArray]  # of matrices of pairs with the weighted support vectors of the second block
+    products: dict[_Matrix, FloatArray]  # each matrix of pairs times the weighted support vectors of the second block
 
 
 class _Workspace(threading.local):
-    """Matrices of the size of a block that each thread makes once: fresh memory costs more than what is put there."""
+    """Block-sized matrices that each thread allocates once: fresh memory costs more than the arithmetic."""
 
     def __init__(self) -> None:
         self._numbers: dict[str | int, FloatArray] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int) -> FloatArray:
-        """The matrix of that name, whatever it holds."""
+        """The matrix of that name, its values undefined."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size)
@@ -210,7 +184,7 @@ class _Workspace(threading.local):
 
 
 def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: _Workspace) -> _Pair:
-    """What one block of the Gram matrix contributes."""
+    """The contribution of one block of the Gram matrix."""
 
     def matrix(name: str | int) -> FloatArray:
         return workspace.matrix(name, len(left.rows), len(right.rows))
@@ -222,7 +196,7 @@ def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel:
             gram,
             left.weight,
             right.weight,
-            {k - 1: power for k, power in of_pairs.items() if isinstance(k, int)},  # G_k is made of powers k - 1
+            {k - 1: power for k, power in of_pairs.items() if isinstance(k, int)},  # G_k needs the powers k - 1
             _SERIES,
             of_pairs.get("direction"),
         )

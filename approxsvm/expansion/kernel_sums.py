@@ -1,7 +1,7 @@
-"""Double sums over the kernel matrix of the support vectors, which is never held whole.
+"""Double sums over the kernel matrix of the support vectors, computed block by block.
 
-`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy of a center is the same with the kernel
-K^theta and coefficients that fade with the distance from the center (certificate.py says what it is for):
+`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy of a center is the same sum with the kernel
+K^theta and coefficients that decay with the distance from the center (used in certificate.py):
 
     W_theta^2 = sum_ij at_i at_j K_ij^theta,        at_i = a_i exp(-(1 - theta) gamma ||x_i - center||^2).
 """
@@ -24,7 +24,7 @@ from approxsvm.threads import all_threads
 
 # Rows of the kernel matrix at a time.
 ROWS: Final = 256
-# Faded coefficients of a group of centers take at most this many bytes for each contraction.
+# Most bytes of a group of centers' faded coefficients, for each contraction.
 _GROUP_BYTES: Final = 96 << 20
 
 Argument = TypeVar("Argument")
@@ -33,37 +33,21 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """Sums as computed, with coefficients of unit size; their error is left to the caller.
+    """Sums as computed, with coefficients divided by `unit`; the caller bounds their error."""
 
-    Attributes
-    ----------
-    total_sq, moduli_sq : float
-        sum_ij a_i a_j K_ij and sum_ij |a_i a_j| K_ij.
-    values : ndarray of shape (n_sv,)
-        The decision function at the support vectors, without the intercept; empty where nobody needs it.
-    contracted_sq : ndarray of shape (n_centers, len(CONTRACTIONS))
-        W_theta^2; column 0 repeats `total_sq`.
-    faded_moduli : ndarray of shape (n_centers, len(CONTRACTIONS))
-        sum_i |at_i|.
-    sq_radius : float
-        gamma times the largest squared norm that went into a distance.
-    path : int
-        Longest path of additions.
-    """
-
-    total_sq: float
-    moduli_sq: float
-    values: FloatArray
-    contracted_sq: FloatArray
-    faded_moduli: FloatArray
-    sq_radius: float
-    path: int
+    total_sq: float  # sum_ij a_i a_j K_ij
+    moduli_sq: float  # sum_ij |a_i a_j| K_ij
+    values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
+    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2; column 0 repeats `total_sq`
+    faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
+    sq_radius: float  # gamma times the largest squared norm that went into a distance
+    path: int  # longest path of additions
 
 
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Arguments and results in order, with a few results waiting at most: each may be large."""
+    """InOrder with threads; few results wait at a time, as each may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -77,7 +61,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """A point, and the function as it is expanded about it: all of it, or on a slice through the point."""
+    """A center, and the function to expand about it: the whole function, or its restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]
@@ -86,34 +70,26 @@ class ExpansionPoint:
 def kernel_sums(
     function: DecisionFunction,
     n_centers: int,
-    local: Callable[[int], ExpansionPoint],
+    point_of: Callable[[int], ExpansionPoint],
     *,
     contracted: bool,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """One walk over the upper triangle of the kernel matrix for a group of centers.
+    """Walk over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
-    Parameters
-    ----------
-    function : DecisionFunction
-        Whose kernel matrix it is.
-    n_centers : int
-    local : callable
-        What belongs to a center, by number. All have the support vectors of `function`, and coefficients of their own.
-    contracted : bool
-        Whether energies for contractions below 1 are wanted; they stay infinite otherwise.
-    progress : callable
-        Told the share of the work done.
+    `point_of` gives the expansion point of a center by number: all share the support vectors of `function`, each with
+    its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite. `progress` gets the
+    share of the work done.
     """
     shape = n_centers, len(CONTRACTIONS)
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1)) if contracted else n_centers)
-    starts = range(0, max(1, n_centers), group)  # one walk even without centers: for the values alone
+    starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
             last = min(first + group, n_centers)
-            faded = _faded(pool, function.n_sv, range(first, last), local) if contracted else []
+            faded = _faded(pool, function.n_sv, range(first, last), point_of) if contracted else []
 
             def told(share: float, step: int = step) -> None:
                 progress((step + share) / len(starts))
@@ -128,12 +104,12 @@ def kernel_sums(
 
 
 def _sum_path(n_sv: int) -> int:
-    """Longest path of additions of the double sums: within a block and over the blocks, both ways."""
+    """Longest path of additions of the double sums: within blocks and over the blocks, in both directions."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 
 
 class _Rows:
-    """Support vectors about a point amid them, scaled, a block at a time; and the kernel between two blocks."""
+    """Scaled support vectors about their mean, a block at a time; and the kernel between two blocks."""
 
     def __init__(self, function: DecisionFunction) -> None:
         self.function = function
@@ -160,14 +136,14 @@ class _Rows:
 
 
 def _faded(
-    pool: ThreadPoolExecutor, n_sv: int, numbers: range, local: Callable[[int], ExpansionPoint]
+    pool: ThreadPoolExecutor, n_sv: int, numbers: range, point_of: Callable[[int], ExpansionPoint]
 ) -> list[FloatArray]:
-    """The coefficients at_i, of shape (n_centers, n_sv), for each contraction below 1."""
+    """The coefficients at_i, (n_centers, n_sv), for each contraction below 1."""
     faded = [np.empty((len(numbers), n_sv)) for _ in CONTRACTIONS[1:]]
 
     def fill(c: int) -> None:
         with np.errstate(all="ignore"):
-            about = local(numbers[c])
+            about = point_of(numbers[c])
             function = about.function
             for first, block in function.blocks_about(about.center, ROWS):
                 last = first + len(block)
@@ -183,7 +159,7 @@ def _faded(
 def _walk(
     pool: ThreadPoolExecutor, rows: _Rows, faded: list[FloatArray], progress: Callable[[float], None]
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
-    """Sums over one strip of rows after the other, each from its diagonal block on, in order whatever the threads."""
+    """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads."""
     coef, moduli = rows.coef, np.abs(rows.coef)
     moduli_sq = 0.0
     values = np.zeros(rows.n_sv)

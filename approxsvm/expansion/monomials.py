@@ -1,7 +1,7 @@
-"""Monomials of several variables in lexicographic order, and the sums of them over support vectors.
+"""Monomials of several variables in lexicographic order, and their weighted sums over support vectors.
 
-The monomials of degree k in x_1 ... x_d are taken in the order of itertools.combinations_with_replacement. In it the
-monomials that begin with x_i are x_i times a suffix of those of degree k - 1: the ones that begin with x_i or later.
+The monomials of degree k in x_1 ... x_d are in the order of itertools.combinations_with_replacement. In this order, the
+monomials that begin with x_i are x_i times a suffix of those of degree k - 1: those that begin with x_i or later.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from approxsvm.model.kernel_model import FloatArray
 
-# Monomials of a block of support vectors take about this many numbers, and so stay in a cache.
+# About the number of monomials of a block of support vectors, so that they stay in a cache.
 _BLOCK_ELEMENTS = 1 << 19
 _LEAST_ROWS, _MOST_ROWS = 64, 512
-# A row has at most this many, unless they are its features.
+# The most tails of a row, unless these are its features.
 _MOST_TAILS = 1 << 11
 # Features of a head that share a matrix product.
 _FEATURES = 16
@@ -30,7 +30,7 @@ def n_monomials(n_features: int, degree: int) -> int:
 
 
 def n_higher(n_features: int, degree: int) -> int:
-    """Monomials of the degrees 3 to `degree`."""
+    """Number of monomials of degrees 3 to `degree`."""
     return sum(n_monomials(n_features, k) for k in range(3, degree + 1))
 
 
@@ -42,7 +42,7 @@ def suffix_start(n_features: int, degree: int, feature: int) -> int:
 @lru_cache(maxsize=16)
 def inverse_factorials(n_features: int, degree: int) -> FloatArray:
     """1 / (alpha_1! alpha_2! ...) of every monomial; times degree! it is the monomial's multiplicity."""
-    # run: how often the first variable of a monomial occurs in it.
+    # run: multiplicity of the first variable of each monomial.
     inverse, run = np.ones(n_features), np.ones(n_features)
     for k in range(2, degree + 1):
         starts = [suffix_start(n_features, k - 1, i) for i in range(n_features)]
@@ -59,13 +59,13 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """The highest degree below `degree` whose monomials of some hundred rows stay in a cache."""
+    """The highest degree below `degree` whose monomials, for some hundred rows, stay in a cache."""
     fitting = [k for k in range(1, degree) if n_monomials(n_features, k) <= _MOST_TAILS]
     return max(fitting, default=1)
 
 
 def rows_of_moments(n_features: int, degree: int) -> int:
-    """Support vectors in a block for :func:`moments`."""
+    """Most support vectors in a block for :func:`moments`."""
     tail = _tail_degree(n_features, degree)
     return (
         min(max(_BLOCK_ELEMENTS // n_monomials(n_features, tail), _LEAST_ROWS), _MOST_ROWS) if tail > 1 else _MOST_ROWS
@@ -73,21 +73,11 @@ def rows_of_moments(n_features: int, degree: int) -> int:
 
 
 def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, degree: int) -> list[FloatArray]:
-    """Sums of weight times monomial over weighted rows, for every monomial of degree 0 to `degree`.
+    """Weighted sums of every monomial of degree 0 to `degree` over rows; those of degree k at position k.
 
-    A monomial is a head times a tail that begins where the head ends or later. Tails are held for a block of rows; each
-    few heads are multiplied with all their tails by one matrix product.
-
-    Parameters
-    ----------
-    blocks : iterable of (rows of shape (n_rows, n_features), weights of shape (n_rows,))
-        At most :func:`rows_of_moments` rows each.
-    n_features, degree : int
-
-    Returns
-    -------
-    list of ndarray
-        Those of degree k at position k.
+    `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` at a time.
+    A monomial is a head times a tail that begins where the head ends or later. The tails of a block of rows are kept;
+    each group of heads is multiplied by all its tails in one matrix product.
     """
     d, last_tail = n_features, _tail_degree(n_features, degree)
     sums = [np.zeros(n_monomials(d, k)) for k in range(min(last_tail, degree) + 1)]
@@ -107,7 +97,7 @@ def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, de
 
 
 class _Heads:
-    """The moments of one degree above that of the tails, while they are added up."""
+    """Accumulates the moments of one degree above that of the tails."""
 
     def __init__(self, n_features: int, degree: int, tail: int) -> None:
         self.d, self.degree, self.tail = n_features, degree, tail
@@ -115,7 +105,7 @@ class _Heads:
         self.products: list[FloatArray] = []
 
     def add(self, columns: FloatArray, weights: FloatArray, tails: FloatArray) -> None:
-        """Add a block of rows; `tails` are its monomials of the tails' degree."""
+        """Add a block of rows; `tails` are its monomials of the tail degree."""
         for at, (row, first) in enumerate(self._chunks(columns, weights)):
             product = (columns[first : first + _FEATURES] * row) @ tails[self._suffix(first) :].T
             if at < len(self.products):
@@ -124,7 +114,7 @@ class _Heads:
                 self.products.append(product)
 
     def moments(self) -> FloatArray:
-        """Every head's products with its own tails."""
+        """The products of each head with its own tails."""
         if not self.products:
             return np.zeros(n_monomials(self.d, self.degree))
         nothing = np.zeros((self.d, 0))
@@ -141,7 +131,7 @@ class _Heads:
         return suffix_start(self.d, self.tail, feature)
 
     def _chunks(self, columns: FloatArray, weights: FloatArray) -> Iterator[tuple[FloatArray, int]]:
-        """Weighted heads less their last feature, and the first of a few features that come next."""
+        """Yield weighted heads without their last feature, and the first of the features that come next."""
 
         def extend(row: FloatArray, first: int, missing: int) -> Iterator[tuple[FloatArray, int]]:
             if missing == 0:
@@ -155,7 +145,7 @@ class _Heads:
 
 
 def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: FloatArray) -> FloatArray:
-    """The monomials of one degree, from those of one degree less; one row per monomial."""
+    """The monomials of one degree from those of the degree below, one row per monomial."""
     d, at = len(columns), 0
     for i, column in enumerate(columns):
         section = lower[suffix_start(d, degree - 1, i) :]
@@ -166,10 +156,10 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
 
 @lru_cache(maxsize=4)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Where x_i times monomial j of one degree less stands among the monomials of `degree`."""
+    """Position of x_i times monomial j of the degree below among the monomials of `degree`."""
     d = n_features
     lower = np.zeros((1, 0), np.int64)
-    for _ in range(degree - 1):  # all monomials of one degree less, as rows of sorted indices
+    for _ in range(degree - 1):  # all monomials of the degree below, as rows of sorted indices
         last = lower[:, -1] if lower.shape[1] else np.zeros(len(lower), np.int64)
         repeat = d - last
         first = np.repeat(last, repeat)
@@ -197,10 +187,10 @@ def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
-    """Positions, among the monomials in lexicographic order, of the monomials in storage order.
+    """Lexicographic positions of the monomials, in storage order (models/FORMAT.md).
 
-    Quadratic forms go by panels of eight rows, their triangle first; a part of a higher degree is one of a degree less
-    for every first variable (models/FORMAT.md).
+    Quadratic forms are stored in panels of eight rows, the triangle first; a part of higher degree is a sequence of
+    parts of the degree below, one for each first variable.
     """
     if degree > 2:
         parts, first = [], 0

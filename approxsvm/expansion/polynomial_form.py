@@ -1,8 +1,8 @@
-"""Linear and quadratic kernels summed up: forms of their decision functions, without truncation error.
+"""Linear and quadratic kernels expanded to forms, which have no truncation error.
 
 The kernel (gamma x.z + coef0)^2 expands to gamma^2 (x.z)^2 + 2 gamma coef0 x.z + coef0^2, so a sum over any number of
 support vectors is a constant, a linear and a quadratic term (Claesen et al. 2014, Eq. 3.13 to 3.16); the linear kernel
-has the first two.
+has only the first two.
 """
 
 from __future__ import annotations
@@ -26,34 +26,27 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    Attributes
-    ----------
-    constants : ndarray of shape (n_decisions,)
-        Intercepts included.
-    linear : ndarray of shape (n_decisions, n_features)
-    triangle : ndarray of shape (n_decisions, n_features (n_features + 1) / 2), or None
-        By rows, entries off the diagonal doubled; None for the linear kernel and others of degree 1.
-    constant_errors, linear_errors, quadratic_errors : ndarray of shape (n_decisions,)
-        By how much summing over support vectors in float64 may have changed the constant, the linear term (Euclidean
-        norm) and the quadratic term (Frobenius norm of the symmetric matrix), and the reader the coefficients.
+    The errors bound what summing over support vectors in float64 may have changed, including the reader's error of the
+    coefficients: of the constant, of the linear term (Euclidean norm) and of the quadratic term (Frobenius norm of the
+    symmetric matrix).
     """
 
-    constants: FloatArray
-    linear: FloatArray
-    triangle: FloatArray | None
-    constant_errors: FloatArray
+    constants: FloatArray  # (n_decisions,), including the intercepts
+    linear: FloatArray  # (n_decisions, n_features)
+    triangle: FloatArray | None  # (n_decisions, d (d + 1) / 2), by rows, off-diagonal doubled; None for degree 1
+    constant_errors: FloatArray  # (n_decisions,)
     linear_errors: FloatArray
     quadratic_errors: FloatArray
 
     @property
     def is_finite(self) -> bool:
-        """Whether float64 holds all of it."""
+        """Whether every number fits float64."""
         parts = (self.constants, self.linear, self.constant_errors, self.linear_errors, self.quadratic_errors)
         return all(np.isfinite(part).all() for part in (*parts, *([] if self.triangle is None else [self.triangle])))
 
 
 def is_cheaper(model: KernelModel) -> bool:
-    """Whether a row costs less by the form of a polynomial kernel than by its support vectors."""
+    """Whether a row costs less by the form than by the support vectors."""
     if model.degree > MAX_FORM_DEGREE:
         return False
     numbers = sum(n_monomials(model.n_features, k) for k in range(1, model.degree + 1))
@@ -63,17 +56,13 @@ def is_cheaper(model: KernelModel) -> bool:
 def sum_up(model: KernelModel) -> PolynomialForm:
     """The form of a model with a polynomial kernel of degree 1 or 2.
 
-    A sum of n_sv products, of up to three factors each, goes through n_sv + 20 roundings at most in any order.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The degree is higher, or there are more features than a form has room for.
+    A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order.
+    UnsupportedModelError if the degree is higher, or there are too many features for a form.
     """
     if model.degree > MAX_FORM_DEGREE:
         raise UnsupportedModelError(
-            f"the kernel of this {model.source} is polynomial of degree {model.degree}, which has no form to stand for "
-            f"its support vectors: mode 'approximate' is for degrees 1 and 2"
+            f"the kernel of this {model.source} is polynomial of degree {model.degree}, but mode 'approximate' needs a "
+            f"form, which only degrees 1 and 2 have"
         )
     check_size(model.n_features, model.degree)
     d, n_decisions, coef0 = model.n_features, model.n_decisions, np.float64(model.coef0)
@@ -82,14 +71,14 @@ def sum_up(model: KernelModel) -> PolynomialForm:
     constants, linear = model.intercept.copy(), np.zeros((n_decisions, d))
     triangle = np.empty((n_decisions, len(rows))) if is_quadratic else None
     moduli = np.zeros((3, n_decisions))  # sums of |a_i|, |a_i| ||gamma x_i||, |a_i| ||gamma x_i||^2
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # whoever asks looks whether it is finite
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # the caller checks is_finite
         scale = 2.0 * coef0 if is_quadratic else np.float64(1.0)  # of the linear term
         power = coef0**model.degree
         for k in range(n_decisions):
             coefficients, quadratic = model.coefficients(k), np.zeros((d, d) if is_quadratic else (0, 0))
             for first in range(0, model.n_sv, _BLOCK_ROWS):
                 last = min(first + _BLOCK_ROWS, model.n_sv)
-                # gamma goes with the vectors: its square may be beyond float64 where products of these are not.
+                # gamma scales the vectors, as its square may overflow where their products do not.
                 block, a = model.gamma * model.dense_support_vectors(first, last), coefficients[first:last]
                 norms = norms_above(block)
                 linear[k] += a @ block

@@ -1,7 +1,7 @@
-"""The two-level search that brings a row to a near center.
+"""The two-level search for a center near a row.
 
-A row may be expanded about any center: what depends on the choice is how small its bound is. So the search need not be
-exact, and rounding in it does no harm.
+A row may be expanded about any center; the choice only decides how small its bound is. So the search need not be exact,
+and rounding in it does no harm.
 """
 
 from __future__ import annotations
@@ -25,35 +25,16 @@ _BLOCK_ELEMENTS: Final = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Two-level search for a near center: the nearest group, then the nearest of the centers that it lists.
+    """Two-level search for a near center: the nearest group, then the nearest center in its list."""
 
-    Attributes
-    ----------
-    reference : ndarray of shape (n_features,), float32
-        Distances are taken between points less this one, which is amid the data.
-    groups : ndarray of shape (n_groups, n_features), float32
-        Points of the first level.
-    members : tuple of ndarray, uint32
-        For each group the centers to compare with, ascending and never none; a center may be in several.
-    metric : ndarray of shape (n_features,)
-        What each feature's squared difference counts.
-    """
-
-    reference: npt.NDArray[np.float32]
-    groups: npt.NDArray[np.float32]
-    members: tuple[npt.NDArray[np.uint32], ...]
-    metric: FloatArray
+    reference: npt.NDArray[np.float32]  # (n_features,): a point amid the data, subtracted before distances are taken
+    groups: npt.NDArray[np.float32]  # (n_groups, n_features): points of the first level
+    members: tuple[npt.NDArray[np.uint32], ...]  # centers of each group, ascending, never empty; lists may overlap
+    metric: FloatArray  # (n_features,): weight of each feature's squared difference
 
 
 def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.intp]:
-    """The center for each row; some center even for rows that are not finite.
-
-    Parameters
-    ----------
-    router : Router
-    centers : ndarray of shape (n_centers, n_features), float32
-    rows : ndarray or csr_array of shape (n_rows, n_features)
-    """
+    """The center for each row (n_rows, n_features); rows that are not finite get any center."""
     search = Search(router.reference, router.metric)
     group = search.nearest(rows, router.groups)
     nearest = np.empty(len(group), np.intp)
@@ -66,26 +47,26 @@ def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.N
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Distances are taken from a reference, and features count by a metric."""
+    """Nearest points, with distances from a reference and weighted features."""
 
     reference: npt.NDArray[np.float32]
     metric: FloatArray
 
     def nearest(self, rows: Rows, points: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
-        """The nearest point of each row, by scalar products."""
+        """Position of the nearest point for each row, by scalar products."""
         origin = self.reference.astype(np.float64)
         shifted = points.astype(np.float64) - origin
         weighted = shifted * self.metric
         half_sq_norm = 0.5 * np.einsum("ij,ij->i", shifted, weighted)
-        found = [np.zeros(0, np.intp)]
+        nearest = [np.zeros(0, np.intp)]
         with np.errstate(over="ignore", invalid="ignore"):
             for block in _blocks(rows, len(points)):
                 if isinstance(block, np.ndarray):
                     products = (block - origin) @ weighted.T
                 else:
                     products = np.asarray(block @ weighted.T) - weighted @ origin
-                found.append(np.argmin(half_sq_norm - products, axis=1))
-        return np.concatenate(found)
+                nearest.append(np.argmin(half_sq_norm - products, axis=1))
+        return np.concatenate(nearest)
 
 
 def _blocks(rows: Rows, n_points: int) -> Iterator[Any]:

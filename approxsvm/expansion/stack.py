@@ -1,4 +1,4 @@
-"""Expansions of one decision function about many centers, with their certificates: which sums to take, and how."""
+"""Expansions of one decision function about many centers, with their certificates; chooses how norms are computed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from approxsvm.model.constants import CONTRACTIONS, UNIT64
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.threads import all_threads
 
-# Operations, some 4e10 a second and core, that norms beyond the degree may cost: all of them, and the first at need.
+# Limits on operations (some 4e10 a second and core) for norms beyond the degree: usual, and for the first at need.
 _WORK, _MOST_WORK = 2e11, 1e13
-# Of the moments of one center; those of every thread are in memory at once.
+# Most moments of one center; those of every thread are in memory at once.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
@@ -42,38 +42,14 @@ def expand_and_certify(
     directions: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Expansions, Certificates]:
-    """Expand one decision function about every center, and bound what each expansion leaves out.
+    """Expand a decision function (its position in ``model.intercept``) about centers, and bound the errors.
 
-    The caller limits BLAS to one thread: the work is shared out to threads here, and the result does not depend on
-    their number.
-
-    Parameters
-    ----------
-    model : KernelModel
-    centers : ndarray of shape (n_centers, n_features), float32
-        Any points; rows should be near one of them.
-    degree : int
-        1 to 6.
-    decision : int
-        Position in ``model.intercept``.
-    typical_s : ndarray of shape (n_centers,), optional
-        2 gamma ||z - center||^2 of the rows to expect: where the bounds are to be small.
-    varying : ndarray of shape (n_varying,), optional
-        Columns, ascending: everything is said of rows whose other features are the center's.
-    directions : bool
-        Whether the form that knows the direction of a row is wanted; there is one for degree 2 only.
-    progress : callable, optional
-        Told the share of the work that is done, from 0 to 1.
-
-    Returns
-    -------
-    Expansions
-    Certificates
-
-    Raises
-    ------
-    UnsupportedModelError
-        An expansion would not fit in memory.
+    The caller limits BLAS to one thread: this function has threads of its own. The result does not depend on their
+    number. `centers`, (n_centers, n_features) in float32, may be any points; rows should be near one of them. The
+    bounds should be small at `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`,
+    ascending columns, the expansions are for rows whose other features are the center's. `directions` asks for the form
+    G of a row's direction, which exists for degree 2 only. `progress` gets the share of the work done, from 0 to 1.
+    UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -83,7 +59,7 @@ def expand_and_certify(
 
     slices: dict[bytes, DecisionFunction] = {}
 
-    def local(c: int) -> ExpansionPoint:
+    def point_of(c: int) -> ExpansionPoint:
         if varying is None:
             return ExpansionPoint(function, centers[c])
         key = np.delete(centers[c], varying).tobytes()
@@ -92,11 +68,11 @@ def expand_and_certify(
         return ExpansionPoint(slices[key], centers[c][varying])
 
     in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
-    last = 0 if in_one_pass else _last_moment(local(0).function, n_centers, degree)
+    last = 0 if in_one_pass else _last_moment(point_of(0).function, n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
     def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
-        here = local(c)
+        here = point_of(c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
             moments = taylor.moments_about(here.function, here.center, last or degree)
             coefficients = taylor.coefficients_of(here.function, moments[: degree + 1])
@@ -119,11 +95,11 @@ def expand_and_certify(
         if in_one_pass:
             expanded = pool.submit(expand, 0)
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                found, kernel = _from_one_pass(local(0), side_by_side, tell)
+                center_sums, kernel = _from_one_pass(point_of(0), side_by_side, tell)
             expanded.result()
-            sums = [found]
+            sums = [center_sums]
         else:
-            kernel = _sums_over_kernel(function, n_centers, local, varying is not None, lambda x: tell(0.3 * x))
+            kernel = _sums_over_kernel(function, n_centers, point_of, varying is not None, lambda x: tell(0.3 * x))
             if n_centers == 1:  # the threads share the center
                 sums = [about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))]
             else:
@@ -141,16 +117,16 @@ def expand_and_certify(
 def _sums_over_kernel(
     function: DecisionFunction,
     n_centers: int,
-    local: Callable[[int], ExpansionPoint],
+    point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """W and the contracted energies; on slices these are of another kernel matrix."""
+    """W and the contracted energies, which on slices belong to another kernel matrix."""
     if not sliced:
-        return kernel_sums(function, n_centers, local, contracted=n_centers > 1, progress=progress)
-    whole = kernel_sums(function, 0, local, contracted=False, progress=lambda share: progress(0.2 * share))
+        return kernel_sums(function, n_centers, point_of, contracted=n_centers > 1, progress=progress)
+    whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
     slices = kernel_sums(
-        local(0).function, n_centers, local, contracted=True, progress=lambda share: progress(0.2 + 0.8 * share)
+        point_of(0).function, n_centers, point_of, contracted=True, progress=lambda share: progress(0.2 + 0.8 * share)
     )
     return replace(whole, contracted_sq=slices.contracted_sq, faded_moduli=slices.faded_moduli)
 
@@ -165,12 +141,12 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
         raise AssertionError("no center was asked for")
 
     values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
-    found = float(np.ptp(values)) * function.unit
-    return found if np.isfinite(found) else 0.0
+    spread = float(np.ptp(values)) * function.unit
+    return spread if np.isfinite(spread) else 0.0
 
 
 def _ignore(share: float) -> None:
-    """Progress that nobody asked for."""
+    """Default for `progress`."""
 
 
 def _sharpened(function: DecisionFunction, degree: int) -> tuple[int, ...]:
@@ -179,7 +155,7 @@ def _sharpened(function: DecisionFunction, degree: int) -> tuple[int, ...]:
 
 
 def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int:
-    """The highest degree of moments that is worth its price, or 0 where powers of the Gram matrix are."""
+    """The highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
     d, n_sv = function.n_features, function.n_sv
 
     def work(last: int) -> float:  # per center; measured: 5.5 of the Gram matrix's operations for each moment
@@ -202,47 +178,45 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
 
 
 def _from_gram(
-    local: ExpansionPoint,
+    point: ExpansionPoint,
     degree: int,
     directed: bool,
     in_order: InOrder,
     progress: Callable[[float], None],
 ) -> CenterSums:
-    sharpened = _sharpened(local.function, degree)
-    return _center_sums(local, gram.gram_sums(local.function, local.center, sharpened, directed, in_order, progress))
+    sharpened = _sharpened(point.function, degree)
+    return _center_sums(point, gram.gram_sums(point.function, point.center, sharpened, directed, in_order, progress))
 
 
 def _one_pass_only(function: DecisionFunction, degree: int) -> bool:
-    """Whether there is time for one pass over all pairs of support vectors alone.
+    """Whether only one pass over all pairs of support vectors is affordable.
 
-    G then takes the place of the G_k, each of which is at most a multiple of it; it begins with degree 3.
+    G, which starts with degree 3, then bounds each G_k.
     """
     d = function.n_features
     return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(function.n_sv, d)
 
 
 def _from_one_pass(
-    local: ExpansionPoint, in_order: InOrder, progress: Callable[[float], None]
+    point: ExpansionPoint, in_order: InOrder, progress: Callable[[float], None]
 ) -> tuple[CenterSums, KernelSums]:
-    function = local.function
-    found = gram.gram_sums(function, local.center, (), True, in_order, progress, with_kernel=True)
+    function = point.function
+    sums = gram.gram_sums(function, point.center, (), True, in_order, progress, with_kernel=True)
     energies, moduli = np.full((2, 1, len(CONTRACTIONS)), np.inf)
-    energies[:, 0], moduli[:, 0] = found.kernel_sq, np.abs(function.coef).sum()
+    energies[:, 0], moduli[:, 0] = sums.kernel_sq, np.abs(function.coef).sum()
     path = gram.sum_path(function.n_sv, function.n_features)
-    kernel = KernelSums(
-        found.kernel_sq, found.kernel_moduli_sq, np.empty(0), energies, moduli, found.half_sq_radius, path
-    )
-    return _center_sums(local, found), kernel
+    kernel = KernelSums(sums.kernel_sq, sums.kernel_moduli_sq, np.empty(0), energies, moduli, sums.half_sq_radius, path)
+    return _center_sums(point, sums), kernel
 
 
-def _center_sums(local: ExpansionPoint, found: gram.GramSums) -> CenterSums:
-    function = local.function
-    moduli_sq, max_sv_norm = _moduli(local)
-    path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(found.degree_sq))
+def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
+    function = point.function
+    moduli_sq, max_sv_norm = _moduli(point)
+    path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(sums.degree_sq))
     return CenterSums(
-        found.degree_sq,
-        found.spectra,
-        found.direction,
+        sums.degree_sq,
+        sums.spectra,
+        sums.direction,
         path,
         terms,
         moduli_sq,
@@ -251,9 +225,9 @@ def _center_sums(local: ExpansionPoint, found: gram.GramSums) -> CenterSums:
     )
 
 
-def _from_moments(local: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
-    function, d = local.function, local.function.n_features
-    moduli_sq, max_sv_norm = _moduli(local)
+def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
+    function, d = point.function, point.function.n_features
+    moduli_sq, max_sv_norm = _moduli(point)
     spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)}
     parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
     return CenterSums(
@@ -268,11 +242,11 @@ def _from_moments(local: ExpansionPoint, degree: int, directed: bool, moments: l
     )
 
 
-def _moduli(local: ExpansionPoint) -> tuple[FloatArray, float]:
+def _moduli(point: ExpansionPoint) -> tuple[FloatArray, float]:
     """(sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, rounded up."""
     sums, largest = np.zeros(LAST_DEGREE + 1), 0.0
-    function = local.function
-    for first, block in function.blocks_about(local.center, _ROWS):
+    function = point.function
+    for first, block in function.blocks_about(point.center, _ROWS):
         sq_norm = np.einsum("ij,ij->i", block, block)
         largest = max(largest, float(sq_norm.max()))
         norm = np.sqrt(2.0 * function.gamma * sq_norm)

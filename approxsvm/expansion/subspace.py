@@ -1,41 +1,43 @@
-"""Decision functions in a few coordinates: kernel sums on a subspace, and how far they can be from the whole function.
+"""Kernel sums on a subspace of few coordinates, and bounds of their distance to the whole decision function.
 
-Fix a center and an orthonormal basis P of a subspace; y = P' (z - center) sqrt(2 gamma) are a row's coordinates in it
-and v the residual, what is left of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2 and
-K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is a product of one on the subspace and one on the residual:
+Fix a center and an orthonormal basis P of a subspace. y = P' (z - center) sqrt(2 gamma) are the coordinates of a row in
+it, and v is the residual, the rest of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2
+and K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is the product of one on the subspace and one on the residual:
 
     f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,
     c_i = a_i exp(-||v_i||^2 / 2)
 
-f_0 is a kernel sum in few coordinates with coefficients that fade with the distance of support vectors from the
-subspace. The others are bounded by Cauchy and Schwarz in the product of the spaces of K and of b-fold tensors, where
-K(y, .) has norm 1; for b = 1, 2, 3 one factor v is left out of it, and its direction is the worst one:
+f_0 is a kernel sum in few coordinates, with coefficients that decay with the distance of support vectors to the
+subspace. The others are bounded by Cauchy-Schwarz in the product of the space of K, where K(y, .) has norm 1, and that
+of b-fold tensors. For b = 1, 2, 3 one factor v is left out, and the bound takes its worst direction:
 
     H_b = 1 / b! sum_ij c_i c_j K(y_i, y_j) (v_i.v_j)^(b-1) v_i v_j',    N_b^2 = the largest eigenvalue of H_b
     |f_b| <= N_b phi_b(s),    phi_b(s) = exp(-s/2) sqrt(s^b / b!),       b = 1, 2, 3
     sum_{b>=4} |f_b| <= T sqrt(P(4, s)),    T^2 = sum_ij c_i c_j K(y_i, y_j) (e^r - 1 - r - r^2/2 - r^3/6), r = v_i.v_j
 
-with the regularised incomplete gamma function P: phi_b^2 are Poisson probabilities. Together they are never more than
-W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance of z from its projection in the kernel's
-space. The function on the subspace is the whole one where v = 0, so its norm there is at most W, too.
+with the regularised incomplete gamma function P, as phi_b^2 are Poisson probabilities. Together they are never more
+than W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and its projection in the
+kernel's space. The function on the subspace equals the whole one where v = 0, so its norm is also at most W.
 
-The basis decides how small all this is. Leading eigenvectors of sum_ij a_i a_j K(x_i, x_j) x_i x_j', added up over the
-functions that share the basis, are the directions in which these functions vary: at 32 coordinates of handwritten
-digits they certify 71 to 92 % of rows where principal components of the rows certify 2 to 42 %.
+The basis decides how small these bounds are. It consists of leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
+x_i x_j', added up over the functions that share the basis: the directions in which these functions vary. At 32
+coordinates of handwritten digits they certify 71 to 92 % of the rows; principal components of the rows certify 2 to
+42 %.
 
 Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
 
-* P is the orthonormal matrix that is nearest to the computed one; how far that is, the computed P'P - I says. Rows are
+* P is the orthonormal matrix nearest to the computed one; the computed P'P - I bounds their distance. Rows are
   projected by the stored basis, in float32; its distance from P is the skew.
 * y_i and v_i are off by at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
-* c_i, K and their products err, relatively, by what arguments of exp are off by: g = 8 rho (e + (d + k + 8) u64 rho),
-  and a sum over all pairs by (n_sv + 60) u64 beside. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
+* c_i, K and their products have the relative error of the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho). A sum
+  over all pairs adds (n_sv + 60) u64. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
   (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
-* r is off by 2 rho e. T^2 is W^2 less four terms; sum_ij |a_i a_j| K(x_i, x_j) and, of these, sum_b m_b^2 / b!,
-  together times g + 2 rho e + (n_sv + 100) u64, are its error. Where g is above 2^-8 there are no norms.
-* The largest eigenvalue of H is at most the eighth root of the trace of H^8: a few percent more where many are about
-  as large. The two products that take it there err by (d + 8) u64 ||H||_F^2 and so on; 64 (d + 8) u64 ||H||_F^8 in all.
-* W^2 errs as in certificate.py, and A1 takes its place where the distances drown in rounding.
+* r is off by 2 rho e. T^2 is W^2 less four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j) and of
+  sum_b m_b^2 / b! for these terms, times g + 2 rho e + (n_sv + 100) u64. Where g is above 2^-8 there are no norms.
+* The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large where
+  many eigenvalues are similar. The two products on the way err by (d + 8) u64 ||H||_F^2 and so on;
+  64 (d + 8) u64 ||H||_F^8 in all.
+* W^2 errs as in certificate.py, and A1 replaces it where rounding swamps the distances.
 """
 
 from __future__ import annotations
@@ -58,112 +60,69 @@ from approxsvm.model.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
 # Degrees in the residual that have a norm of their own.
 N_DEGREES: Final = 3
-# Support vectors that a basis is found from, at most: it is a choice, not a bound.
+# The most support vectors that a basis is computed from. Bounds do not depend on it.
 _MOST_BASIS_VECTORS: Final = 3_000
-# With more support vectors, or several functions, the trace of H_3 has to do for its largest eigenvalue.
+# With more support vectors, or several functions, the trace of H_3 replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
 # Rows of matrices over pairs of support vectors at a time.
 _ROWS: Final = 512
-# Entries of orthonormal vectors, and coordinates, that count as zero: denormal numbers are slow to multiply.
+# Smaller entries of orthonormal vectors, and coordinates, become zero: denormal numbers are slow to multiply.
 _NOTHING: Final = 2.0**-64
-# What arguments of exp may be off by, so that this is what its values are off by, relatively.
+# Largest error of an argument of exp that may be taken for the relative error of the value.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
-# Stands for a norm that overflows: the bound is then that of W.
+# Replaces a norm that overflows: the bound is then that of W.
 _UNKNOWN: Final = 1e300
-# exp(-r^2 / 2) is nowhere steeper: gaussian_slope(0.5), rounded up.
+# Largest slope of exp(-r^2 / 2): gaussian_slope(0.5), rounded up.
 _SLOPE: Final = 0.6066
 
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """What is known of one decision function in one number of coordinates (model_view.hpp, ResidualNumbers).
+    """Norms of one decision function for one number of coordinates (model_view.hpp, ResidualNumbers)."""
 
-    Attributes
-    ----------
-    total : float
-        W, the norm of the whole function.
-    value_error : float
-        What rounding of coordinates and coefficients adds to any value.
-    norms : ndarray of shape (4,)
-        N_1, N_2, N_3 and T.
-    """
-
-    total: float
-    value_error: float
-    norms: FloatArray
+    total: float  # W, the norm of the whole function
+    value_error: float  # what rounding of coordinates and coefficients adds to any value
+    norms: FloatArray  # (4,): N_1, N_2, N_3 and T
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceStage:
-    """Kernel sums of the functions of a group in one number of coordinates.
-
-    Attributes
-    ----------
-    n_coordinates : int
-    own : ndarray of shape (n_forms, n_own), float32
-        Coefficients c_i of the support vectors that all functions share.
-    others : ndarray of shape (n_others,), float32
-        Of each function's other ones, one function after the other.
-    known : tuple of Residual
-        Of each function.
-    """
+    """Kernel sums of the functions of a group for one number of coordinates."""
 
     n_coordinates: int
-    own: npt.NDArray[np.float32]
-    others: npt.NDArray[np.float32]
-    known: tuple[Residual, ...]
+    own: npt.NDArray[np.float32]  # (n_forms, n_own): coefficients c_i of the support vectors that all functions share
+    others: npt.NDArray[np.float32]  # (n_others,): coefficients of the other ones, function by function
+    known: tuple[Residual, ...]  # one for each function
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceGroup:
-    """The pairs of one class, or the only decision function, in a subspace of their own.
+    """The pairs of one class, or the only decision function, in their own subspace."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (n_coordinates, n_features), float32
-        As stored.
-    skew : float
-        How far it is from orthonormal.
-    counts : ndarray of shape (1 + n_forms,)
-        Support vectors that all functions share, and others of each function.
-    vectors : ndarray of shape (sum of counts, n_coordinates), float32
-        Their coordinates, in the artifact's scale.
-    stages : tuple of SubspaceStage
-        From few coordinates to many.
-    """
-
-    basis: npt.NDArray[np.float32]
-    skew: float
-    counts: npt.NDArray[np.intp]
-    vectors: npt.NDArray[np.float32]
-    stages: tuple[SubspaceStage, ...]
+    basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
+    skew: float  # distance of the basis from an orthonormal one
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): support vectors that all functions share, and others of each
+    vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): their coordinates, in the artifact's scale
+    stages: tuple[SubspaceStage, ...]  # from few coordinates to many
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Which support vectors the functions of a group add up, with which coefficients.
+    """Support vectors and coefficients of the functions of a group.
 
-    Attributes
-    ----------
-    own : ndarray of shape (n_own,)
-        Positions of those that all functions share: a class's own, or those with a positive coefficient.
-    own_coef : ndarray of shape (n_forms, n_own)
-    others : tuple of ndarray
-        Of each function, positions of the others that have a coefficient in it.
-    others_coef : tuple of ndarray
-    decisions : tuple of int
-        Positions of the functions in ``model.intercept``.
+    `own` are the positions of the support vectors that all functions share: those of a class, or those with a positive
+    coefficient. `others` are, for each function, the positions of its other support vectors.
     """
 
     own: npt.NDArray[np.intp]
-    own_coef: FloatArray
+    own_coef: FloatArray  # (n_forms, n_own)
     others: tuple[npt.NDArray[np.intp], ...]
     others_coef: tuple[FloatArray, ...]
-    decisions: tuple[int, ...]
+    decisions: tuple[int, ...]  # positions of the functions in ``model.intercept``
 
     @classmethod
     def of(cls, model: KernelModel) -> list[Lists]:
-        """Of each class, or of the only decision function."""
+        """The lists of each class, or of the only decision function."""
         n = len(model.labels)
         if model.n_decisions == 1:
             coef = model.dual_coef[0]
@@ -171,7 +130,7 @@ class Lists:
             return [cls(own, coef[np.newaxis, own], (other,), (coef[other],), (0,))]
         pairs = {pair: k for k, pair in enumerate(class_pairs(n))}
         starts = np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
-        found = []
+        lists = []
         for w in range(n):
             own = np.arange(starts[w], starts[w + 1])
             others, coefs, decisions = [], [], []
@@ -181,8 +140,8 @@ class Lists:
                 others.append(mine[coef != 0.0])
                 coefs.append(coef[coef != 0.0])
                 decisions.append(pairs[min(w, c), max(w, c)])
-            found.append(cls(own, model.dual_coef[:, own], tuple(others), tuple(coefs), tuple(decisions)))
-        return found
+            lists.append(cls(own, model.dual_coef[:, own], tuple(others), tuple(coefs), tuple(decisions)))
+        return lists
 
     @property
     def n_forms(self) -> int:
@@ -191,22 +150,22 @@ class Lists:
 
     @property
     def counts(self) -> npt.NDArray[np.intp]:
-        """Of own support vectors, and of each function's others."""
+        """Number of own support vectors, then of the others of each function."""
         return np.array([len(self.own), *map(len, self.others)])
 
     @property
     def members(self) -> npt.NDArray[np.intp]:
-        """All of them, in the order of their lists."""
+        """Positions of all support vectors, list by list."""
         return np.concatenate([self.own, *self.others])
 
     def form(self, f: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """The support vectors of one function, by their place among all members, and their coefficients."""
+        """The support vectors of one function, as positions among `members`, and their coefficients."""
         starts = np.cumsum(self.counts)
         places = np.concatenate([np.arange(len(self.own)), np.arange(starts[f], starts[f + 1])])
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Whether the coefficients of each list have one sign, so that sums are moduli as well."""
+        """Whether the coefficients of each list have one sign, so that a sum gives the moduli as well."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
@@ -214,16 +173,8 @@ class Lists:
 class GroupInSubspace:
     """The support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for its functions.
 
-    Parameters
-    ----------
-    model : KernelModel
-        Gaussian.
-    lists : Lists
-    center : ndarray of shape (n_features,), float32
-    n_coordinates : int
-        Of the basis.
-    random_state : int
-        Seeds the choice among support vectors of equal weight that the basis is found from, where there are many.
+    The model is Gaussian. `random_state` breaks ties among support vectors of equal weight if the basis is computed
+    from some of many.
     """
 
     def __init__(
@@ -266,16 +217,14 @@ class GroupInSubspace:
         moment = np.nan_to_num(moment / (np.abs(moment).max() or 1.0))
         _, vectors = linalg.eigh(moment + moment.T, subset_by_index=(d - n_coordinates, d - 1))
         # Orthonormal to a few units in the last place, whatever the eigenvalues are like.
-        q, _ = np.linalg.qr(vectors[:, ::-1])
-        found: FloatArray = q
-        return found
+        basis: FloatArray = np.linalg.qr(vectors[:, ::-1])[0]
+        return basis
 
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
-        """Coefficients and norms in the first coordinates; None where nothing is known.
+        """Coefficients and norms in the first coordinates; the result does not depend on `in_order`.
 
-        That is where float32 cannot hold the coefficients, or support vectors are so far off that distances drown.
-
-        The result does not depend on `in_order`, which maps a function over arguments side by side.
+        None if float32 cannot hold the coefficients, or if support vectors are so far off that rounding swamps their
+        distances.
         """
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)
@@ -318,7 +267,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """The only function on the subspace, in as many features as the stage has coordinates, without an intercept."""
+        """The only function, on the subspace of a stage and without its intercept, as a model of its coordinates."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(
@@ -331,15 +280,15 @@ class GroupInSubspace:
         )
 
     def _split(self, n_coordinates: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The support vectors' coordinates and residuals, and by which factors these make coefficients fade."""
+        """Coordinates and residuals of the support vectors, and the factors by which these shrink the coefficients."""
         y = self._y[:, :n_coordinates]
         v = self._x - y @ self.basis[:, :n_coordinates].T
         return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
 
     def projected(self, rows: FloatArray, n_coordinates: int) -> FloatArray:
-        """Rows less the center in the first coordinates."""
-        found: FloatArray = rows @ self.basis[:, :n_coordinates]
-        return found
+        """The first coordinates of rows that are relative to the center."""
+        coordinates: FloatArray = rows @ self.basis[:, :n_coordinates]
+        return coordinates
 
     def typical_s(self, n_coordinates: int) -> float:
         """Mean of the support vectors' squared coordinates."""
@@ -347,7 +296,7 @@ class GroupInSubspace:
         return float(np.einsum("ij,ij->i", y, y).mean())
 
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
-        """What the artifact holds, with as many coordinates as the last stage has."""
+        """The group as the artifact holds it, with the coordinates of the last stage."""
         k = stages[-1].n_coordinates
         vectors = (self._y[:, :k] * (input_scale / self._scale)).astype(np.float32)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
@@ -355,10 +304,10 @@ class GroupInSubspace:
     def judged(
         self, stage: SubspaceStage, rows: FloatArray, expanded: tuple[FloatArray, FloatArray] | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """For each function, values without the intercept at rows less the center, and about what bounds their error.
+        """For each function, values without the intercept at rows relative to the center, and approximate error bounds.
 
-        Rounding in float32 is added roughly: this says which stages pay, and proves nothing. An expansion of the
-        function on the subspace, with its bounds, may take the place of the sums.
+        float32 rounding is only estimated: this shows which stages pay and proves nothing. An expansion of the function
+        on the subspace, with its bounds, can replace the sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale
@@ -384,7 +333,7 @@ class GroupInSubspace:
 
 
 class _Pairs:
-    """Sums over all pairs of support vectors of one function, strip by strip, and the norms that they give."""
+    """Sums over all pairs of support vectors of one function, strip by strip, and the norms from them."""
 
     def __init__(
         self,
@@ -404,9 +353,9 @@ class _Pairs:
         self._off, self._in_argument = off, in_argument
 
     def sum_up(self, n_sharp: int, in_order: InOrder) -> None:
-        """Take the sums, with matrices of so many degrees; they do not depend on `in_order`."""
+        """Compute the sums, with matrices for the first `n_sharp` degrees; they do not depend on `in_order`."""
         n_sv, d = self._v.shape
-        # The residuals in a basis of their own, where that is smaller: with the same inner products.
+        # The residuals in a smaller basis of their own, if there is one: the inner products are the same.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * UNIT64
         self._matrices = np.zeros((n_sharp, u.shape[1], u.shape[1]))
@@ -428,7 +377,7 @@ class _Pairs:
                 np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
                 kernel *= self._faded[mine, np.newaxis]
                 kernel *= self._faded
-                # Terms of the tail are e^r times faded coefficients, which may be too small to be multiplied by it.
+                # The tail's terms are e^r times faded coefficients, which may underflow, so it is a difference.
                 tail = total_sq - float((kernel * (1.0 + r * (1.0 + r * (0.5 + r / 6.0)))).sum())
                 matrices = np.empty_like(self._matrices)
                 for b in range(len(matrices)):
@@ -446,7 +395,7 @@ class _Pairs:
         self._matrices = 0.5 * (self._matrices + self._matrices.transpose(0, 2, 1))
 
     def total(self) -> float:
-        """W, rounded up; A1 where the distances between support vectors drown in rounding."""
+        """W, rounded up; A1 where rounding swamps the distances between support vectors."""
         moduli = float(np.abs(self._coef).sum())
         rotated = self._rotated * 4.0 * float(self._half_v.max(initial=0))
         error = self._in_argument + (len(self._coef) + 60) * UNIT64 + rotated
@@ -454,7 +403,7 @@ class _Pairs:
         return self._unit * min(upper, moduli) * (1 + 1e-12)
 
     def norms(self) -> FloatArray:
-        """N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` for what overflows."""
+        """N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` on overflow."""
         n_sv, found = len(self._coef), []
         lengths = np.sqrt(2.0 * self._half_v) * (1 + 1e-9)
         off = self._off + self._rotated * float(lengths.max(initial=0.0))
@@ -477,7 +426,7 @@ class _Pairs:
 
 
 def _largest_eigenvalue_above(symmetric: FloatArray) -> float:
-    """Not less than the largest eigenvalue of a symmetric matrix: the eighth root of the trace of its eighth power."""
+    """Upper bound of the largest eigenvalue of a symmetric matrix: the eighth root of the trace of its eighth power."""
     size = float(np.linalg.norm(symmetric))
     if size == 0.0 or not math.isfinite(size):
         return size

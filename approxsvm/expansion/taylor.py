@@ -4,9 +4,9 @@ With xt_i = x_i - center, u = z - center and w_i = a_i exp(-gamma ||xt_i||^2),
 
     sum_i a_i K(x_i, z) = exp(-gamma ||u||^2) sum_i w_i exp(2 gamma xt_i.u),
 
-and the exponential on the right is replaced by 1 + x + x^2 / 2 + ... up to some degree (Claesen et al. 2014, Eq. 3.8,
-where the degree is 2 and the center the origin). The kernel does not change when both arguments are shifted, so any
-center will do; near the data is best.
+and the exponential on the right is replaced by its Taylor polynomial 1 + x + x^2 / 2 + ... (Claesen et al. 2014,
+Eq. 3.8, has degree 2 and the origin as center). The kernel does not change when both arguments are shifted, so any
+center works; one near the data is best.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CenterChoice = Literal["mean", "origin"]
 
 # Support vectors are made dense this many bytes at a time.
 _BLOCK_BYTES = 64 << 20
-# Above this the quadratic term alone would take more than 1 GB while compiling.
+# With more features the quadratic term alone would take more than 1 GB while compiling.
 MAX_FEATURES_DEGREE_2 = 11_585
 
 
@@ -38,30 +38,18 @@ MAX_FEATURES_DEGREE_2 = 11_585
 class Expansions:
     """One decision function about each of n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
 
-    Attributes
-    ----------
-    constants : ndarray of shape (n_centers,)
-        The parts of degree 0.
-    parts : tuple of ndarray
-        ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
-        degree k in u = z - center, in lexicographic order: that of u_i u_j, i < j, is twice an element of the matrix M
-        of the paper.
-    max_sv_norms : ndarray of shape (n_centers,)
-        max ||x_i - center|| over the support vectors of this function, rounded up.
+    ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
+    degree k in u = z - center, in lexicographic order. That of u_i u_j, i < j, is twice an element of the paper's
+    matrix M.
     """
 
-    constants: FloatArray
+    constants: FloatArray  # (n_centers,): the parts of degree 0
     parts: tuple[FloatArray, ...]
-    max_sv_norms: FloatArray
+    max_sv_norms: FloatArray  # (n_centers,): max ||x_i - center|| over the support vectors, rounded up
 
 
 def check_size(n_features: int, degree: int) -> None:
-    """Refuse expansions that would not fit in memory.
-
-    Raises
-    ------
-    UnsupportedModelError
-    """
+    """Refuse expansions that would not fit in memory, with an UnsupportedModelError."""
     if degree == 2 and n_features > MAX_FEATURES_DEGREE_2:
         raise UnsupportedModelError(
             f"degree 2 needs a {n_features} x {n_features} matrix; "
@@ -75,7 +63,7 @@ def check_size(n_features: int, degree: int) -> None:
 
 
 def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], degree: int) -> list[FloatArray]:
-    """sum_i w_i xt_i^alpha for every monomial of degree 0 to `degree`, in coordinates scaled by sqrt(2 gamma)."""
+    """sum_i w_i xt_i^alpha for every monomial up to `degree`, in coordinates scaled by sqrt(2 gamma)."""
 
     def weighted() -> Iterator[tuple[FloatArray, FloatArray]]:
         for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree)):
@@ -90,7 +78,7 @@ def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], d
 
 
 def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[FloatArray]:
-    """The coefficients in u of the moments, one array for each degree from 0 on."""
+    """The coefficients in u from the moments, one array for each degree from 0 on."""
     coefficients = []
     for k, moment in enumerate(sums):
         part = moment * inverse_factorials(function.n_features, k) if k > 1 else moment.copy()
@@ -101,13 +89,7 @@ def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[
 
 
 def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.float32]:
-    """The center as float32: the mean of the support vectors, or the origin.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The mean does not fit float32.
-    """
+    """The mean of the support vectors, or the origin, as float32; UnsupportedModelError if the mean does not fit."""
     if choice == "origin" or model.n_sv == 0:
         return np.zeros(model.n_features, np.float32)
     scale = 1.0 / model.n_sv  # scaled before summing: the sum itself may overflow
@@ -127,14 +109,14 @@ def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.fl
 
 
 def _dense_blocks(model: KernelModel) -> Iterator[tuple[int, FloatArray]]:
-    """The support vectors as dense rows, a block at a time, each with the number of its first."""
+    """Yield blocks of the support vectors as dense rows, each with the position of its first."""
     block = max(1, _BLOCK_BYTES // (8 * model.n_features))
     for first in range(0, model.n_sv, block):
         yield first, model.dense_support_vectors(first, min(first + block, model.n_sv))
 
 
 def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """Max ||x_i - center|| and max ||x_i||, rounded up; infinite where they overflow."""
+    """Largest ||x_i - center|| and largest ||x_i||, rounded up; infinite on overflow."""
     if model.n_sv and not isinstance(model.support_vectors, np.ndarray):
         return _sparse_sv_norms(model, center)
     largest = [0.0, 0.0]
@@ -147,7 +129,7 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
 
 
 def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """The same from the non-zeros: what cancels in a squared distance is bounded and added."""
+    """The same from the non-zeros: the cancellation in a squared distance is bounded and added."""
     vectors: Any = model.support_vectors
     point = center.astype(np.float64)
     up = (model.n_features + 8) * 2.0 * UNIT64
@@ -155,5 +137,5 @@ def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tup
         sq_norm = sparse_sq_distances(vectors, np.zeros_like(point))
         sq_distance = sparse_sq_distances(vectors, point)
         sq_distance += up * (np.sqrt(sq_norm) + math.sqrt(float(point @ point))) ** 2
-    about, origin = (math.sqrt(found) if found < math.inf else math.inf for found in (sq_distance.max(), sq_norm.max()))
+    about, origin = (math.sqrt(most) if most < math.inf else math.inf for most in (sq_distance.max(), sq_norm.max()))
     return about * (1.0 + up), origin * (1.0 + up)

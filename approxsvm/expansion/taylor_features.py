@@ -1,12 +1,12 @@
 """Linear models on Taylor features as expansions about the origin.
 
 The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), s = 2 gamma ||z||^2. With the weights w_k of
-degree k the part of degree k is at most N_k phi_k(s) in modulus, N_k = ||w_k||, and so is the sum of the moduli of its
-terms: all that the rounding of expansions is bounded by (certificate.py). Nothing is cut off.
+degree k, the part of degree k is at most N_k phi_k(s) in modulus, N_k = ||w_k||, and so is the sum of the moduli of its
+terms, which is all that rounding bounds of expansions need (certificate.py). There is no truncation error.
 
-The features of all degrees are a projection of the kernel's own, so that |f(z) - f(z')| <= W ||phi(z) - phi(z')||, W^2
-the sum of the N_k^2, which is what moving a row is bounded by; for a sum of kernels with coefficients a_i that is
-A1 min(sqrt(2 gamma / e) ||z - z'||, 1), A1 = sum |a_i|, and here the same with A1 = sqrt(e) W.
+The features of all degrees are a projection of the kernel's own. So |f(z) - f(z')| <= W ||phi(z) - phi(z')||, with W^2
+the sum of the N_k^2, bounds the effect of moving a row. For a sum of kernels with coefficients a_i this bound is
+A1 min(sqrt(2 gamma / e) ||z - z'||, 1), A1 = sum |a_i|; here it is the same with A1 = sqrt(e) W.
 """
 
 from __future__ import annotations
@@ -24,20 +24,16 @@ from approxsvm.model.taylor_model import TaylorModel
 
 
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
-    """The coefficients of the polynomial, and the norms that bound what rounding does to it.
+    """The coefficients of the polynomial, and the norms that bound its rounding error.
 
-    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), which goes through 4 k + 4 roundings at most.
-
-    Raises
-    ------
-    UnsupportedModelError
-        There are more coefficients than an artifact has room for, or they are beyond float64.
+    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. UnsupportedModelError if
+    there are too many coefficients for an artifact, or they overflow float64.
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)
     norms, total = model.norms, model.total
     parts, rounding = [], 0.0
-    with np.errstate(over="ignore", under="ignore"):  # what is not finite is refused
+    with np.errstate(over="ignore", under="ignore"):  # an overflow is refused below
         for k, weights in enumerate(model.weights):
             rounding += (4 * k + 8) * UNIT64 * norms[k]
             roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
@@ -52,7 +48,7 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=nothing,
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # What underflows is below 2^-1074, and in scaled coordinates at most 2^600 times as much.
+        # An underflow loses less than 2^-1074, in scaled coordinates at most 2^600 times as much.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         directions=None,
         direction_errors=nothing,
@@ -60,5 +56,5 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         total=total,
         sum_moduli=model.sum_moduli,
     )
-    # There are no support vectors to be far from: an infinite norm says nothing.
+    # There are no support vectors: an infinite norm turns the bound of far rows off.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates

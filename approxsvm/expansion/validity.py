@@ -1,7 +1,7 @@
-"""The validity test of Claesen et al. 2014: where every term of the expansion is close to its exponential.
+"""The validity test of Claesen et al. 2014: every term of the expansion is close to its exponential.
 
-Its Eq. 3.11 asks for |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; each term's relative error is then
-below 3.05 %. By Cauchy and Schwarz this holds whenever 4 gamma max||x_i|| ||z|| < 1.
+Eq. 3.11 requires |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; the relative error of each term is then
+below 3.05 %. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.
 """
 
 from __future__ import annotations
@@ -17,18 +17,7 @@ from approxsvm.rows import check_sparse, sparse_sq_distances
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
-    """Euclidean norms ||x - center|| of rows, without making sparse rows dense.
-
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n_rows, n_features)
-    center : ndarray of shape (n_features,), optional
-        The origin when left out.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+    """Norms ||x - center|| of the rows, (n_rows,); sparse rows stay sparse, and the default center is the origin."""
     if isinstance(X, np.ndarray):
         rows = X.astype(np.float64, copy=False)
         shifted = rows if center is None else rows - center.astype(np.float64)
@@ -51,14 +40,14 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
     X : array-like or sparse matrix of shape (n_rows, n_features)
         Training rows; any of them may become a support vector.
     X_test : array-like or sparse matrix of shape (n_test, n_features), optional
-        Rows to predict; `X` itself when left out.
+        Rows to predict; `X` by default.
     center : {"origin", "mean"}
-        Norms are taken from the origin, as in the paper, or from the mean of `X`.
+        Whether norms are taken from the origin, as in the paper, or from the mean of `X`.
 
     Returns
     -------
     float
-        1 / (4 max||x|| max||z||), Claesen et al. 2014, Eq. 3.11; infinite when all rows of one side equal the center.
+        1 / (4 max||x|| max||z||), Claesen et al. 2014, Eq. 3.11; infinite if all rows of one side equal the center.
 
     Raises
     ------
@@ -85,7 +74,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
 
 
 def _used_columns(*matrices: Any) -> list[Any]:
-    """Sparse rows without the columns that are zero in all of them: a file may claim any number of these."""
+    """Sparse rows without the columns that are zero in all of them; a file may claim any number of columns."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(np.concatenate([rows.indices for rows in matrices]), return_inverse=True)

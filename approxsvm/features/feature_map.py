@@ -1,4 +1,4 @@
-"""What the feature maps share: rows as they come, and parameters."""
+"""Base class of the feature maps, and their parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from approxsvm.rows import check_sparse
 
 
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Takes dense and sparse rows, float32 and float64 as they are."""
+    """A transformer of dense or sparse rows that keeps float32 and float64."""
 
     def _rows(self, X: Any, reset: bool = False) -> Any:
         return validate_data(self, check_sparse(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -27,33 +27,29 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def is_number(value: Any, kind: type) -> bool:
-    """Whether a parameter is of a kind of numbers, among which truth values do not count."""
+    """Whether a parameter is a number of this kind; bool is not."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-# Beyond it rows whose squares underflow are no longer at the origin.
+# With a larger gamma, a row whose squares underflow would not count as the origin.
 _MOST_GAMMA: Final = 2.0**900
 
 
 def resolved_gamma(gamma: Any, rows: Any, rules: tuple[str, ...] = ("scale", "auto")) -> float:
-    """The number that `gamma` stands for on some rows, by the rules of SVC.
-
-    Raises
-    ------
-    ValueError
-        It is neither a positive number of at most 2^900 nor one of `rules`, or a rule gives no such number.
-    """
+    """The value of `gamma` for these rows, by the rules of SVC; ValueError unless it is positive and at most 2^900."""
     if isinstance(gamma, str) and gamma in rules:
         variance = 1.0
         if gamma == "scale":
             wide = rows.astype(np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
                 variance = float(wide.multiply(wide).mean() - wide.mean() ** 2) if issparse(rows) else float(wide.var())
-        found = 1.0 if variance <= 0.0 else 1.0 / (rows.shape[1] * variance)
-        if not 0.0 < found <= _MOST_GAMMA:
-            raise ValueError(f"gamma={gamma!r} is {found} on rows of variance {variance}: scale them, or give a number")
-        return found
-    # As Python's own number: float32 cannot be compared with the limit.
+        resolved = 1.0 if variance <= 0.0 else 1.0 / (rows.shape[1] * variance)
+        if not 0.0 < resolved <= _MOST_GAMMA:
+            raise ValueError(
+                f"gamma={gamma!r} is {resolved} on rows of variance {variance}: scale them, or give a number"
+            )
+        return resolved
+    # As a Python number: float32 cannot be compared with the limit.
     number = gamma.item() if isinstance(gamma, np.generic) else gamma
     if not is_number(number, Real) or not 0.0 < number <= _MOST_GAMMA:
         raise ValueError(f"gamma must be {', '.join(map(repr, rules))} or a positive number up to 2^900, not {gamma!r}")

@@ -1,9 +1,10 @@
 """Random binning features of the Laplacian kernel (Rahimi and Recht 2007, Section 4).
 
 A random grid with pitches delta_j and shifts u_j puts x into the bin floor((x_j - u_j) / delta_j), j = 1 ... d. Given
-the pitches, x and y share a bin with the probability prod_j max(0, 1 - |x_j - y_j| / delta_j). With delta_j drawn from
-delta k''(delta), for k = exp(-gamma |.|) that is gamma^2 delta exp(-gamma delta), a Gamma distribution of shape 2 and
-scale 1 / gamma, the mean over delta_j is exp(-gamma |x_j - y_j|), and the probability exp(-gamma ||x - y||_1).
+the pitches, x and y share a bin with probability prod_j max(0, 1 - |x_j - y_j| / delta_j). Pitches are drawn from the
+density delta k''(delta); for k = exp(-gamma |.|) this is gamma^2 delta exp(-gamma delta), a Gamma distribution of
+shape 2 and scale 1 / gamma. The mean over delta_j is then exp(-gamma |x_j - y_j|), and the probability that x and y
+share a bin is exp(-gamma ||x - y||_1).
 """
 
 from __future__ import annotations
@@ -23,49 +24,49 @@ from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
 
 Keys = npt.NDArray[np.uint64]
 
-# Rows further out share the last bin; from 2^53 on bins are as fine as float64.
+# Rows further out share the last bin. From 2^53 on bins are as fine as float64.
 _LAST_BIN: Final = 2.0**62
 
 
 class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # type: ignore[misc]
-    """Sparse binary features whose inner products are near the Laplacian kernel exp(-gamma ||x - y||_1).
+    """Sparse binary features that approximate the Laplacian kernel exp(-gamma ||x - y||_1) by inner products.
 
-    Each of `n_components` random grids puts a row into one bin, and each bin that a row of `fit` lies in is a column.
-    A row gets 1 / sqrt(n_components) in the columns of its bins. Inner products with a row of `fit` have the kernel as
-    their mean, and a standard deviation of sqrt(k (1 - k) / n_components) where the kernel is k.
+    Each of `n_components` random grids puts a row into one bin, and each bin that holds a row of `fit` is a column.
+    A row gets 1 / sqrt(n_components) in the columns of its bins. The inner product with a row of `fit` has the kernel
+    value k as its mean and a standard deviation of sqrt(k (1 - k) / n_components).
 
-    A bin that no row of `fit` lies in has no column, and a row in it gets nothing from that grid, as with
-    OneHotEncoder(handle_unknown="ignore"): a linear model has learned nothing of the bin, and kernel values with its
-    training rows are what they would be with all bins. (Hashing bins into a fixed number of columns would add chance
+    A bin without a row of `fit` has no column, and a row in it gets no entry from that grid, as with
+    OneHotEncoder(handle_unknown="ignore"). A linear model has learned nothing about this bin, and kernel values with
+    its training rows are the same as with all bins. (Hashing bins into a fixed number of columns would add chance
     collisions to every inner product instead.) Inner products of two rows that are not in `fit` lack the bins that
-    only they share.
+    only these two share.
 
     Parameters
     ----------
     gamma : float or "auto", default=1.0
-        Of the kernel, above 0; "auto" is 1 / n_features.
+        Kernel parameter, above 0; "auto" is 1 / n_features.
     n_components : int, default=100
-        Grids, each of which makes a non-zero of every row.
+        Number of grids, each of which adds at most one non-zero to a row.
     random_state : int, RandomState instance or None, default=None
-        Draws the grids in `fit`.
+        Seeds the grids in `fit`.
     sparse_output : bool, default=True
         Whether features are a CSR matrix; an array otherwise.
 
     Attributes
     ----------
     gamma_ : float
-        The number that `gamma` is.
+        The value of `gamma`.
     pitches_, shifts_ : ndarray of shape (n_components, n_features_in_)
-        Of the grids; shifts are from 0 up to the pitch.
+        Pitches and shifts of the grids; a shift is from 0 up to the pitch.
     multipliers_ : ndarray of shape (n_features_in_,), uint64
-        A bin's key is the sum of its coordinates times these modulo 2^64: two bins of a grid have the same one with a
-        probability of 2^(m - 64), where their coordinates differ by multiples of 2^m.
+        The key of a bin is the sum of its coordinates times these, modulo 2^64. Two bins of a grid share a key with
+        probability 2^(m - 64), where their coordinates differ by multiples of 2^m.
     bin_keys_ : list of n_components ndarray, uint64
         The keys of each grid's bins, ascending, in the order of their columns.
     n_features_in_ : int
-        Columns of the rows of `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all texts.
+        Names of features seen during `fit`; defined only if all of them are strings.
 
     References
     ----------
@@ -95,7 +96,7 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # typ
         self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None) -> RandomBinningFeatures:
-        """Draw the grids, and give a column to every bin that has a row.
+        """Draw the grids, and give a column to every bin that holds a row.
 
         Parameters
         ----------
@@ -105,14 +106,14 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # typ
         Returns
         -------
         RandomBinningFeatures
-            Itself.
+            The fitted transformer.
 
         Raises
         ------
         ValueError
-            A parameter is out of its range.
+            A parameter is out of range.
         InputError
-            `X` is broken.
+            `X` is invalid.
         """
         rows = self._rows(X, reset=True)
         self.gamma_ = resolved_gamma(self.gamma, rows, ("auto",))
@@ -128,7 +129,7 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # typ
         return self
 
     def transform(self, X: Any) -> Any:
-        """Features of rows.
+        """Compute the features of rows.
 
         Parameters
         ----------
@@ -136,8 +137,8 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # typ
 
         Returns
         -------
-        CSR matrix or ndarray of shape (n_rows, number of bins), of the type of `X` if that is float32 or float64
-            At most `n_components` non-zeros of each row, 1 / sqrt(n_components).
+        CSR matrix or ndarray of shape (n_rows, number of bins), with the dtype of `X` if that is float32 or float64
+            At most `n_components` non-zeros in each row, all 1 / sqrt(n_components).
         """
         check_is_fitted(self)
         rows = self._rows(X)
@@ -157,7 +158,7 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, FeatureMap):  # typ
         return features if self.sparse_output else features.toarray()
 
     def _keys(self, rows: Any, grid: int) -> Keys:
-        """Each row's bin in one grid; of sparse rows from what their entries change of the bin of the origin."""
+        """Key of each row's bin in one grid. Sparse rows add the change of their entries to the key of the origin."""
         pitches, shifts = self.pitches_[grid], self.shifts_[grid]
         if not issparse(rows):
             whole: Keys = _keys_of(_coordinates(rows, shifts, pitches), self.multipliers_)

@@ -2,12 +2,13 @@
 
     exp(-gamma ||x - y||^2) = exp(-gamma ||x||^2) exp(-gamma ||y||^2) sum_k (2 gamma x.y)^k / k!
 
-and (x.y)^k / k! is the sum of x^alpha y^alpha / alpha! over the monomials of degree k, so that the features
+and (x.y)^k / k! is the sum of x^alpha y^alpha / alpha! over the monomials of degree k. So the inner product of the
+features
 
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
-have the kernel as their inner product but for the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With
-t = 2 gamma ||x|| ||y|| >= 2 gamma |x.y| these are together at most
+is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With
+t = 2 gamma ||x|| ||y|| >= 2 gamma |x.y|, these degrees together are at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
@@ -34,44 +35,44 @@ from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
 from approxsvm.model.constants import UNIT32, UNIT64
 from approxsvm.model.kernel_model import FloatArray
 
-# Beyond it nobody has room for the monomials of two variables; and see `truncation_bound` on underflow.
+# Higher degrees have too many monomials, and `truncation_bound` relies on the limit for underflow.
 MAX_DEGREE: Final = 30
 _MOST_COLUMNS: Final = 2**63 - 1
-# What a norm loses at most where squares underflow.
+# The most that a norm loses where squares underflow.
 _UNDERFLOWN: Final = 2.0**-500
 
 
 class TaylorFeatures(FeatureMap):
-    """Monomials weighted so that their inner products are near exp(-gamma ||x - y||^2).
+    """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
 
     A linear model on them is a Gaussian times a polynomial: the expansion of a support vector machine about the origin,
-    but trained as such. Sparse rows give sparse features in work proportional to their number, C(n + degree, degree)
-    for n non-zeros. Features are computed in float64 and handed out in the type of the rows, float32 or float64.
+    but trained as such. Sparse rows give sparse features; the work is proportional to their number, C(n + degree,
+    degree) for n non-zeros. Features are computed in float64 and returned in the dtype of the rows.
 
     Parameters
     ----------
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the kernel, above 0; "scale" is 1 / (n_features * X.var()) and "auto" 1 / n_features, as in SVC.
+        Kernel parameter, above 0; "scale" is 1 / (n_features * X.var()) and "auto" 1 / n_features, as in SVC.
     degree : int, default=2
-        The highest one, from 1 to 30.
+        Highest degree, from 1 to 30.
 
     Attributes
     ----------
     gamma_ : float
-        The number that `gamma` is on the rows of `fit`.
+        The value of `gamma` for the rows of `fit`.
     degree_ : int
         The `degree` of `fit`.
     n_output_features_ : int
         C(n_features_in_ + degree, degree).
     n_features_in_ : int
-        Columns of the rows of `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all texts.
+        Names of features seen during `fit`; defined only if all of them are strings.
 
     Notes
     -----
-    The first feature is of degree 0; those of each degree follow in the order of
-    itertools.combinations_with_replacement, which is that of scikit-learn's PolynomialFeatures.
+    The first feature has degree 0. The features of each degree follow in the order of
+    itertools.combinations_with_replacement, as in scikit-learn's PolynomialFeatures.
 
     References
     ----------
@@ -96,7 +97,7 @@ class TaylorFeatures(FeatureMap):
         self.degree = degree
 
     def fit(self, X: Any, y: Any = None) -> TaylorFeatures:
-        """Look at the number of columns and, for gamma="scale", at the variance of the rows.
+        """Learn the number of columns and, for gamma="scale", the variance of the rows.
 
         Parameters
         ----------
@@ -106,14 +107,14 @@ class TaylorFeatures(FeatureMap):
         Returns
         -------
         TaylorFeatures
-            Itself.
+            The fitted transformer.
 
         Raises
         ------
         ValueError
-            A parameter is out of its range.
+            A parameter is out of range.
         InputError
-            `X` is broken, or there are more features than a matrix can have columns.
+            `X` is invalid, or there are more features than a matrix can have columns.
         """
         rows = self._rows(X, reset=True)
         self.gamma_ = resolved_gamma(self.gamma, rows)
@@ -130,7 +131,7 @@ class TaylorFeatures(FeatureMap):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Features of rows.
+        """Compute the features of rows.
 
         Parameters
         ----------
@@ -139,13 +140,13 @@ class TaylorFeatures(FeatureMap):
         Returns
         -------
         ndarray or CSR matrix of shape (n_rows, n_output_features_)
-            As `X`, of its type if that is float32 or float64. The features of the entries of a sparse row are
-            stored, ascending, under int64 indices where int32 does not suffice.
+            Dense or sparse like `X`, with the dtype of `X` if that is float32 or float64. A sparse row stores the
+            features of its entries, ascending, with int64 indices where int32 is too small.
 
         Raises
         ------
         InputError
-            `X` is broken, or its features do not fit into the memory of this machine.
+            `X` is invalid, or its features do not fit into the memory of this machine.
         """
         check_is_fitted(self)
         rows = self._rows(X)
@@ -180,30 +181,30 @@ class TaylorFeatures(FeatureMap):
             values,
         )
         features = type(rows)((values, columns, indptr.astype(column_type)), shape=(n_rows, self.n_output_features_))
-        features.has_canonical_format = True  # as written: nobody has to look
+        features.has_canonical_format = True  # as written
         return features
 
     def truncation_bound(self, X: Any, Y: Any = None) -> FloatArray:
-        """How far inner products of features can be from the kernel: what the degrees left out add up to, and rounding.
+        """Bound the distance between inner products of features and the kernel, rounding included.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         Y : array-like or sparse matrix of shape (n_others, n_features), optional
-            `X` itself when left out.
+            `X` by default.
 
         Returns
         -------
         ndarray of shape (n_rows, n_others), float64
-            |features of x . features of y - exp(-gamma ||x - y||^2)| never exceeds it, the features being those that
-            `transform` gives for rows of the same type, and the inner product one over the real numbers. It depends
-            on norms alone, and holds for every pair of rows of these norms.
+            Upper bound of |features of x . features of y - exp(-gamma ||x - y||^2)|, for the features that `transform`
+            gives for rows of the same dtype and their inner product over the real numbers. It depends on the norms of
+            the rows only, and so holds for every pair of rows with these norms.
 
         Notes
         -----
-        A feature of degree k has at most 6 k + 2 roundings, and exp another error of (n_features + 2) u gamma
-        ||x||^2, relative to it; with moduli in place of the features, inner products are at most 1. Below the normal
-        range of float64 that fails, by less than 2^-900 for each feature: degrees beyond 30 are refused.
+        A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features + 2) u gamma
+        ||x||^2. With moduli in place of the features, inner products are at most 1. Below the normal range of float64
+        this fails by less than 2^-900 for each feature, as degrees above 30 are refused.
         """
         check_is_fitted(self)
         left = self._rows(X)
@@ -211,7 +212,7 @@ class TaylorFeatures(FeatureMap):
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
     def _bound(self, x: FloatArray, x_path: int, y: FloatArray, y_path: int, rounded: int) -> FloatArray:
-        """Of norms that err relatively by their path times u; `rounded` sides have features in float32."""
+        """The bound from norms with relative errors of their paths times u; `rounded` sides have float32 features."""
         degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_path, y_path) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -232,7 +233,7 @@ class TaylorFeatures(FeatureMap):
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the columns; those of `fit`, or x0, x1, ..., when left out.
+            Names of the columns; by default those of `fit`, or x0, x1, ...
 
         Returns
         -------
@@ -265,7 +266,7 @@ def _norms(rows: Any) -> tuple[FloatArray, int]:
 
 
 def _check_memory(n_bytes: int, n_rows: int, n_features: int) -> None:
-    """Refuse what this machine cannot hold, where it says how much that is."""
+    """Refuse what does not fit into the memory of this machine, if its size is known."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names:
         return
@@ -273,5 +274,5 @@ def _check_memory(n_bytes: int, n_rows: int, n_features: int) -> None:
     if n_bytes > memory:
         raise InputError(
             f"{n_rows} rows of up to {n_features} features take {n_bytes:,} bytes, but this machine has {memory:,}: "
-            "transform fewer rows at a time, or take a lower degree"
+            "transform fewer rows at a time, or use a lower degree"
         )

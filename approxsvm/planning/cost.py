@@ -1,8 +1,8 @@
-"""What a row costs in each stage: arithmetic alone.
+"""Cost of a row in each stage, by arithmetic alone.
 
-The unit of cost is a multiply-add in a float32 microkernel at its full speed. What depends on the width of vectors is
-in `Constants`, read off for each target by ``python -m benchmarks.costs``; the target decides, and nothing is timed
-when a model is compiled:
+The unit of cost is a multiply-add in a float32 microkernel at full speed. The constants that depend on the vector width
+are in `Constants`, measured for each target by ``python -m benchmarks.costs``. The target selects them; nothing is
+timed when a model is compiled.
 
 * a row of the exact engine costs n_sv (n_terms + `kernel`): exp and the two sums, n_terms its features, or its
   non-zeros where those are few; half as much again where the support vectors do not fit a second-level cache of 1 MB;
@@ -40,22 +40,22 @@ from approxsvm.artifact.packing import reference_row
 from approxsvm.model.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
-# Of several classes: another sum of the exact engine, another form about a center.
+# Cost of each extra sum of the exact engine with several classes; _PAIR_COST below is that of each extra form.
 _SUM_COST: Final = 5.0
-# Of a presumed winner's pairs, in float32 throughout: exp; on the whole; and wrong presumptions, where nobody knows.
+# Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share of wrong presumptions if unknown.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
 _PAIR_COST: Final = 1_000.0
-# Of kernel sums in few coordinates: what a feature of a row takes beside its products with the basis.
+# Kernel sums in few coordinates: cost of a feature of a row, besides its products with the basis.
 _LOADED: Final = 8.0
 _CACHE_BYTES: Final = 1 << 20
-# Of support vectors stored by columns: a value in common, and a support vector in a frequent feature.
+# Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-# By how much the exact engine is slower where the support vectors do not fit it.
+# Slowdown of the exact engine if the support vectors do not fit the cache.
 _SPILLED: Final = 1.5
-# The same beside it, where rows go by their non-zeros: every multiply-add then waits for a load (read off on a Xeon).
+# The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
 _CALL_ROWS: Final = 10_000
 # Of rows alone: a form of several classes about a center, and a coefficient of listed sums.
@@ -65,7 +65,7 @@ _LISTED_ALONE: Final = 4.0
 
 @dataclass(frozen=True)
 class Constants:
-    """What a target takes for what is no multiply-add, in multiply-adds.
+    """Costs of a target that are not multiply-adds, in multiply-adds."""
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Constants:
         return self.width == 0
 
 
-# Read off on a Xeon.
+# Measured on a Xeon.
 _OF_TARGETS: Final = {
     "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0, width=16),
     "avx2": Constants(1_500.0, 3_600.0, 36.0, 13.0),
@@ -128,46 +128,33 @@ def _of_target(constants: Mapping[str, Constants]) -> Constants:
 
 @dataclass(frozen=True)
 class Size:
-    """How many centers, and how many features their expansions are in."""
+    """Number of centers, and of features that the expansions are in."""
 
     n_centers: int
     n_varying: int
 
     def coefficients(self, degree: int) -> int:
-        """Of one expansion."""
+        """Coefficients of one expansion."""
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Monomials of a degree less, above degree 2."""
+        """Monomials of the degree below, above degree 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
 @dataclass(frozen=True)
 class Products:
-    """What the inner products of a row with the support vectors take in the exact engine.
+    """Cost of the inner products of a row with the support vectors in the exact engine."""
 
-    Attributes
-    ----------
-    n_terms : float
-        Numbers of a row that are multiplied: its features or, where those are few, what is not the reference's.
-    cost : float
-        Of a row and all support vectors.
-    slower : float
-        By how much all that the engine does is slower where the support vectors do not fit the cache.
-    by_columns : bool
-        Whether support vectors are stored by columns.
-    constants : Constants
-    """
-
-    n_terms: float
-    cost: float
-    slower: float
-    by_columns: bool
+    n_terms: float  # multiplications for a support vector: features or, if few, those that differ from the reference
+    cost: float  # of a row and all support vectors
+    slower: float  # slowdown of the whole engine if the support vectors do not fit the cache
+    by_columns: bool  # whether support vectors are stored by columns
     constants: Constants
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> Products:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Products for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         constants = constants or Constants.here()
         n_sv, d = model.n_sv, model.n_features
         vectors: Any = model.support_vectors
@@ -191,7 +178,7 @@ class Products:
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
-    """In how many rows each feature is not the reference's, or not zero."""
+    """Number of rows, for each feature, that differ from the reference, or from zero."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.count_nonzero(rows if reference is None else rows != reference, axis=0))
     if reference is not None:
@@ -201,26 +188,16 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """What the exact engine of several classes takes for a row, by all pairs or by those of a presumed winner.
-
-    Attributes
-    ----------
-    products : Products
-    n_features : int
-    counts : ndarray of shape (n_classes,)
-        Support vectors of each class.
-    listed : ndarray of shape (n_classes,)
-        Support vectors of other classes that have a coefficient in their pair with each.
-    """
+    """Cost of a row in the exact engine of several classes, by all pairs or by those of a presumed winner."""
 
     products: Products
     n_features: int
-    counts: FloatArray
-    listed: FloatArray
+    counts: FloatArray  # (n_classes,): support vectors of each class
+    listed: FloatArray  # (n_classes,): support vectors of other classes with a coefficient in their pair with each
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> PairCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Costs for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         n = len(model.labels)
         counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
         listed = np.zeros(n)
@@ -252,13 +229,13 @@ class PairCosts:
         return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
 
     def presuming(self, n_landmarks: int) -> float:
-        """Of the network that says whose."""
+        """Cost of the network that presumes the winner."""
         n = len(self.counts)
         return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
 
     @property
     def typical(self) -> float:
-        """By whichever is cheaper, the winner's with a network without landmarks."""
+        """The cheaper of both ways, with a network without landmarks for the winner's."""
         if self.stays_sparse:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))
@@ -267,35 +244,16 @@ class PairCosts:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceCosts:
-    """What kernel sums in few coordinates take for a row, and the exact engine behind them.
-
-    Attributes
-    ----------
-    n_features : int
-    n_listed : ndarray of shape (n_groups,)
-        Support vectors that the functions of a class, or the only one, add up.
-    n_own : ndarray of shape (n_groups,)
-        Those of them that all functions of the class share.
-    n_forms : int
-    fixed : float
-        Once for a row: presuming its class.
-    behind : ndarray of shape (n_groups,)
-        Of the exact engine, of rows that it is left with.
-    exact : float
-        Of the exact engine alone.
-    misses : float
-        Share of rows whose class is presumed wrongly.
-    constants : Constants
-    """
+    """Cost of a row by kernel sums in few coordinates, and by the exact engine after them."""
 
     n_features: int
-    n_listed: FloatArray
-    n_own: FloatArray
+    n_listed: FloatArray  # (n_groups,): support vectors of the functions of a class, or of the only one
+    n_own: FloatArray  # (n_groups,): those that all functions of the class share
     n_forms: int
-    fixed: float
-    behind: FloatArray
-    exact: float
-    misses: float
+    fixed: float  # once for a row: presuming its class
+    behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
+    exact: float  # cost of a row by the exact engine alone
+    misses: float  # share of rows whose class is presumed wrongly
     constants: Constants
 
     @classmethod
@@ -343,7 +301,7 @@ class SubspaceCosts:
         return np.array([constants.row + projected + form])
 
     def at_best(self, n_coordinates: int) -> float:
-        """Of a row on average, if a stage settled all of them."""
+        """Average cost of a row if a stage settled all of them."""
         sums = float(self.of_stage(n_coordinates).mean())
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
@@ -397,7 +355,7 @@ class CostModel:
         return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants, call_rows)
 
     def expansion(self, degree: int, size: Size) -> float:
-        """Of a row that the expansion certifies at once."""
+        """Cost of a row that the expansion certifies at once."""
         routing = 0.0
         if size.n_centers > 1:
             points = 5.0 * self.n_features * math.sqrt(size.n_centers)
@@ -420,15 +378,8 @@ class CostModel:
     ) -> float:
         """Of a row that the first look at its expansion leaves open, on average.
 
-        Parameters
-        ----------
-        degree : int
-            Of the expansion.
-        size : Size
-        share : mapping
-            How many of the rows each stage answers.
-        lower : tuple of int and float, optional
-            A lower degree above 2, and the share of rows that need no further one.
+        `share` is the share of the rows that each stage answers; `lower` a lower degree above 2, and the share of rows
+        that it settles.
         """
         if self.n_decisions > 1:  # the winner's engine is next
             return 0.0

@@ -1,1 +1,1 @@
-"""Obvious float64: the judge of everything fast. Imports what models are, and nothing that it judges."""
+"""The reference in obvious float64, which judges everything fast; imports models and rows, nothing that it judges."""

@@ -1,4 +1,4 @@
-"""Decision values, term after term: naive on purpose, nobody speeds it up. definition.py bounds their rounding."""
+"""Decision values, term by term: naive on purpose, never optimised. definition.py bounds their rounding."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 
-# Support vectors that are taken at a time: sparse ones are dense then.
+# Support vectors at a time; sparse ones are made dense.
 BLOCK_VECTORS: Final = 4096
 
 
 def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-    """Decision values in LIBSVM's orientation by the definition: of a kernel machine sum_i a_i K(x_i, z) + intercept.
+    """Decision values in LIBSVM's orientation by the definition, for a kernel machine sum_i a_i K(x_i, z) + intercept.
 
     Parameters
     ----------
@@ -55,14 +55,7 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Constant, linear and quadratic terms about `center`, one support vector after the other.
-
-    Returns
-    -------
-    constant : float
-    linear : ndarray of shape (n_features,)
-    quadratic : ndarray of shape (n_features, n_features)
-    """
+    """Constant, linear (n_features,) and quadratic (n_features, n_features) term about `center`, vector by vector."""
     constant, linear = 0.0, np.zeros(model.n_features)
     quadratic = np.zeros((model.n_features, model.n_features))
     for x, a in zip(model.dense_support_vectors(0, model.n_sv), model.coefficients(0), strict=True):
@@ -76,7 +69,7 @@ def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, F
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center (the paper's)."""
+    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center (the paper)."""
 
     center: FloatArray
     constant: float
@@ -87,7 +80,7 @@ class SecondOrder:
 
 
 def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean") -> SecondOrder:
-    """The expansion to degree 2 about the mean of the support vectors, in float32, or the origin."""
+    """The expansion to degree 2 about the origin or the mean of the support vectors in float32."""
     vectors = model.dense_support_vectors(0, model.n_sv)
     center = vectors.mean(axis=0) if choice == "mean" else np.zeros(model.n_features)
     center = center.astype(np.float32).astype(np.float64)
@@ -104,17 +97,7 @@ def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean")
 
 
 def evaluate(expansion: SecondOrder, X: FloatArray) -> FloatArray:
-    """Decision values of an expansion, row by row.
-
-    Parameters
-    ----------
-    expansion : SecondOrder
-    X : ndarray of shape (n_rows, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+    """Decision values (n_rows,) of an expansion for rows (n_rows, n_features) in float64, row by row."""
     values = np.empty(len(X))
     for row, z in enumerate(X):
         u = z - expansion.center

@@ -1,8 +1,8 @@
-"""The function of each kind of model by its definition in float64, and what rounding may change in it.
+"""The function of each kind of model by its definition in float64, and bounds on its rounding.
 
-`definition_of` chooses among the classes here, one for each kind. What they say of rounding holds for any order of the
-sum over terms, the intercept being added last: for `values`, which goes by blocks, for decision_values.py, and for a
-source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+`definition_of` chooses among the classes here, one for each kind. Their rounding bounds hold for any order of the sum
+over terms, with the intercept added last: for `values`, which works by blocks, for decision_values.py, and for a source
+that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.reference.decision_values import BLOCK_VECTORS, decision_function
 from approxsvm.rows import sparse_sq_distances
 
-# Rows whose kernels are taken at a time.
+# Rows at a time for kernels.
 _BLOCK_ROWS: Final = 512
-# Support vectors that say how far values lie apart.
+# Support vectors at which the spread of values is computed.
 _SOME_VECTORS: Final = 64
-# Values that differ by less, relatively, are those of a constant.
+# Relative spread below which a function counts as constant.
 _CONSTANT: Final = 1e-6
 
 ModelT = TypeVar("ModelT", bound=SingleModel)
 
 
 class Definition(Protocol):
-    """Of one model; `mapped` are rows behind its input map, ndarray of shape (n_rows, n_features)."""
+    """Definition of one model; `mapped` are rows behind its input map, (n_rows, n_features)."""
 
     @property
     def scale(self) -> float:
-        """Greatest A1 of any decision function, or what has its place."""
+        """Greatest A1 of any decision function, or its substitute."""
 
     @property
     def spread(self) -> float:
-        """About how far values lie apart: largest less smallest at some support vectors, or what has its place."""
+        """About the largest less the smallest value at some support vectors, or its substitute."""
 
     def values(self, mapped: FloatArray) -> FloatArray:
-        """Decision values, shape (n_rows, n_decisions)."""
+        """Decision values, (n_rows, n_decisions)."""
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """What float64 may have changed in such values, of a shape that broadcasts to theirs."""
+        """Bound on the float64 rounding of such values, with a shape that broadcasts to theirs."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """What values change at most when rows move by `errors`, of shape (n_rows, 1)."""
+        """Largest change of the values when rows move by `errors`, (n_rows, 1)."""
 
 
 def definition_of(model: SingleModel) -> Definition:
-    """The one that suits a model."""
+    """The definition of a model by its kind."""
     found: Definition = _BY_KIND[model.kind](model)
     return found
 
@@ -80,25 +80,25 @@ class _OfFeatures(_OfModel[ModelT]):
 
 
 class TaylorFeatureDefinition(_OfFeatures[TaylorModel]):
-    """Of a linear model on Taylor features."""
+    """A linear model on Taylor features."""
 
     @property
     def scale(self) -> float:
-        """What stands for A1 (`TaylorModel.sum_moduli`)."""
+        """Substitute for A1 (`TaylorModel.sum_moduli`)."""
         return self.model.sum_moduli
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """A feature and the sum; in the Gaussian s errs by n_features roundings, and s phi_k(s) is below 8."""
+        """Rounding of features and sum; s has n_features roundings in the Gaussian, and s phi_k(s) is below 8."""
         path = sum(map(len, self.model.weights)) + 8 * self.model.n_features + 64
         return np.asarray(path * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """As of Gaussians (expansion/taylor_features.py)."""
+        """As for Gaussians (expansion/taylor_features.py)."""
         return _moved_in_gaussians(self.model.gamma, self.scale, errors)
 
 
 class CosineDefinition(_OfFeatures[CosineModel]):
-    """Of a sum of cosines."""
+    """A sum of cosines."""
 
     @property
     def scale(self) -> float:
@@ -106,9 +106,9 @@ class CosineDefinition(_OfFeatures[CosineModel]):
         return self.model.sum_moduli
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Twice what export/exact_graph.py derives: of angles, (n_features + 8) u S ||z||; of the sum, (n + 40) u A1.
+        """Twice the bound of export/onnx/exact_graph.py: angles (n_features + 8) u S ||z||, the sum (n + 40) u A1.
 
-        The phase is the last to be added to an angle, so that it is rounded once: 8 u A1 at most, among the 40.
+        The phase is the last to be added to an angle, so it is rounded once: at most 8 u A1, among the 40.
         """
         model = self.model
         of_angles = (model.n_features + 8) * norms_above(mapped)[:, np.newaxis] * model.slope
@@ -124,7 +124,7 @@ class _OfKernels(_OfModel[KernelModel]):
     @cached_property
     def scale(self) -> float:
         model = self.model
-        with np.errstate(over="ignore"):  # infinity cannot be promised, and is refused with the coefficients
+        with np.errstate(over="ignore"):  # infinity is refused with the coefficients
             return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
 
     @property
@@ -141,7 +141,7 @@ class _OfKernels(_OfModel[KernelModel]):
         return self.sums(mapped, coefficients) + model.intercept
 
     def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """Of kernels times coefficients, (n_sv, n) of them, shape (n_rows, n)."""
+        """Kernels times coefficients (n_sv, n), shape (n_rows, n)."""
         model = self.model
         sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
@@ -154,58 +154,52 @@ class _OfKernels(_OfModel[KernelModel]):
         return sums
 
     def vectors(self, first: int, last: int) -> Any:
-        """Some of the support vectors, as `kernels` takes them."""
+        """Some of the support vectors, in the form that `kernels` takes."""
         return self.model.dense_support_vectors(first, last)
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Of each row and each vector."""
+        """Kernel values of each row and each vector."""
         raise NotImplementedError
 
     @cached_property
     def vector_norms(self) -> FloatArray:
-        """Not below the norms of the support vectors, shape (n_sv,)."""
+        """Upper bounds of the norms of the support vectors, (n_sv,)."""
         return norms_above(self.model.support_vectors)
 
 
 class GaussianDefinition(_OfKernels):
-    """Of a kernel machine with a Gaussian kernel: differences first, so that nothing cancels."""
+    """A kernel machine with a Gaussian kernel, by differences, so nothing cancels."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """By differences, too."""
+        """Kernel values by differences."""
         from scipy.spatial.distance import cdist
 
         return np.asarray(np.exp(-self.model.gamma * cdist(rows, vectors, "sqeuclidean")))
 
     @property
     def of_sum(self) -> float:
-        """What rounding changes in the sum, the intercept aside.
+        """Rounding of the sum, without the intercept.
 
-        An argument h of exp errs by (n_features + 3) u h and h exp(-h) is at most 1/e; then come exp and its products,
-        and n_sv additions: certificate.md, 3 (iv), as in cpp/include/approxsvm/predict/definition.hpp, and twice that.
+        An argument h of exp errs by (n_features + 3) u h, and h exp(-h) is at most 1/e. Then follow exp, its products
+        and n_sv additions. This is twice the bound of cpp/include/approxsvm/predict/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """The same at every row."""
+        """`of_sum` and the intercept, the same for every row."""
         return np.asarray(self.of_sum + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """By the steepest slope of the kernel, which itself is between 0 and 1."""
+        """By the steepest slope of the kernel, which is between 0 and 1."""
         return _moved_in_gaussians(self.model.gamma, self.scale, errors)
 
     def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
-        """A decision value, and how far off one may be whose distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
+        """A decision value, and a bound of its error if distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
 
-        That cancels: where rows are at most R from the point that norms are taken about, the argument of exp errs by
-        4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/predict/prepared.hpp, EngineBound), and no kernel by more
-        than 1. Here it has many times as much.
-
-        Parameters
-        ----------
-        row : ndarray of shape (n_features,)
-        decision : int
-        longest : sequence of float
-            Distances of the furthest support vector from each of the points that norms may be taken about.
+        This cancels. For rows within R of the point that norms are relative to, the argument of exp errs by
+        4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/predict/prepared.hpp, EngineBound), and a kernel by at
+        most 1. Here the bound is many times that. `longest` are the distances of the furthest support vector from each
+        point that norms may be relative to.
         """
         model, coef = self.model, self.model.coefficients(decision)
         intercept, furthest_sq = float(model.intercept[decision]), 0.0
@@ -220,7 +214,7 @@ class GaussianDefinition(_OfKernels):
 
 class _OfProducts(_OfKernels):
     def vectors(self, first: int, last: int) -> Any:
-        """Sparse ones stay sparse."""
+        """Some of the support vectors; sparse ones stay sparse."""
         return self.model.support_vectors[first:last]
 
     @cached_property
@@ -267,14 +261,14 @@ class PolynomialDefinition(_OfProducts):
     """Of a kernel machine with a polynomial kernel, which grows with rows."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """By inner products."""
+        """Kernel values by inner products."""
         return np.asarray((self.model.gamma * (rows @ vectors.T) + self.model.coef0) ** self.model.degree)
 
     def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-        """Four times what cpp/include/approxsvm/exact/polynomial_kernel.hpp derives; infinite near the end of float64.
+        """Four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near float64's limit.
 
-        With B_i = |gamma| ||x_i|| ||z|| + |coef0|, a kernel errs relatively to B_i^degree by degree (n_features + 8) u,
-        and the sum by n_sv + 16 roundings. `decisions` are those that `values` are of, all when left out.
+        With B_i = |gamma| ||x_i|| ||z|| + |coef0|, a kernel errs by degree (n_features + 8) u times B_i^degree, and the
+        sum has n_sv + 16 roundings. `decisions` are those of `values`, by default all.
         """
         model = self.model
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
@@ -284,7 +278,7 @@ class PolynomialDefinition(_OfProducts):
         return np.where(moduli < MAX_OUTPUT_SCALE, error, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """By the slope at the row itself: errors are tiny beside rows."""
+        """By the slope at the row itself, as errors are tiny compared with rows."""
         model = self.model
         steep = np.abs([model.coefficients(k) for k in range(model.n_decisions)]) * self._norms_of_products
         slopes = model.degree * self._sums_of_powers(mapped, steep, model.degree - 1)
@@ -292,13 +286,13 @@ class PolynomialDefinition(_OfProducts):
 
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Squared distances of a row to blocks of support vectors, each block with the number of its first."""
+    """Squared distances of a row to blocks of support vectors, each block with the position of its first."""
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
             for first in range(0, model.n_sv, BLOCK_VECTORS):
                 yield first, np.square(vectors[first : first + BLOCK_VECTORS] - row).sum(axis=1)
-        elif model.n_sv:  # what cancels here is less than in the engine
+        elif model.n_sv:  # this cancels less than the engine does
             found = sparse_sq_distances(vectors, row)
             yield 0, np.where(np.isnan(found), np.inf, found)
 

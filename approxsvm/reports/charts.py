@@ -1,4 +1,4 @@
-"""Displays as SVG inside a page: colours and fonts are those of the page, light or dark."""
+"""Plots as SVG inside a page, in the light or dark colours and the fonts of the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from approxsvm.reports.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
-# Colours that are drawn with -> what they are in the page.
+# Colours of the drawing, which the page's own colours replace.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
 _VARIABLES: Final = {
     EXPANDED: "--accent",
@@ -45,47 +45,23 @@ _INCHES: Final = (5.2, 3.7)
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with its words.
-
-    Attributes
-    ----------
-    title, caption : str
-        What it shows, and how to read it.
-    svg : str
-        Its own markup, to be put into a page as it is.
-    """
+    """A plot with its title and caption."""
 
     title: str
     caption: str
-    svg: str
+    svg: str  # markup to insert into a page
 
 
 def chart(
     name: str, title: str, caption: str, draw: Callable[[Any], Any], inches: tuple[float, float] = _INCHES
 ) -> Chart:
-    """Draw on an axis of its own.
-
-    Parameters
-    ----------
-    name : str
-        What ids inside begin with: a page has several drawings.
-    title, caption : str
-    draw : callable
-        Given an axis.
-    inches : tuple of float
-        Width and height.
-
-    Raises
-    ------
-    MissingPackageError
-        matplotlib is not installed.
-    """
+    """Draw a chart on a new axis by `draw(axis)`; `name` prefixes the ids of its SVG, which a page needs unique."""
     svg = drawn_svg(draw, inches, _STYLE, {"Creator": None, "Type": None, "Format": None})
     return Chart(title, caption, _in_page(svg, name, title))
 
 
 def _in_page(svg: str, name: str, title: str) -> str:
-    """Without what belongs to a file of its own, in the colours of the page."""
+    """The SVG without the header of a file, in the colours of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

@@ -1,4 +1,4 @@
-"""What compiling looked at, carried by its result: the plans that were tried, and what they should have cost."""
+"""How a model was compiled: the plans that were tried, with their predicted costs."""
 
 from __future__ import annotations
 
@@ -34,22 +34,10 @@ class TriedPlan:
 
 @dataclass(frozen=True)
 class Compilation:
-    """How a compiled model came about. It is not part of the artifact: a saved one has lost it.
+    """How a compiled model was made. It is not part of the artifact, so a loaded model has none."""
 
-    Attributes
-    ----------
-    seconds : float
-        What compiling took, reading included.
-    options : tuple of (str, str)
-        Options that were given another value than their default, as Python writes them.
-    n_sample_rows : int or None
-        Rows that the plan was made from; None where the support vectors stood in for them.
-    plans : tuple of tuple of TriedPlan
-        Of each model that was planned: one, or the members of an ensemble. Polynomial kernels and linear models on
-        Taylor features are not.
-    """
-
-    seconds: float
-    options: tuple[tuple[str, str], ...]
-    n_sample_rows: int | None
+    seconds: float  # compile time, reading included
+    options: tuple[tuple[str, str], ...]  # those with a value other than their default, as Python source
+    n_sample_rows: int | None  # None if the support vectors were used instead
+    # For each model, the only one or the members of an ensemble; not for polynomial kernels and Taylor features.
     plans: tuple[tuple[TriedPlan, ...], ...]

@@ -1,4 +1,4 @@
-"""The figures of a report, computed once: arrays of rows, for plots and the page alike."""
+"""The figures of a report, computed once as arrays of rows for plots and the page."""
 
 from __future__ import annotations
 
@@ -54,30 +54,23 @@ from approxsvm.rows import chunks, finite_rows, zero_unused
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-# What judging may take where nobody says how many rows, in multiply-adds of the definition: about a second.
+# Default limit on the work of judging rows, in multiply-adds of the definition: about a second.
 _JUDGED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
 _LEAST_JUDGED: Final = 200
-# What a measurement of time may take, in seconds, and how often it is repeated at most.
+# Limits of a timing: seconds, repeats, rows.
 _TIMED_SECONDS: Final = 0.15
 _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _MAX_TIMED_ROWS: Final = 1 << 14
-# Support vectors that say how far from the centers training rows lie.
+# The most support vectors that are sampled for their distances to the centers.
 _MAX_SUPPORT_VECTORS: Final = 2_000
 _TINY: Final = 2.0**-1000
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What a row takes, measured here.
-
-    Attributes
-    ----------
-    seconds_per_row : float
-    n_rows : int
-        In one call.
-    """
+    """Measured time per row, in calls of `n_rows` rows."""
 
     seconds_per_row: float
     n_rows: int
@@ -85,120 +78,64 @@ class Speed:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What the source says of the rows that are compared with it.
+    """Comparison with the source on n_compared rows; arrays are of shape (n_compared,)."""
 
-    Attributes
-    ----------
-    errors, bounds : ndarray of shape (n_compared,), float64
-        Of the value whose error comes nearest to its bound; errors are those beyond what float64 rounds in the source.
-    answers : ndarray of shape (n_compared,)
-        The source's labels; of a regression its values, of shape (n_compared, n_targets) where there are several.
-    differ, near_tie : ndarray of shape (n_compared,), bool
-        Labels that differ, and those that float64 cannot tell, or values of a regression (judgement.Judgement).
-    n_violations : int
-        Errors beyond their bounds, and values that miss the tolerance.
-    verification : Verification or None
-        What ``verify`` finds on the same rows; None of an ensemble.
-    """
-
-    errors: FloatArray
-    bounds: FloatArray
-    answers: npt.NDArray[Any]
-    differ: BoolArray
-    near_tie: BoolArray
-    n_violations: int
-    verification: Verification | None
+    errors: FloatArray  # beyond the source's float64 rounding, of the value closest to its bound
+    bounds: FloatArray  # of the same values
+    answers: npt.NDArray[Any]  # labels of the source, or values, (n_compared, n_targets) with several targets
+    differ: BoolArray  # labels that differ
+    near_tie: BoolArray  # labels or regression values that float64 cannot tell (judgement.Judgement)
+    n_violations: int  # errors beyond their bounds, and values that miss the tolerance
+    verification: Verification | None  # of the same rows; None for an ensemble
 
     @property
     def doubt(self) -> str | None:
-        """What there is to say where the source leaves more than a few rows open (`judgement.doubt`)."""
+        """The message of `judgement.doubt` if the source leaves more than a few rows open."""
         return doubt(int(self.near_tie.sum()), len(self.near_tie))
 
     @property
     def ratios(self) -> FloatArray:
-        """Error over bound; at most 1 where the bound holds."""
+        """Error over bound; at most 1 if the bound holds."""
         return np.asarray(self.errors / np.maximum(self.bounds, _TINY))
 
 
 @dataclass(frozen=True, eq=False)
 class Against:
-    """The source, beside the compiled model.
+    """The source, for comparison with the compiled model."""
 
-    Attributes
-    ----------
-    positions : ndarray of shape (n_compared,), intp
-        Of the rows that are compared, among those of the evidence.
-    judged : Judged
-    probabilities : ndarray of shape (n_compared, n_classes), or None
-        The source's own, columns as the sorted labels.
-    speed : Speed
-    speed_of : str
-        What took that long, for people.
-    is_definition : bool
-        Whether that is the definition in NumPy, because the source is numbers and no estimator.
-    exact_engine : Speed or None
-        Of our exact engine alone, the plan that can always be chosen.
-    n_bytes : int or None
-        Of the source: its file, or an estimator as it is pickled.
-    """
-
-    positions: IntArray
+    positions: IntArray  # (n_compared,): the compared rows among those of the evidence
     judged: Judged
-    probabilities: FloatArray | None
+    probabilities: FloatArray | None  # of the source, (n_compared, n_classes), by sorted labels
     speed: Speed
-    speed_of: str
-    is_definition: bool
-    exact_engine: Speed | None
-    n_bytes: int | None
+    speed_of: str  # name of what was timed
+    is_definition: bool  # whether that is the definition in NumPy, as the source is not an estimator
+    exact_engine: Speed | None  # speed of the exact engine alone, the plan that is always possible
+    n_bytes: int | None  # size of the source's file, or of the pickled estimator
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of a compiled model on given rows.
+    """Predictions, bounds and timings of a compiled model on n_rows rows; arrays are of shape (n_rows,).
 
-    Attributes
-    ----------
-    n_given : int
-        Rows that were given.
-    positions : ndarray of shape (n_rows,), intp
-        Of those that are finite among them; the others are refused, by the source as well.
-    predicted : ndarray of shape (n_rows,)
-        Labels, or values of a regression, of shape (n_rows, n_targets) where there are several.
-    values, bounds : ndarray of shape (n_rows,), or None
-        Decision values, positive for the second of two classes; of several classes by how much the predicted one leads
-        at least. None where the model has none.
-    are_leads : bool
-        Whether `values` are those of several classes.
-    of_engine : bool
-        Whether all `values` are the exact engine's, because expansions prove labels and nothing else.
-    stages : ndarray of shape (n_rows,), uint8
-        What settled the labels, or a regression's values.
-    certified : ndarray of shape (n_rows,), bool
-        Whether the first stage's own bound proves the row.
-    distances, sv_distances : ndarray, or None
-        Of rows, and of support vectors, to the nearest center; None where there is none.
-    probabilities : ndarray of shape (n_rows, n_classes), or None
-    y : ndarray of shape (n_rows,), or None
-    against : Against or None
-    speed : Speed
-        Of labels, or a regression's values.
+    `values` are decision values, positive for the second of two classes; with several classes (`are_leads`) the least
+    lead of the predicted class. They and `bounds` are None if the model has no decision values.
     """
 
-    n_given: int
-    positions: IntArray
-    predicted: npt.NDArray[Any]
+    n_given: int  # number of rows that were given
+    positions: IntArray  # the finite ones among them; the others are refused, by the source as well
+    predicted: npt.NDArray[Any]  # labels, or values of a regression, (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
-    of_engine: bool
-    stages: npt.NDArray[np.uint8]
-    certified: BoolArray
-    distances: FloatArray | None
-    sv_distances: FloatArray | None
-    probabilities: FloatArray | None
+    of_engine: bool  # whether all `values` come from the exact engine, because expansions prove labels only
+    stages: npt.NDArray[np.uint8]  # the stage that settled the label or the regression value
+    certified: BoolArray  # whether the first stage's own bound proves the row
+    distances: FloatArray | None  # to the nearest center; None without centers
+    sv_distances: FloatArray | None  # the same of support vectors
+    probabilities: FloatArray | None  # (n_rows, n_classes)
     y: npt.NDArray[Any] | None
     against: Against | None
-    speed: Speed
+    speed: Speed  # of `predict`
 
     @property
     def by_expansion(self) -> BoolArray:
@@ -207,18 +144,18 @@ class Evidence:
 
     @property
     def values_by_expansion(self) -> BoolArray:
-        """Rows whose `values` and `bounds` are of a stage before the exact engine."""
+        """Rows whose `values` and `bounds` come from a stage before the exact engine."""
         return np.asarray(self.by_expansion & (not self.of_engine))
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """How many rows each stage answered."""
+        """Number of rows that each stage answered."""
         counts = np.bincount(self.stages, minlength=len(STAGES))
         return {name: int(count) for name, count in zip(STAGES, counts, strict=True)}
 
     @property
     def speed_ratio(self) -> float | None:
-        """How many times faster than the source."""
+        """Time of the source over ours; None without a source."""
         return None if self.against is None else self.against.speed.seconds_per_row / self.speed.seconds_per_row
 
 
@@ -231,30 +168,10 @@ def gather(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Evidence:
-    """Predict rows, and compare them with the source.
+    """Predict rows, and compare them with the source; parameters as for ``compiled.report``.
 
-    Parameters
-    ----------
-    compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-        Rows that are not finite where they are used are left out, as nothing predicts them.
-    y : array-like of shape (n_rows,), optional
-        What is true of them.
-    against : fitted estimator, KernelModel, or path, optional
-        The source.
-    max_rows : int, optional
-        Rows that are compared with the source, at most; when left out, as many as take about a second.
-    progress : callable, optional
-        Told the share of the work that is done, from 0 to 1.
-
-    Returns
-    -------
-    Evidence
-
-    Raises
-    ------
-    InputError
-        No row is finite, `y` has another length, or `against` is another kind of model.
+    `progress` gets the share of the work done, from 0 to 1. InputError if no row is finite, `y` has another length, or
+    `against` is another kind of model.
     """
     given = zero_unused(compiled._rows(X), compiled.artifact.raw_columns)
     finite = finite_rows(given, compiled.artifact.raw_columns)
@@ -289,19 +206,19 @@ def gather(
 
 
 def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Targets of one column, of shape (n_rows, 1), as (n_rows,)."""
+    """Targets of shape (n_rows, 1) as (n_rows,)."""
     return targets[:, 0] if targets.shape[1:] == (1,) else targets
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """The value that decides each row, its bound, the stage, and whether it is certified."""
+    """The value that decides each row, its bound, its stage, and whether it is certified."""
     artifact = evaluator.artifact
     if artifact.averages:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
-    found = Settled.of(evaluator, rows)
-    values, bounds, stages, certified = found.values, found.bounds, found.stages, found.certified
+    settled = Settled.of(evaluator, rows)
+    values, bounds, stages, certified = settled.values, settled.bounds, settled.stages, settled.certified
     if artifact.task == "regression":
-        if values.ndim > 1:  # of several targets the one that is known worst
+        if values.ndim > 1:  # with several targets, the one with the largest bound
             worst = bounds.argmax(axis=1)[:, np.newaxis]
             values, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (values, bounds))
         return values, bounds, stages, certified
@@ -317,7 +234,7 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
 def _least_leads(
     values: FloatArray, bounds: FloatArray, winners: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """By how much the predicted class leads any other, at least, among the pairs that are known; with its bound."""
+    """The least lead of the predicted class over any other, among the pairs that were evaluated, with its bound."""
     least, of_least = np.full(len(values), np.inf), np.zeros(len(values))
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         lead = np.where(winners == i, values[:, k], -values[:, k])
@@ -336,7 +253,7 @@ def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) ->
 
 
 def _distances(artifact: Artifact, rows: Any) -> tuple[FloatArray | None, FloatArray | None]:
-    """Of rows and of support vectors to the nearest center, in the space that the kernel sees."""
+    """Distances of rows and of support vectors to the nearest center, behind the input map."""
     if artifact.members or artifact.is_polynomial or artifact.mode == "exact":
         return None, None
     mapped = rows if artifact.input_map is None else artifact.input_map.apply(rows)
@@ -349,15 +266,15 @@ def _to_nearest(artifact: Artifact, rows: Any) -> FloatArray:
     centers = artifact.centers()
     search = Search(artifact.center, np.ones(artifact.n_features))
     nearest = search.nearest(rows, centers) if len(centers) > 1 else np.zeros(rows.shape[0], np.intp)
-    found = np.empty(rows.shape[0])
+    distances = np.empty(rows.shape[0])
     for piece in chunks(rows.shape[0], rows.shape[1]):
         part = rows[piece] if isinstance(rows, np.ndarray) else rows[piece].toarray()
         with np.errstate(over="ignore"):
-            found[piece] = np.linalg.norm(part - centers[nearest[piece]], axis=1)
-    return found
+            distances[piece] = np.linalg.norm(part - centers[nearest[piece]], axis=1)
+    return distances
 
 
-# --- beside the source
+# --- comparison with the source
 
 
 def _compared(
@@ -386,7 +303,7 @@ def _compared(
 
 
 def _name(estimator: Any) -> str:
-    """Of what predicts; a pipeline is called by what is behind it."""
+    """Class name of an estimator; a pipeline has that of its last step."""
     steps = getattr(estimator, "steps", None)
     return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
 
@@ -402,17 +319,17 @@ def _affordable_rows(model: SingleModel | Ensemble) -> int:
 
 
 def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[float], None] | None) -> Judged:
-    """By ``verify``, whose own figures come along."""
+    """Judge a single model by ``compare``, as ``verify`` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []
-    for found in compare(compiled, against, rows, progress=progress):
-        tally.add(found)
-        bounds = np.where(found.known, found.bounds, np.inf)
-        errors = np.where(found.known, found.errors_beyond_rounding, 0.0)
+    for part in compare(compiled, against, rows, progress=progress):
+        tally.add(part)
+        bounds = np.where(part.known, part.bounds, np.inf)
+        errors = np.where(part.known, part.errors_beyond_rounding, 0.0)
         worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
-        answers = found.judged.values[:, 0] if found.judged.labels is None else found.judged.labels
+        answers = part.judged.values[:, 0] if part.judged.labels is None else part.judged.labels
         both = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))
-        parts.append((*both, answers, found.differ, ~found.judged.certain))
+        parts.append((*both, answers, part.differ, ~part.judged.certain))
     errors, bounds, answers, differ, near_tie = (np.concatenate(same) for same in zip(*parts, strict=True))
     verification = tally.verification(compiled)
     n_violations = verification.bound_violations + verification.tolerance_violations
@@ -420,7 +337,7 @@ def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[floa
 
 
 def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -> Judged:
-    """Member by member, with what float64 may have changed in each; of classifiers the means of probabilities."""
+    """Judge an ensemble member by member, with float64 rounding in each; for classifiers the mean probabilities."""
     steps = own_steps(against)
     of_members = [judge(member, member, rows, steps=steps) for member in ensemble.members]
     evaluator = compiled._evaluator
@@ -453,7 +370,7 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Of an artifact that holds nothing else; where the plan is that already, there is nothing to measure."""
+    """Speed of an artifact with the exact engine alone; None if the model has no such plan or is one already."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
@@ -462,10 +379,10 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
-    """The best of a few calls, with as many rows as a fraction of a second allows."""
+    """The best of several calls, with as many rows as fit into a fraction of a second."""
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])
-    seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # what is laid out once was laid out
+    seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # the first call includes one-time preparation
     most = min(rows.shape[0], _MAX_TIMED_ROWS)
     while n_rows < most and seconds < 0.25 * _TIMED_SECONDS:
         n_rows = min(most, 4 * n_rows)

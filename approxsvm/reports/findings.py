@@ -1,4 +1,4 @@
-"""What a page says first: a headline, a verdict, four figures, and what it cannot show."""
+"""The top of a report page: headline, verdict, four figures, and what the page cannot show."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from approxsvm.reports.verification import Compiled
 from approxsvm.reports.words import bytes_text, count, short, time_text, times_text
 from approxsvm.threads import n_threads
 
-# Rows that are named, at most.
+# The most rows that are listed.
 _LISTED_ROWS: Final = 10
 
 
 def headline(artifact: Artifact, evidence: Evidence) -> str:
-    """What a reader should know who reads one sentence."""
+    """The main result in one sentence."""
     of_what = made_of(int(artifact.header["n_support_vectors"]), artifact.kernel_name)
     parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(artifact.n_bytes)}"]
     against = evidence.against
@@ -35,7 +35,7 @@ def headline(artifact: Artifact, evidence: Evidence) -> str:
     elif share == 0.0:
         parts.append("every row by the exact engine")
     elif artifact.mode == "approximate":
-        parts.append(f"{share_text(float(evidence.certified.mean()))} certified, and no exact engine behind it")
+        parts.append(f"{share_text(float(evidence.certified.mean()))} certified, without an exact engine")
     else:
         by = "sums in few coordinates" if artifact.subspace_coordinates else "the expansion"
         parts.append(f"{share_text(share)} settled by {by}" + (", the rest by the exact engine" if share < 1.0 else ""))
@@ -52,9 +52,7 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
     """Whether every promise was kept, as a badge and a sentence."""
     against, artifact = evidence.against, compiled.artifact
     if against is None:
-        text = (
-            "No source was given to compare with, so that errors, differing labels and speed beside it are not known."
-        )
+        text = "No source was given, so errors, label differences and the speedup are unknown."
         return {"kind": "unknown", "badge": "Not compared", "text": text}
     judged, n = against.judged, len(against.positions)
     n_differ, n_ties = int(judged.differ.sum()), int(judged.near_tie.sum())
@@ -63,10 +61,10 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
     if in_doubt is not None:
         ties = f" But {in_doubt}."
     elif n_ties and artifact.task != "regression":
-        ties = f" {n_ties:,} of them lie so close to the boundary that float64 itself cannot tell their label."
+        ties = f" {n_ties:,} of them are so close to the boundary that float64 cannot tell their label."
     broken = []
     if judged.n_violations:
-        broken.append(f"{count(judged.n_violations, 'value is', 'values are')} further off than promised")
+        broken.append(f"{count(judged.n_violations, 'value misses its', 'values miss their')} bound or the tolerance")
     if n_differ and artifact.mode != "approximate":
         broken.append(f"{count(n_differ, 'label differs', 'labels differ')} from the source's")
     if broken:
@@ -77,7 +75,7 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
         }
     if artifact.mode == "approximate":
         text = (
-            f"Every error stayed below its bound on {n:,} rows. Mode “approximate” promises no labels: "
+            f"Every error is below its bound on {n:,} rows. Mode “approximate” does not promise labels: "
             f"{count(n_differ, 'differs', 'differ')} ({share_text(n_differ / n)}).{ties}"
         )
     elif artifact.task == "regression":
@@ -85,7 +83,7 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
         text = f"Every value of {n:,} rows is as close to {whose} as promised.{ties}"
     else:
         settled = "" if in_doubt is None else " that float64 settles"
-        text = f"Every label of {n:,} rows{settled} is the source's, and every error stayed below its bound.{ties}"
+        text = f"Every label of {n:,} rows{settled} is the source's, and every error is below its bound.{ties}"
     if in_doubt is not None:
         return {"kind": "unknown", "badge": "The source itself cannot tell", "text": text}
     return {"kind": "kept", "badge": "Every promise kept", "text": text}
@@ -115,13 +113,13 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
 
 
 def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Four figures at a glance: number, name, remark."""
+    """Four figures: number, name, remark."""
     against, tiles = evidence.against, []
     if against is None:
-        tiles.append(_tile(f"{len(evidence.positions):,}", "rows predicted", "compared with nothing"))
+        tiles.append(_tile(f"{len(evidence.positions):,}", "rows predicted", "no source to compare with"))
     elif artifact.task == "regression":
         tolerance = float(artifact.header["tolerance"]) if not artifact.members else np.inf
-        promised = f"promised: at most {tolerance:.2g}" if np.isfinite(tolerance) else "none was promised"
+        promised = f"promised: at most {tolerance:.2g}" if np.isfinite(tolerance) else "no tolerance was given"
         largest = float(against.judged.errors.max(initial=0.0))
         tiles.append(_tile(f"{largest:.2g}", "largest error", promised))
     else:
@@ -131,7 +129,7 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     if artifact.mode == "approximate":
         tiles.append(_tile(share_text(float(evidence.certified.mean())), "of rows certified", "by their bounds"))
     elif settled == 0.0:
-        tiles.append(_tile("Exact", "engine for every row", "no expansion would pay here"))
+        tiles.append(_tile("Exact", "engine for every row", "no expansion is faster here"))
     else:
         rest = int((~evidence.by_expansion).sum())
         tiles.append(
@@ -142,7 +140,7 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
         tiles.append(_tile(number, f"as fast as {against.speed_of}", "both measured here"))
     else:
         tiles.append(_tile(time_text(evidence.speed.seconds_per_row), "per row", "measured here"))
-    remark = "on disk, all it needs"
+    remark = "on disk, complete"
     if against is not None and against.n_bytes:
         remark = f"the source: {bytes_text(against.n_bytes)}"
     tiles.append(_tile(bytes_text(artifact.n_bytes), "artifact", remark))
@@ -154,37 +152,37 @@ def _tile(number: str, name: str, remark: str) -> dict[str, str]:
 
 
 def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
-    """Which rows this is about."""
+    """Which rows were predicted and compared."""
     n, refused = len(evidence.positions), np.setdiff1d(np.arange(evidence.n_given), evidence.positions)
     words = [f"{n:,} rows were predicted{f' ({rows_name})' if rows_name else ''}."]
     if evidence.against is not None and len(evidence.against.positions) < n:
         words.append(
-            f"Exact values take their time: {len(evidence.against.positions):,} of them, drawn at random (always the "
-            "same ones), were compared with the source; max_rows compares more."
+            f"Exact values are slow: {len(evidence.against.positions):,} rows, drawn at random with a fixed seed, were "
+            "compared with the source; max_rows compares more."
         )
     if len(refused):
         listed = ", ".join(f"{k:,}" for k in refused[:_LISTED_ROWS]) + (", …" if len(refused) > _LISTED_ROWS else "")
         words.append(
-            f"{count(len(refused), 'row holds', 'rows hold')} NaN or infinity and would be refused by number "
-            f"({listed}); {'it is' if len(refused) == 1 else 'they are'} left out here."
+            f"{count(len(refused), 'row holds', 'rows hold')} NaN or infinity and "
+            f"{'is' if len(refused) == 1 else 'are'} left out here ({listed}); predict refuses such rows."
         )
     return words
 
 
 def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
-    """What this page cannot show, and why."""
-    found = []
+    """What the page cannot show, and why."""
+    gaps = []
     if evidence.against is None:
-        found.append("Errors, labels that differ and speed beside the source: no source was given (against=…).")
+        gaps.append("Errors, label differences and speedup: no source was given (against=…).")
     if evidence.y is None:
-        found.append("Accuracy: what is true of the rows was not given (y).")
+        gaps.append("Accuracy: the true labels or targets were not given (y).")
     if evidence.probabilities is not None and evidence.y is None:
-        found.append("Calibration needs y as well.")
+        gaps.append("Calibration needs y as well.")
     if evidence.distances is None and not artifact.is_polynomial:
-        why = "an ensemble has centers of each member" if artifact.members else "nothing is expanded in this plan"
-        found.append(f"Distance from the centers: {why}.")
+        why = "each member of an ensemble has its own" if artifact.members else "this plan has no expansions"
+        gaps.append(f"Distance from the centers: {why}.")
     if artifact.averages:
-        found.append(
+        gaps.append(
             "Decision values: an ensemble averages probabilities and has none; errors are those of probabilities."
         )
-    return found
+    return gaps

@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: the figures of one, and their table."""
+"""Figures of the folds of a cross-validation, and their table."""
 
 from __future__ import annotations
 
@@ -10,28 +10,9 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold, or all of them together.
+    """Figures of one fold, or of all together: accuracy of a classification, mse and r2 of a regression, else None."""
 
-    Attributes
-    ----------
-    n_train, n_test : int
-        Rows; of the total `n_train` is the mean.
-    exact_accuracy, compiled_accuracy : float or None
-        Shares of right labels; None for a regression.
-    exact_mse, compiled_mse, exact_r2, compiled_r2 : float or None
-        Mean squared error and coefficient of determination; None for a classification.
-    differences : int or None
-        Labels that differ between the two; None for a regression.
-    largest_difference : float or None
-        Of the two values of a regression.
-    certified : float
-        Share of the rows that the first stage's own bound proved.
-    speed_ratio : float
-        Time of the trainer's own predict on one thread, over ours.
-    compile_seconds : float
-    """
-
-    n_train: int
+    n_train: int  # rows; for the total, the mean
     n_test: int
     exact_accuracy: float | None
     compiled_accuracy: float | None
@@ -39,15 +20,15 @@ class Fold:
     compiled_mse: float | None
     exact_r2: float | None
     compiled_r2: float | None
-    differences: int | None
-    largest_difference: float | None
-    certified: float
-    speed_ratio: float
+    differences: int | None  # labels that differ between the two
+    largest_difference: float | None  # between the two values of a regression
+    certified: float  # share of the rows that the first stage's own bound proved
+    speed_ratio: float  # time of the trainer's own predict on one thread, over ours
     compile_seconds: float
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
-    """One line per fold and one for all rows."""
+    """One line for each fold and one for all rows."""
     regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
     classification = ("exact", "compiled", "labels that differ")
     chosen = classification if total.differences is not None else regression

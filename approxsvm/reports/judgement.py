@@ -1,4 +1,4 @@
-"""What a source says of rows: its function by the definition, its own answers, and which labels float64 can tell."""
+"""The source's answers for rows: its function by definition, its own predictions, and which labels float64 can tell."""
 
 from __future__ import annotations
 
@@ -22,29 +22,21 @@ from approxsvm.reference.definition import Definition, definition_of
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 from approxsvm.rows import chunks
 
-# Above this share of near ties, the source is said not to settle its rows: see `doubt`.
+# Above this share of near ties, `doubt` has a message.
 _MANY_NEAR_TIES: Final = 0.01
-# A regression's value is a near tie where the source's rounding may change it by so much of the range: such bounds are
-# hundreds of times what happens, so that about a thousandth does.
+# A regression value is a near tie if the bound on the source's rounding is this share of the range. Such bounds are
+# hundreds of times the actual rounding, so that is about a thousandth of the range.
 _MUCH_OF_RANGE: Final = 0.1
-# Sample rows that are looked at for it, at most, and numbers in them.
+# The most sample rows that are checked, and numbers in them.
 _SAMPLED_ROWS: Final = 256
 _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Decision values by the definition in float64: of Gaussians differences first, so that nothing cancels.
+    """Decision values by the definition in float64, (n_rows, n_decisions); for Gaussians without cancellation.
 
-    Parameters
-    ----------
-    model : SingleModel
-    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
-    mapped : ndarray or sparse array of shape (n_rows, n_features), optional
-        The same rows as the kernel sees them; made by the model's own input map when left out.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_decisions), float64
+    `rows` are raw, (n_rows, n_raw_features); `mapped` are the same rows behind the input map, (n_rows, n_features), by
+    default mapped by the model's own.
     """
     definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
@@ -58,50 +50,24 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the source says of some rows.
+    """The source's answers for n_rows rows."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_decisions)
-        Its decision values by the definition, at rows that its own transformers have made.
-    slack : ndarray of shape (n_rows, n_decisions)
-        What float64 may have changed in them.
-    labels : ndarray of shape (n_rows,), or None
-        By the source's own ``predict`` where it has one, else by the values; None for a regression.
-    certain : ndarray of shape (n_rows,), bool
-        Whether float64 can tell the label; of a regression, whether what it rounds is little beside the range.
-    misread : ndarray of shape (n_rows,), bool
-        Whether the source's own answer is not that of its parameters, as they were read.
-    seconds : float
-        What the definition took.
-    """
-
-    values: FloatArray
-    slack: FloatArray
-    labels: npt.NDArray[Any] | None
-    certain: npt.NDArray[np.bool_]
-    misread: npt.NDArray[np.bool_]
-    seconds: float
+    values: FloatArray  # (n_rows, n_decisions): by the definition, at rows from the source's own transformers
+    slack: FloatArray  # (n_rows, n_decisions): what float64 may have changed in them
+    labels: npt.NDArray[Any] | None  # of the source's ``predict`` if it has one, else by the values; None: regression
+    certain: npt.NDArray[np.bool_]  # whether float64 can tell the label, or rounds little of a regression's range
+    misread: npt.NDArray[np.bool_]  # whether the source's own answer contradicts its parameters as they were read
+    seconds: float  # time of the definition
 
 
 def judge(against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None) -> Judgement:
-    """Ask the source itself: its own transformers and its own answers, and the exact function of its parameters.
+    """Judge rows by the source: its own transformers and predictions, and the exact function of its parameters.
 
-    Parameters
-    ----------
-    against : fitted estimator, KernelModel, or path
-    model : KernelModel
-        What `against` was read as.
-    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
-    steps : sequence of estimators, optional
-        Whose arithmetic it is, as `own_steps` has them, where `against` is numbers that came from an estimator.
-
-    Returns
-    -------
-    Judgement
+    `model` is what `against` was read as, `rows` are raw. If `against` is a model that was read from an estimator,
+    `steps` are the estimator's, from `own_steps`: their arithmetic is judged.
     """
     steps = own_steps(against) if steps is None else steps
-    pieces = chunks(rows.shape[0], rows.shape[1])  # every source takes dense rows, and some take no others
+    pieces = chunks(rows.shape[0], rows.shape[1])  # dense, as some sources do not take sparse rows
     parts = [_judge_dense(against, model, _dense(rows[piece]), steps) for piece in pieces]
     if len(parts) == 1:
         return parts[0]
@@ -155,29 +121,24 @@ def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
 
 
-# --- where the source itself cannot tell
+# --- sources whose rounding decides
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """What to say of a source whose own rounding leaves more than a few rows open, and what to do; else None."""
+    """A warning, with advice, if the source's own rounding leaves more than a few rows open; else None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (
-        f"the source's own arithmetic does not settle {n_near_ties:,} of {n_rows:,} rows: float64 may round as much in "
-        "it as decides them, and its answers may differ from those of its formula, which is what is compiled; center "
-        "or scale the rows and fit again, for example with a StandardScaler in front"
+        f"the source's own arithmetic does not settle {n_near_ties:,} of {n_rows:,} rows: its float64 rounding may "
+        "change their answers, which may then differ from those of its formula, which is what is compiled; center or "
+        "scale the rows and fit again, for example with a StandardScaler in front"
     )
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """The same of some of the rows that a model is compiled with, at little cost: nobody asks the source anything.
+    """The warning of `doubt` for some rows of a sample, at little cost: the source itself does not predict them.
 
-    Parameters
-    ----------
-    source : fitted estimator, KernelModel, or path
-    model : SingleModel or Ensemble
-        What it was read as.
-    rows : ndarray or sparse array of shape (n_rows, n_raw_features)
+    `model` is what `source` was read as, `rows` are raw.
     """
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
     some = rows[:: -(-rows.shape[0] // most)]
@@ -194,12 +155,12 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 
 
 def _open_rows(members: Sequence[SingleModel], steps: Sequence[Any] | None, rows: FloatArray) -> int:
-    """How many rows the source leaves open; those of a classifier are evaluated where its noise is unusual."""
+    """Number of rows that the source leaves open; a classifier is evaluated only if its noise is unusual."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, all_mapped, strict=True))
     noises = [source_rounding(definition, one, steps, rows, mapped) for definition, one, mapped in of_each]
-    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # beyond float64
+    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
     pairs = list(zip(definitions, noises, strict=True))
     if members[0].task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
@@ -216,7 +177,7 @@ def _open_rows(members: Sequence[SingleModel], steps: Sequence[Any] | None, rows
 def mean_probabilities(
     members: Sequence[SingleModel], values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest mean probability of each class, where values are off by so much at most."""
+    """Least and greatest mean probability of each class, for values with errors up to `slacks`."""
     triples = zip(members, values, slacks, strict=True)
     intervals = [
         native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(v, np.broadcast_to(s, v.shape).copy())
@@ -227,7 +188,7 @@ def mean_probabilities(
 
 
 def best_of(low: FloatArray, high: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The most probable class of each row by both ends of its probabilities, and whether no other may be that."""
+    """The most probable class of each row by the mean of its interval, and whether no other class can be."""
     best = (low + high).argmax(axis=1)
     others = high.copy()
     np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)
@@ -235,21 +196,21 @@ def best_of(low: FloatArray, high: FloatArray) -> tuple[npt.NDArray[np.intp], np
 
 
 def _dense(rows: Any) -> FloatArray:
-    """A float64 copy: the source may overwrite what it is given (``copy=False``)."""
+    """A float64 copy, as the source may overwrite its input (``copy=False``)."""
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
 def own_predictions(
     against: Any, rows: Any, method: Literal["predict", "predict_proba"] = "predict"
 ) -> npt.NDArray[Any] | None:
-    """What the source itself says of a dense copy of rows; None where it is numbers and not an estimator."""
+    """The source's own predictions for a dense copy of rows; None if it is not an estimator."""
     if not hasattr(against, method):
         return None
     return np.asarray(getattr(against, method)(_named(against, _dense(rows))))
 
 
 def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
-    """Rows as the kernel of the source sees them, by its own transformers where it has some."""
+    """Rows as the source's kernel gets them, by its own transformers if it has some."""
     steps = own_steps(source)
     if steps is None:
         assert model.input_map is not None
@@ -269,7 +230,7 @@ def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
 
 
 def own_steps(source: Any) -> list[Any] | None:
-    """Transformers and final estimator of a source, one after the other; None where it is not an estimator."""
+    """Transformers and final estimator of a source, in order; None if it is not an estimator."""
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):
             return own_steps(getattr(source, inner))
@@ -288,10 +249,10 @@ def own_steps(source: Any) -> list[Any] | None:
 def _named(estimator: Any, rows: Any) -> Any:
     """Rows with the column names that an estimator was fitted with."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:  # a pipeline asks its first step, which may be "passthrough"
+    if names is None:  # a pipeline has the names of its first step, which may be "passthrough"
         names = getattr((own_steps(estimator) or [None])[0], "feature_names_in_", None)
     if names is None:
         return rows
-    from pandas import DataFrame  # the estimator has seen a data frame
+    from pandas import DataFrame  # installed, as the estimator was fitted on a data frame
 
     return DataFrame(rows, columns=names)

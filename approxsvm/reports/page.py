@@ -1,4 +1,4 @@
-"""One HTML file that shows what was compiled, and what the proof and the measurements say: figures into words."""
+"""One HTML page that shows a compiled model, its proof and its measurements."""
 
 from __future__ import annotations
 
@@ -28,28 +28,20 @@ _N_RELIABILITY_BINS: Final = 10
 
 @dataclass(frozen=True)
 class Report:
-    """A page, and what it was made of.
-
-    Attributes
-    ----------
-    html : str
-        One HTML file that needs no other and no network.
-    evidence : Evidence
-        The figures behind it.
-    """
+    """A self-contained HTML page, which needs no network, and the figures in it."""
 
     html: str
     evidence: Evidence
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page so that `path` holds either all of it or what it held before."""
+        """Write the page; `path` holds all of it or, if this fails, what it held before."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:
         return f"<Report: {len(self.html.encode()):,} bytes of HTML on {len(self.evidence.positions):,} rows>"
 
     def _repr_html_(self) -> str:
-        """The page inside a notebook, apart from the notebook's own styles."""
+        """The page in a frame, apart from the notebook's styles."""
         style = "width:100%;height:80vh;border:1px solid #8884;border-radius:8px"
         return f'<iframe sandbox title="approxsvm report" style="{style}" srcdoc="{html.escape(self.html)}"></iframe>'
 
@@ -68,17 +60,11 @@ def make_report(
 ) -> Report:
     """Gather the evidence and write the page; parameters as for ``compiled.report``.
 
-    Parameters
-    ----------
-    rows_name : str, optional
-        What the rows are, for people.
-    command : str, optional
-        What was typed to make the report; Python that does the same when left out.
-    progress : callable, optional
-        Told the share of the comparison that is done, from 0 to 1.
+    `rows_name` is the name of the rows in the page, `command` the shell command that makes it, by default Python that
+    does. `progress` gets the share of the comparison that is done, from 0 to 1.
     """
     template = _template()
-    plots.import_matplotlib("matplotlib")  # a missing package is told before the work
+    plots.import_matplotlib("matplotlib")  # fails early if it is not installed
     evidence = gather(compiled, X, y, against=against, max_rows=max_rows, progress=progress)
     artifact = compiled.artifact
     context = {
@@ -122,49 +108,49 @@ def _template() -> Any:
 
 
 def _charts(artifact: Artifact, evidence: Evidence) -> dict[str, Chart]:
-    found = {}
+    charts = {}
     if evidence.against is not None:
         worst = float(evidence.against.judged.ratios.max(initial=0.0))
-        found["errors"] = chart(
+        charts["errors"] = chart(
             "errors",
             "Error against bound, row by row",
-            f"A proven bound keeps every point below the line; the nearest comes to {worst:.1%} of its bound. Points "
-            "at the bottom differ by less than float64 itself rounds in the source.",
+            f"A proven bound keeps every point below the line; the largest error is {worst:.1%} of its bound. Points "
+            "at the bottom differ by less than the float64 rounding of the source.",
             lambda ax: plots.ErrorBoundDisplay.from_evidence(evidence, ax=ax),
         )
     if evidence.values is not None and artifact.task != "regression":
         has_fallback = evidence.values_by_expansion.any() and artifact.mode != "approximate"
         open_rows = " Others go to the exact engine." if has_fallback else ""
         if evidence.of_engine:
-            open_rows = " These values come from the exact engine: expansions of several classes prove labels alone."
-        found["band"] = chart(
+            open_rows = " These values come from the exact engine: expansions of several classes prove labels only."
+        charts["band"] = chart(
             "band",
-            "Decision values, and the band left open",
+            "Decision values, and the open band",
             f"A label is certain where the value is further from 0 than its bound.{open_rows}",
             lambda ax: plots.DecisionBandDisplay.from_evidence(evidence, ax=ax),
         )
-    found["stages"] = chart(
+    charts["stages"] = chart(
         "stages",
-        "Who settled the rows",
-        "From the cheapest stage to the dearest; a row goes no further than it must.",
+        "Rows settled by each stage",
+        "From the cheapest stage to the most expensive; each row stops at the first that settles it.",
         lambda ax: plots.StageShareDisplay.from_evidence(evidence, ax=ax),
         inches=(5.2, 0.9 + 0.62 * max(2, sum(count > 0 for count in evidence.rows_per_stage.values()))),
     )
     if evidence.distances is not None:
-        found["distances"] = chart(
+        charts["distances"] = chart(
             "distances",
             "Are these rows like the sample?",
             _likeness(evidence),
             lambda ax: plots.CertifiedShareDisplay.from_evidence(evidence, ax=ax),
         )
     if evidence.probabilities is not None and evidence.y is not None:
-        found["reliability"] = chart(
+        charts["reliability"] = chart(
             "reliability",
             "Calibration",
-            "Of rows that are given a probability, the share that turn out so; on the diagonal it is well calibrated.",
+            "Observed share of the class against its predicted probability; on the diagonal they agree.",
             lambda ax: _draw_reliability(ax, evidence, np.sort(artifact.labels)),
         )
-    return found
+    return charts
 
 
 def _likeness(evidence: Evidence) -> str:
@@ -176,12 +162,12 @@ def _likeness(evidence: Evidence) -> str:
     beyond = float((evidence.distances > far).mean())
     return (
         f"{text} Dashed: support vectors, which are training rows near the boundary. "
-        f"{plots.share_text(beyond)} of these rows lie further out than 99 % of them."
+        f"{plots.share_text(beyond)} of these rows are further out than 99 % of the support vectors."
     )
 
 
 def _draw_reliability(ax: Any, evidence: Evidence, classes: Any) -> None:
-    """Of two classes the second one's probability, of several the greatest one's."""
+    """For two classes the probability of the second, otherwise the greatest one."""
     ax.plot([0, 1], [0, 1], color=plots.NEUTRAL, linewidth=1.0)
     y, against = evidence.y, evidence.against
     assert y is not None
@@ -196,8 +182,8 @@ def _draw_reliability(ax: Any, evidence: Evidence, classes: Any) -> None:
         lines.append((against.probabilities, "source", style))
     for shares, label, style in lines:
         ax.plot(*_reliability(shares, y, classes), linewidth=1.2, label=label, **style)
-    ax.set(xlim=(0, 1), ylim=(0, 1), ylabel="share that is so")
-    ax.set_xlabel("probability given" if len(classes) == 2 else "probability of the predicted class")
+    ax.set(xlim=(0, 1), ylim=(0, 1), ylabel="observed share")
+    ax.set_xlabel("predicted probability" if len(classes) == 2 else "probability of the predicted class")
     ax.legend(loc="upper left", frameon=False)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

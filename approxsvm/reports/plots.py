@@ -1,4 +1,4 @@
-"""What a report shows, as functions that draw on a matplotlib axis, in the manner of scikit-learn's displays.
+"""The plots of a report as matplotlib displays, in the manner of scikit-learn's.
 
 They need matplotlib: ``pip install 'approxsvm[report]'``.
 """
@@ -21,12 +21,12 @@ from approxsvm.reports.evidence import Evidence, gather
 BoolArray = npt.NDArray[np.bool_]
 Self = TypeVar("Self", bound="_Display")
 
-# Rows that an expansion settles, rows of the exact engine, what must not be, and lines to read by.
+# Colours of rows settled by an expansion, rows of the exact engine, violations, and reference lines.
 EXPANDED: Final = "#2f7ea3"
 EXACT: Final = "#c9762b"
 BROKEN: Final = "#c43c39"
 NEUTRAL: Final = "#6b7480"
-# What each stage is called in front of people.
+# Names of the stages in plots and pages.
 STAGE_NAMES: Final = {
     "expansion": "expansion",
     "direction": "expansion, sharper bound",
@@ -34,9 +34,9 @@ STAGE_NAMES: Final = {
     "subspace": "sums in few coordinates",
     "float32": "exact engine, float32",
     "float64": "exact engine, float64",
-    "definition": "by the definition",
+    "definition": "definition",
 }
-# Points that are drawn of each kind beside the worst of all: a page is to stay small.
+# Points drawn of each kind, besides the worst ones, to keep a page small.
 _DRAWN_POINTS: Final = 600
 _WORST_POINTS: Final = 200
 _N_BINS: Final = 48
@@ -45,13 +45,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def import_matplotlib(name: str) -> Any:
-    """A module of matplotlib.
-
-    Raises
-    ------
-    MissingPackageError
-        It is not installed.
-    """
+    """Import a module of matplotlib; MissingPackageError if it is not installed."""
     return import_package(name, "report", "a plot or report")
 
 
@@ -61,23 +55,9 @@ def drawn_svg(
     style: Mapping[str, Any],
     metadata: Mapping[str, str | None],
 ) -> str:
-    """A file of its own with one axis, whatever styles the user has set.
+    """An SVG file with one axis, drawn by `draw(axis)`, without the user's styles; needs matplotlib.
 
-    Parameters
-    ----------
-    draw : callable
-        Given the axis.
-    inches : tuple of float
-        Width and height.
-    style : mapping
-        What differs from matplotlib's defaults.
-    metadata : mapping
-        Of the file, which has no date, so that it is always the same.
-
-    Raises
-    ------
-    MissingPackageError
-        matplotlib is not installed.
+    `style` changes matplotlib's defaults; `metadata` is that of the file, without a date, so it is reproducible.
     """
     matplotlib = import_matplotlib("matplotlib")
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **style, "backend": matplotlib.rcParams["backend"]}):
@@ -89,7 +69,7 @@ def drawn_svg(
 
 
 class _Display:
-    """What displays share: an axis to draw on.
+    """Base class of the displays.
 
     Attributes
     ----------
@@ -108,18 +88,18 @@ class _Display:
     def from_estimator(
         cls: type[Self], compiled: Any, X: Any, *, against: Any = None, ax: Any = None, max_rows: int | None = None
     ) -> Self:
-        """Predict rows and draw what came of it.
+        """Predict rows and draw the result.
 
         Parameters
         ----------
         compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
         X : array-like or sparse matrix of shape (n_rows, n_features)
         against : fitted estimator, KernelModel, or path, optional
-            The source, where it is needed.
+            The source, if the display needs it.
         ax : matplotlib Axes, optional
-            A new one when left out.
+            Default: a new one.
         max_rows : int, optional
-            Rows that are compared with the source, at most; when left out, as many as take about a second.
+            Most rows to compare with the source. Default: as many as take about a second.
 
         Returns
         -------
@@ -128,7 +108,7 @@ class _Display:
         Raises
         ------
         InputError
-            There is nothing of the kind to show; the message says what is missing.
+            The display does not apply; the message says what is missing.
         MissingPackageError
             matplotlib is not installed.
         """
@@ -137,16 +117,11 @@ class _Display:
 
     @classmethod
     def from_evidence(cls: type[Self], evidence: Evidence, *, ax: Any = None) -> Self:
-        """Draw what has been computed already, as `from_estimator` does."""
+        """Draw evidence that has already been gathered."""
         return cls._of(evidence).plot(ax=ax)
 
     def plot(self: Self, ax: Any = None) -> Self:
-        """Draw on an axis, a new one when left out.
-
-        Returns
-        -------
-        display
-        """
+        """Draw on an axis, by default a new one; returns the display."""
         if ax is None:
             _, ax = import_matplotlib("matplotlib.pyplot").subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -160,7 +135,7 @@ class _Display:
 
 
 class ErrorBoundDisplay(_Display):
-    """Error of each row against its bound: where the bounds hold, every point is under the line.
+    """Error of each row against its bound; if the bounds hold, every point is below the line.
 
     Create it by `from_estimator` or `from_predictions`.
 
@@ -168,9 +143,9 @@ class ErrorBoundDisplay(_Display):
     ----------
     errors, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool, optional
-        Rows that were settled before the exact engine; all of them when left out.
+        Rows that were settled before the exact engine. Default: all.
     tolerance : float, optional
-        What values are promised to be within.
+        Largest promised error of values.
 
     Examples
     --------
@@ -202,7 +177,7 @@ class ErrorBoundDisplay(_Display):
     @classmethod
     def _of(cls, evidence: Evidence) -> ErrorBoundDisplay:
         if evidence.against is None:
-            raise InputError("errors are known beside the source alone: give against=...")
+            raise InputError("errors need the source: give against=...")
         judged = evidence.against.judged
         tolerance = None if judged.verification is None else judged.verification.tolerance
         by_expansion = evidence.values_by_expansion[evidence.against.positions]
@@ -213,7 +188,7 @@ class ErrorBoundDisplay(_Display):
         errors, bounds = self.errors[known], self.bounds[known]
         by_expansion = self.by_expansion[known]
         low, high = (float(bounds.min()), float(bounds.max())) if len(bounds) else (1e-9, 1.0)
-        # Errors that float64 cannot tell from 0 lie on the floor.
+        # Errors that float64 cannot tell from 0 are drawn at the floor.
         floor = max(low * 1e-4, float(errors[errors > 0.0].min(initial=low)) / 4.0)
         shown = np.maximum(errors, floor)
         left, right, top = low / 3.0, high * 3.0, max(high, float(shown.max(initial=0.0))) * 3.0
@@ -250,10 +225,10 @@ class ErrorBoundDisplay(_Display):
 
 
 class DecisionBandDisplay(_Display):
-    """Histogram of decision values, with the band around 0 in which the bound of an expansion leaves labels open.
+    """Histogram of decision values, with the band around 0 in which an expansion's bound leaves labels open.
 
-    Create it by `from_estimator` or `from_predictions`. Of several classes it is the histogram of leads: by how much
-    the predicted class leads another, at least.
+    Create it by `from_estimator` or `from_predictions`. With several classes it is the histogram of the least lead of
+    the predicted class over another.
 
     Parameters
     ----------
@@ -283,7 +258,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half the width of the band: the median bound of rows that an expansion has settled; 0 without such rows."""
+        """Half the width of the band: the median bound of rows that an expansion settled; 0 without such rows."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 
@@ -317,7 +292,7 @@ class DecisionBandDisplay(_Display):
 
 
 class CertifiedShareDisplay(_Display):
-    """How far rows are from the centers of the expansions, and how many of them are certified there.
+    """Distances of rows to the expansion centers, and the share of rows certified at each distance.
 
     Create it by `from_estimator` or `from_predictions`. Support vectors show where training rows were: rows much
     further out are unlike the sample.
@@ -345,7 +320,7 @@ class CertifiedShareDisplay(_Display):
     @classmethod
     def _of(cls, evidence: Evidence) -> CertifiedShareDisplay:
         if evidence.distances is None:
-            raise InputError("nothing is expanded, so there are no centers to be near to")
+            raise InputError("the model has no expansions, and so no centers")
         return cls(evidence.distances, evidence.by_expansion, evidence.sv_distances)
 
     def _draw(self, ax: Any) -> None:
@@ -395,7 +370,7 @@ class StageShareDisplay(_Display):
     Parameters
     ----------
     rows_per_stage : dict
-        As in ``compiled.rows_per_stage``.
+        As ``compiled.rows_per_stage``.
     """
 
     def __init__(self, rows_per_stage: Mapping[str, int]) -> None:
@@ -424,7 +399,7 @@ class StageShareDisplay(_Display):
 
 
 def share_text(share: float) -> str:
-    """A share in percent; never 100 % or 0 % where a row is missing from that."""
+    """A share in percent; 100 % or 0 % only if it is exact."""
     for digits in (1, 2, 3, 4):
         text = f"{100.0 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
@@ -433,7 +408,7 @@ def share_text(share: float) -> str:
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
-    """The rows nearest to their bounds, all of them, and of the others some, each with the same chance."""
+    """All rows that are closest to their bounds, and a random sample of the others."""
     if len(rows) <= _DRAWN_POINTS + _WORST_POINTS:
         return rows
     by_ratio = rows[np.argsort(-ratio[rows], kind="stable")]
@@ -442,7 +417,7 @@ def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.in
 
 
 def _span(values: FloatArray) -> tuple[float, float]:
-    """Where nearly all values are; those beyond are drawn at its ends."""
+    """Range of nearly all values; those beyond are drawn at its ends."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
@@ -451,7 +426,7 @@ def _span(values: FloatArray) -> tuple[float, float]:
 
 
 def _power_ticks(axis: Any) -> None:
-    """Powers of ten as plain text, and not too many of them."""
+    """A few powers of ten as plain text."""
     ticker = import_matplotlib("matplotlib.ticker")
     axis.set_major_locator(ticker.LogLocator(numticks=6))
     axis.set_major_formatter(_formatter(_power))

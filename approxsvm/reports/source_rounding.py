@@ -1,4 +1,4 @@
-"""What a source's own float64 may change in its decision values, on its way to them, which may cancel."""
+"""Bounds on the float64 rounding of a source's own decision values, whose computation may cancel."""
 
 from __future__ import annotations
 
@@ -15,31 +15,23 @@ from approxsvm.readers.sklearn.known_types import name_of
 from approxsvm.readers.sklearn.linear_models import linear_parts
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
-# Labels are promised where the exact value is further than this from zero, as a share of sum |a_i|: float64 rounding.
+# Labels are promised if the exact value, relative to sum |a_i|, is further than this from zero: float64 rounding.
 NEAR_TIE: Final = 1e-10
-# Exponentials of more are not worth computing.
+# Exponentials of larger arguments are not computed.
 _MOST_EXPONENT: Final = 700.0
 
 
 def source_rounding(
     definition: Definition, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
 ) -> FloatArray:
-    """What the source may lose, transformers included, shape (n_rows, 1) or (n_rows, n_decisions).
+    """Largest rounding error of the source, transformers included, shape (n_rows, 1) or (n_rows, n_decisions).
 
-    Parameters
-    ----------
-    definition : Definition
-        Of the model.
-    model : SingleModel
-        What the source was read as.
-    steps : sequence of estimators or None
-        Its transformers and its final estimator; None where it is numbers alone.
-    rows, mapped : ndarray of shape (n_rows, n_raw_features) and (n_rows, n_features)
-        The same rows before and behind the input map.
+    `definition` is that of `model`, which the source was read as; `steps` are the source's transformers and final
+    estimator, None if it is not an estimator. `rows` and `mapped` are the rows before and behind the input map.
     """
     if isinstance(definition, GaussianDefinition):
         lost = _in_gaussians(definition, steps, mapped)
-    else:  # the same terms in another order
+    else:  # the definition's terms in another order
         lost = definition.rounding(mapped, np.zeros((len(mapped), 1)))
     if model.input_map is None:
         return lost
@@ -47,10 +39,10 @@ def source_rounding(
 
 
 def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, mapped: FloatArray) -> FloatArray:
-    """Where the source's way to a kernel cancels.
+    """Rounding where the source computes a Gaussian kernel with cancellation.
 
-    scikit-learn's ``rbf_kernel`` takes ||x||^2 - 2 x.z + ||z||^2, whose sums a Nystroem map takes twice; a Gaussian
-    process divides rows and training rows by its length scales. LIBSVM, alone or inside scikit-learn, squares
+    scikit-learn's ``rbf_kernel`` computes ||x||^2 - 2 x.z + ||z||^2, and a Nystroem map uses such sums twice; a
+    Gaussian process divides rows and training rows by its length scales. LIBSVM, alone or inside scikit-learn, squares
     differences when it predicts.
     """
     model, kind = definition.model, "" if steps is None else name_of(steps[-1])
@@ -74,7 +66,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         moduli = unit * (np.abs(normalization) @ np.abs(coef))
     total, exponent = float(moduli.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
     lost = exponent * total
-    if (lost > NEAR_TIE * definition.scale).any():  # what is off by little changes small kernels less
+    if (lost > NEAR_TIE * definition.scale).any():  # a small error changes small kernels less
         is_off = exponent < _MOST_EXPONENT
         growth = np.expm1(np.where(is_off, exponent, 0.0)) * definition.sums(mapped, moduli[:, np.newaxis])
         lost = np.where(is_off, np.minimum(growth, total), total)

@@ -1,4 +1,4 @@
-"""What people are shown about a compiled model."""
+"""Summary of a compiled model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def made_of(n_support_vectors: int, kernel: str) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """What was compiled, how, and how large the result is.
+    """Source, plan and size of a compiled model."""
 
     Attributes
     ----------
@@ -55,28 +55,30 @@ class Summary:
 
     source: str
     task: str
-    mode: str
-    tolerance: float
-    kernel: str
-    degree: int
-    n_centers: int
-    center: str
+    mode: str  # "certified", "approximate" or "exact"
+    tolerance: float  # largest promised error of decision values; infinite if only labels are promised
+    kernel: str  # "Gaussian", "linear", "polynomial of degree ..." or "... cosines"
+    degree: int  # of the expansions; 0 without them
+    n_centers: int  # of the expansions; 0 without them
+    center: str  # "mean" (of the support vectors) or "origin"
     n_features: int
     n_support_vectors: int
-    gamma: float
-    gamma_max_support_vectors: float
-    n_bytes: int
-    plan: str
+    gamma: float  # kernel parameter of the source model
+    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
+    n_bytes: int  # size of the artifact
+    plan: str  # why the compiler chose this plan
+    # Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
+    # Rows whose exact values were requested do not count. None before the first row, and without such stages.
     certified_fraction: float | None
-    rows_per_stage: dict[str, int]
+    rows_per_stage: dict[str, int]  # number of rows that each stage has answered so far
 
     @property
     def made_of(self) -> str:
-        """As the function."""
+        """See the function `made_of`."""
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values as shown to people; those that this model has no use for are left out."""
+        """Names and values to show; those that do not apply to this model are left out."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         if math.isinf(self.tolerance):
             texts["tolerance"] = "none asked for"
@@ -100,7 +102,7 @@ class Summary:
 
 
 def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
-    """Collect the summary of an artifact and of the predictions made with it, `exact_count` rows of exact values."""
+    """Summary of an artifact and of the predictions so far; exact values were requested for `exact_count` rows."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
@@ -126,7 +128,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
 
 
 def shown(value: Any) -> str:
-    """A value as people like to read it."""
+    """A value as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

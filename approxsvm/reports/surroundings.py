@@ -1,4 +1,4 @@
-"""Where a report is made: versions, processor, and the memory that a new process takes to predict."""
+"""Environment of a report: versions, processor, and the memory that a new process needs to predict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from approxsvm.artifact.views import Artifact
 
 _PACKAGES: Final = ("approxsvm", "numpy", "scipy", "scikit-learn")
-# What loading and predicting add to the resident memory of a process that has imported all it needs.
+# Prints what loading and predicting add to the resident memory, after all imports.
 _PROGRAM: Final = """
 import os
 import numpy as np
@@ -32,18 +32,18 @@ print(resident() - before)
 
 
 def versions() -> list[tuple[str, str]]:
-    """Names and versions of what took part."""
-    found = [("Python", platform.python_version())]
+    """Names and versions of the packages involved."""
+    packages = [("Python", platform.python_version())]
     for name in _PACKAGES:
         try:
-            found.append((name, version(name)))
+            packages.append((name, version(name)))
         except PackageNotFoundError:
             continue
-    return found
+    return packages
 
 
 def processor() -> str:
-    """What the machine calls its processor."""
+    """Name of the processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
@@ -53,7 +53,7 @@ def processor() -> str:
 
 
 def resident_bytes(artifact: Artifact) -> int | None:
-    """What a new process takes to load an artifact and predict a few rows; None where it cannot be measured."""
+    """Memory that a new process needs to load an artifact and predict a few rows; None if it cannot be measured."""
     if not Path("/proc/self/statm").exists():
         return None
     with tempfile.TemporaryDirectory() as folder:

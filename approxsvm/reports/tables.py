@@ -1,4 +1,4 @@
-"""The tables of a page: answers, plans, costs, rows, the source, and how to repeat it."""
+"""Tables of a report page: answers, plans, costs, rows, the source, and how to repeat the report."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from approxsvm.reports.verification import Compiled
 from approxsvm.reports.words import bytes_text, count, cut, time_text
 from approxsvm.threads import n_threads
 
-# Rows that tables show, and classes of which a confusion is drawn whole.
+# Most rows in a table, and most classes in a confusion matrix.
 _LISTED_ROWS: Final = 10
 _MOST_CLASSES: Final = 30
 
 
 def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
-    """Labels of the source, by row, against ours, by column."""
+    """Confusion matrix: labels of the source by row, compiled labels by column."""
     against = evidence.against
     if against is None or artifact.task == "regression":
         return None
@@ -46,19 +46,19 @@ def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
 
 
 def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Accuracy, or errors of a regression, of both where they are known."""
+    """Accuracy or regression errors of the compiled model and the source, where they are known."""
     y, against = evidence.y, evidence.against
     if y is None:
         return []
     every = np.arange(len(evidence.positions))
-    found = [("compiled", every, evidence.predicted)]
+    scored = [("compiled", every, evidence.predicted)]
     if against is not None:
         if len(against.positions) < len(every):
-            found.append(("compiled, the same rows", against.positions, evidence.predicted[against.positions]))
-        found.append(("source", against.positions, against.judged.answers))
+            scored.append(("compiled, the same rows", against.positions, evidence.predicted[against.positions]))
+        scored.append(("source", against.positions, against.judged.answers))
     return [
         {"name": name, "rows": f"{len(where):,}"} | _score(artifact, y[where], answers)
-        for name, where, answers in found
+        for name, where, answers in scored
     ]
 
 
@@ -87,7 +87,7 @@ def _score(artifact: Artifact, truth: Any, answers: Any) -> dict[str, str]:
 
 
 def alternatives(compiled: Compiled, evidence: Evidence) -> list[list[dict[str, Any]]]:
-    """Plans that were tried, with what they should cost and what was measured; of each member."""
+    """Plans that were tried, with predicted and measured costs, for each member."""
     history = compiled.compilation
     if history is None:
         return []
@@ -127,30 +127,30 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
     """Speed, size and memory: name, figure, how it was measured."""
     artifact, against = compiled.artifact, evidence.against
     threads = n_threads(compiled.n_jobs)
-    found = [
+    lines = [
         ("compiled, time per row", *_speed(evidence.speed, f"labels or values, {count(threads, 'thread', 'threads')}"))
     ]
     if against is not None:
         if against.exact_engine is not None:
-            found.append(("its exact engine alone", *_speed(against.exact_engine, "the plan that is always possible")))
-        what = "kernel sums in float64" if against.is_definition else "its own predict, as it is"
-        found.append((f"{against.speed_of}, time per row", *_speed(against.speed, what)))
-    found.append(("artifact", bytes_text(artifact.n_bytes), f"{artifact.n_bytes:,} bytes"))
+            lines.append(("its exact engine alone", *_speed(against.exact_engine, "the plan that is always possible")))
+        what = "kernel sums in float64" if against.is_definition else "its own predict"
+        lines.append((f"{against.speed_of}, time per row", *_speed(against.speed, what)))
+    lines.append(("artifact", bytes_text(artifact.n_bytes), f"{artifact.n_bytes:,} bytes"))
     if against is not None and against.n_bytes:
         ratio = against.n_bytes / artifact.n_bytes
-        found.append(
+        lines.append(
             (
-                "the source, its file" if against.is_definition else "the source, pickled",
+                "file of the source" if against.is_definition else "the source, pickled",
                 bytes_text(against.n_bytes),
                 f"{ratio:.2g} times the artifact",
             )
         )
     memory = resident_bytes(artifact)
-    measured = "what loading it and predicting adds to a new process"
-    found.append(("memory", "not measured" if memory is None else bytes_text(memory), measured))
+    measured = "added to a new process by loading and predicting"
+    lines.append(("memory", "not measured" if memory is None else bytes_text(memory), measured))
     if compiled.compilation is not None:
-        found.append(("compiling took", f"{compiled.compilation.seconds:.2f} s", "reading the source included"))
-    return found
+        lines.append(("compile time", f"{compiled.compilation.seconds:.2f} s", "reading the source included"))
+    return lines
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
@@ -182,7 +182,7 @@ def _speed(speed: Speed, how: str) -> tuple[str, str]:
 
 
 def exact_rows(evidence: Evidence) -> dict[str, Any]:
-    """Rows that needed the exact engine, those nearest to the boundary first."""
+    """Rows that needed the exact engine, those closest to the boundary first."""
     positions = np.flatnonzero(~evidence.by_expansion)
     if evidence.values is not None and len(positions):
         positions = positions[np.argsort(np.abs(evidence.values[positions]), kind="stable")]
@@ -202,7 +202,7 @@ def _listed(evidence: Evidence, k: int) -> dict[str, str]:
 
 
 def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """Rows whose error comes nearest to its bound."""
+    """Rows whose error is closest to its bound."""
     if evidence.against is None:
         return []
     judged, positions = evidence.against.judged, evidence.against.positions
@@ -216,7 +216,7 @@ def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
 
 
 def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """Labels that are not the source's."""
+    """Rows whose label differs from the source's."""
     if evidence.against is None:
         return []
     judged, positions = evidence.against.judged, evidence.against.positions
@@ -230,28 +230,26 @@ def _answer(answer: Any) -> str:
     return cut(", ".join(f"{value:.6g}" for value in answer) if np.ndim(answer) else str(answer))
 
 
-# --- what it was made from
+# --- the source
 
 
 def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
-    """What was compiled, and how."""
+    """Facts about the source and the compilation."""
     artifact = compiled.artifact
-    found = [("source", _source_text(artifact, against))]
+    lines = [("source", _source_text(artifact, against))]
     summary = summarize(artifact, dict.fromkeys(STAGES, 0), 0)
     skipped = {"source", "plan", "n bytes", "certified fraction", "rows per stage"}
-    found += [(name, value) for name, value in summary.rows() if name not in skipped]
+    lines += [(name, value) for name, value in summary.rows() if name not in skipped]
     if len(artifact.labels):
-        found.append(("classes", cut(", ".join(map(str, np.sort(artifact.labels).tolist())))))
+        lines.append(("classes", cut(", ".join(map(str, np.sort(artifact.labels).tolist())))))
     if artifact.feature_names is not None:
-        found.append(("feature names", cut(", ".join(artifact.feature_names))))
+        lines.append(("feature names", cut(", ".join(artifact.feature_names))))
     history = compiled.compilation
     if history is not None:
-        rows = "none: the support vectors stood in for them"
-        found.append(("sample rows", rows if history.n_sample_rows is None else f"{history.n_sample_rows:,}"))
-        found.append(
-            ("options", ", ".join(f"{name}={value}" for name, value in history.options) or "all as by default")
-        )
-    return found
+        rows = "none: the support vectors were used instead"
+        lines.append(("sample rows", rows if history.n_sample_rows is None else f"{history.n_sample_rows:,}"))
+        lines.append(("options", ", ".join(f"{name}={value}" for name, value in history.options) or "defaults"))
+    return lines
 
 
 def _source_text(artifact: Artifact, against: Any) -> str:
@@ -263,7 +261,7 @@ def _source_text(artifact: Artifact, against: Any) -> str:
 
 
 def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
-    """Steps of the source's pipeline, and what became of them."""
+    """Steps of the source's pipeline, and the operations that replace them."""
     members = artifact.members or (artifact,)
     maps = [member.input_map for member in members if member.input_map is not None]
     own = own_steps(against) or []
@@ -274,7 +272,7 @@ def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
 
 
 def _folded(input_map: InputMap) -> list[str]:
-    """What the artifact does to a raw row before the kernel."""
+    """Operations of the artifact on a raw row before the kernel."""
     n, raw = len(input_map.columns), input_map.n_raw_features
     chosen = [] if n == raw and (input_map.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
     return chosen + [stage.in_words() for stage in input_map.stages]

@@ -1,4 +1,4 @@
-"""Compare a compiled model with the exact one, row by row: the promise put to the test."""
+"""Compare a compiled model with the exact one, row by row."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, of_the_whole, zero_unused
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Rows that are predicted at a time, as many as a call usually has; those compared before progress is told; and errors
-# kept for their quantiles, at most.
+# Rows predicted at a time, as in a typical call; rows compared between progress reports; most errors for quantiles.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
 
 
 class Compiled(Protocol):
-    """What reports ask of a compiled estimator (estimators.CompiledModel, which stands above them)."""
+    """What reports need of a compiled estimator (estimators.CompiledModel, a higher layer)."""
 
     artifact: Artifact
     n_jobs: int | None
@@ -43,7 +42,7 @@ class Compiled(Protocol):
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of rows."""
+        """Number of columns of rows."""
 
     @property
     def _evaluator(self) -> Evaluator: ...
@@ -56,7 +55,7 @@ class Compiled(Protocol):
 
 @dataclass(frozen=True)
 class Verification:
-    """What ``verify`` found.
+    """Result of ``verify``.
 
     Attributes
     ----------
@@ -65,25 +64,26 @@ class Verification:
     label_differences : int
         Labels that differ from the exact model's; None for a regression.
     near_ties : int
-        Rows so close to the decision boundary that float64 cannot tell their exact label, not counted as differences;
-        of a regression, rows whose value the source's own rounding may change by a tenth of the range.
+        Rows so close to the decision boundary that float64 cannot tell their exact label, which do not count as
+        differences; for a regression, rows whose value the source's own rounding may change by a tenth of the range.
     bound_violations : int
-        Rows whose error exceeds their error bound, or where a regression's source predicts something else than the
+        Rows whose error exceeds their error bound, or, for a regression, whose source does not predict the value of the
         function that was read.
     tolerance, tolerance_violations : float, int
-        The promise on values, and rows that break it.
+        Largest promised error of values, and rows that exceed it.
     largest_error_to_bound : float
-        The largest ratio; at most 1 when the bound holds.
+        Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
-        Of `|value - exact|` and of its bound; of more than a million, of some evenly spread, but for the greatest.
+        Quantiles of `|value - exact|` and of its bound. Of more than a million, evenly spaced ones are used; the
+        maximum is always exact.
     certified_fraction : float or None
-        Share of the rows that the first stage's own bound proved; None in mode "exact", where no row is left to one.
+        Share of the rows that the first stage's own bound proved; None in mode "exact", which has no such stage.
     rows_per_stage : dict
-        How many rows each stage settled: their labels, or a regression's values.
+        Number of rows whose label, or regression value, each stage settled.
     speed_ratio : float
-        Time of the source's arithmetic in float64 NumPy on one thread, over ours, in this run.
+        Time of the source's formula in float64 NumPy on one thread, over ours, in this run.
     mode : str
-        Of the compiled model.
+        Mode of the compiled model.
     """
 
     n_rows: int
@@ -102,17 +102,17 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise was kept: bounds always, labels and tolerance unless the mode is approximate."""
+        """Whether all promises hold: bounds always, labels and tolerance unless the mode is "approximate"."""
         labels_kept = self.mode == "approximate" or not self.label_differences
         return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
 
     @property
     def doubt(self) -> str | None:
-        """What there is to say, and to do, where more than a hundredth of the rows are near ties; None otherwise."""
+        """A warning, with advice, if more than a hundredth of the rows are near ties; else None."""
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values as shown to people; the doubt where there is one."""
+        """Names and values to show, including the doubt if there is one."""
         known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
         texts = {name: shown(value) for name, value in known.items()}
         texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
@@ -125,7 +125,7 @@ class Verification:
         return [(name.replace("_", " "), text) for name, text in texts.items()]
 
     def as_dict(self) -> dict[str, Any]:
-        """Names and values for machines, the verdict last; None for a tolerance that was not asked for."""
+        """Plain values for JSON, the verdict last; None for a tolerance that was not given."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
@@ -144,12 +144,12 @@ def verify(
     ----------
     compiled : CompiledSVC, CompiledSVR or CompiledOneClassSVM
     against : fitted estimator, KernelModel, or path
-        The source model, evaluated by the definition in float64.
+        The source model, evaluated by its definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
     max_rows : int, optional
-        Of more rows than these, compare so many, drawn at random, always the same ones: the definition is slow.
+        Compare at most this many rows, drawn at random with a fixed seed: the definition is slow.
     progress : callable, optional
-        Told the share of the work that is done, from 0 to 1.
+        Called with the share of the work done, from 0 to 1.
 
     Returns
     -------
@@ -164,36 +164,28 @@ def verify(
     """
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     rows = zero_unused(compiled._rows(_drawn(X, max_rows)), compiled.artifact.raw_columns)
-    for found in compare(compiled, against, rows, progress=progress):
-        tally.add(found)
+    for comparison in compare(compiled, against, rows, progress=progress):
+        tally.add(comparison)
     return tally.verification(compiled)
 
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """What a compiled model says of rows, by the cheapest stage that settles each.
+    """Predictions of a compiled model, each row by the cheapest stage that settles it.
 
-    Attributes
-    ----------
-    values, bounds : ndarray of shape (n_rows,) or (n_rows, n_decisions)
-        Bounds are infinite where a pair of classes was never evaluated. Where expansions prove labels and nothing else,
-        as those of several classes do, these are the exact engine's.
-    stages : ndarray of shape (n_rows,), uint8
-        Positions in ``evaluator.STAGES``: what settled the label, or a regression's value.
-    certified : ndarray of shape (n_rows,), bool
-    seconds : float
-        What that took, without values that no label needs.
+    Bounds are infinite for pairs of classes that were not evaluated. If expansions prove labels only, as with several
+    classes, values and bounds are the exact engine's.
     """
 
-    values: FloatArray
+    values: FloatArray  # (n_rows,) or (n_rows, n_decisions), as `bounds`
     bounds: FloatArray
-    stages: npt.NDArray[np.uint8]
-    certified: npt.NDArray[np.bool_]
-    seconds: float
+    stages: npt.NDArray[np.uint8]  # (n_rows,): positions in ``evaluator.STAGES``
+    certified: npt.NDArray[np.bool_]  # (n_rows,)
+    seconds: float  # prediction time, without values that no label needs
 
     @classmethod
     def of(cls, evaluator: Evaluator, rows: Any) -> Settled:
-        """Predict rows that were checked already."""
+        """Predict rows that have been checked."""
         values_too = 0 if proves_labels_alone(evaluator.artifact) else VALUES | BOUNDS
         start = time.perf_counter()
         *numbers, stages, certified = evaluator.evaluate(rows, values_too | STAGE_NUMBERS | CERTIFIED, "settled")
@@ -202,44 +194,32 @@ class Settled:
         return cls(values, bounds, stages, certified, seconds)
 
     def part(self, few: slice) -> Settled:
-        """Of some of the rows."""
+        """The same for a slice of the rows."""
         share = len(self.stages[few]) / max(len(self.stages), 1)
         arrays = (self.values[few], self.bounds[few], self.stages[few], self.certified[few])
         return Settled(*arrays, share * self.seconds)
 
 
 def proves_labels_alone(artifact: Artifact) -> bool:
-    """Whether expansions settle labels, but every value is the exact engine's."""
+    """Whether expansions settle labels only, and all values are the exact engine's."""
     return not artifact.members and artifact.header["majority_only"] == 1
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was found of a few rows, one after the other.
+    """Predictions for a few rows, as in Settled, with the source's judgement."""
 
-    Attributes
-    ----------
-    values, bounds : ndarray of shape (n_rows, n_decisions)
-    stages : ndarray of shape (n_rows,), uint8
-    certified : ndarray of shape (n_rows,), bool
-        As in Settled.
-    predicted : ndarray of shape (n_rows,), or None
-        Labels; None for a regression.
-    judged : Judgement
-    our_seconds : float
-    """
-
-    values: FloatArray
+    values: FloatArray  # (n_rows, n_decisions), as `bounds`
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]
     certified: npt.NDArray[np.bool_]
-    predicted: npt.NDArray[Any] | None
+    predicted: npt.NDArray[Any] | None  # labels; None for a regression
     judged: Judgement
     our_seconds: float
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        """Which values there are: of several classes some pairs are never evaluated."""
+        """Which values were evaluated: with several classes some pairs are not."""
         return np.isfinite(self.bounds)
 
     @property
@@ -249,7 +229,7 @@ class Comparison:
 
     @property
     def errors_beyond_rounding(self) -> FloatArray:
-        """The same less what the exact values themselves may be off by."""
+        """Errors less the rounding of the exact values themselves."""
         return np.asarray(np.maximum(self.errors - self.judged.slack, 0.0))
 
     @property
@@ -263,7 +243,7 @@ class Comparison:
 def compare(
     compiled: Compiled, against: Any, rows: Any, *, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
-    """Judge rows that were checked already, piece by piece; other parameters and errors as for `verify`."""
+    """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`."""
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     model = _read(against, compiled.n_features_in_)
@@ -273,23 +253,22 @@ def compare(
     for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
         part = rows[piece]
         try:
-            found = Settled.of(compiled._evaluator, part)
+            settled = Settled.of(compiled._evaluator, part)
         except InputError as error:
             raise of_the_whole(error, piece.start) from None
         for few in _slices(part.shape[0], _COMPARED_ROWS):
-            yield _compare(compiled, against, model, part[few], found.part(few))
+            yield _compare(compiled, against, model, part[few], settled.part(few))
             if progress is not None:
                 progress((piece.start + few.stop) / rows.shape[0])
 
 
-def _compare(compiled: Compiled, against: Any, model: SingleModel, rows: Any, found: Settled) -> Comparison:
-    """Judge what was found of a few rows."""
+def _compare(compiled: Compiled, against: Any, model: SingleModel, rows: Any, settled: Settled) -> Comparison:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked before
         judged = judge(against, model, rows)
         predicted = None if judged.labels is None else compiled.predict(rows)
-    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (found.values, found.bounds))
-    return Comparison(values, bounds, found.stages, found.certified, predicted, judged, found.seconds)
+    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (settled.values, settled.bounds))
+    return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds)
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:
@@ -298,7 +277,7 @@ def _slices(n_rows: int, step: int) -> Iterator[slice]:
 
 
 def _drawn(X: Any, max_rows: int | None) -> Any:
-    """At most so many of the rows, in their order."""
+    """At most `max_rows` of the rows, in order."""
     if max_rows is None:
         return X
     X = check_sparse(X)
@@ -308,21 +287,21 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
 
 
 def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
-    """Which rows are compared where there are too many, always the same ones."""
+    """Positions of the rows to compare, in order, with a fixed seed."""
     if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
 
 
 def rows_at(X: Any, positions: npt.NDArray[np.intp]) -> Any:
-    """Some rows of anything that scikit-learn takes for rows."""
+    """Some of the rows, for any container that scikit-learn takes."""
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, positions)
 
 
 class _Quantiles:
-    """Quantiles of numbers that come in parts: of every second, fourth, ... where they are too many to keep."""
+    """Quantiles of numbers that come in parts; keeps every 2nd, 4th, ... if there are too many."""
 
     def __init__(self) -> None:
         self._parts: list[FloatArray] = []
@@ -342,13 +321,13 @@ class _Quantiles:
 
     def as_dict(self) -> dict[str, float]:
         kept = np.concatenate([np.empty(0), *self._parts])
-        found = {f"{q:.0%}": float(np.quantile(kept, q)) if len(kept) else 0.0 for q in _QUANTILES}
-        return found | {"100%": self._greatest}
+        quantiles = {f"{q:.0%}": float(np.quantile(kept, q)) if len(kept) else 0.0 for q in _QUANTILES}
+        return quantiles | {"100%": self._greatest}
 
 
 @dataclass
 class Tally:
-    """What has been found so far."""
+    """Sums over the comparisons so far."""
 
     n_rows: int = 0
     label_differences: int = 0
@@ -364,28 +343,28 @@ class Tally:
     their_seconds: float = 0.0
     tolerance: float = math.inf
 
-    def add(self, found: Comparison) -> None:
-        """Count what was found of a few rows."""
-        judged, known, errors, bounds = found.judged, found.known, found.errors, found.bounds
-        excess = np.where(known, found.errors_beyond_rounding / np.maximum(bounds, 2.0**-1000), 0.0)
+    def add(self, few: Comparison) -> None:
+        """Add the comparison of a few rows."""
+        judged, known, errors, bounds = few.judged, few.known, few.errors, few.bounds
+        excess = np.where(known, few.errors_beyond_rounding / np.maximum(bounds, 2.0**-1000), 0.0)
         self.n_rows += len(errors)
-        self.label_differences += int(found.differ.sum())
+        self.label_differences += int(few.differ.sum())
         self.near_ties += int((~judged.certain).sum())
         violations = np.asarray((known & (errors > bounds + judged.slack)).any(axis=1))
-        if judged.labels is None:  # a label that differs is counted as such
+        if judged.labels is None:  # for labels, a misread source counts as a difference
             violations = np.asarray(violations | judged.misread)
         self.bound_violations += int(violations.sum())
         self.tolerance_violations += int((errors > self.tolerance + judged.slack).any(axis=1).sum())
         self.largest_error_to_bound = max(self.largest_error_to_bound, float(np.max(excess)))
         self.errors.add(errors[known])
         self.bounds.add(bounds[known])
-        self.n_proven += int(found.certified.sum())
-        self.counts += np.bincount(found.stages, minlength=len(STAGES))
-        self.our_seconds += found.our_seconds
+        self.n_proven += int(few.certified.sum())
+        self.counts += np.bincount(few.stages, minlength=len(STAGES))
+        self.our_seconds += few.our_seconds
         self.their_seconds += judged.seconds
 
     def verification(self, compiled: Compiled) -> Verification:
-        """All of it as a verdict."""
+        """The sums as a verdict."""
         mode = compiled.artifact.mode
         return Verification(
             n_rows=self.n_rows,
@@ -412,7 +391,7 @@ def _read(against: Any, n_features: int) -> SingleModel:
 
 
 def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:
-    """Refuse a source that is for something else."""
+    """Refuse a source of another task or with other labels."""
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

@@ -28,25 +28,25 @@ def score(
 ) -> Any:
     """Score a Dask data frame, lazily, partition by partition.
 
-    The artifact is a task of its own, so that the scheduler ships it to each worker once; a worker checks its checksum
-    and opens it once. Workers need approxsvm of the same version.
+    The artifact is a task of its own, so the scheduler sends it to each worker once. A worker checks its checksum and
+    opens it once. Workers need the same version of approxsvm.
 
     Parameters
     ----------
     ddf : dask.dataframe.DataFrame
-        Columns are found as by `Predictor.predict_arrow`.
+        Columns are matched as by `Predictor.predict_arrow`.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models answer in one pass over the rows; their columns begin with their names.
+        Several models are applied in one pass; their columns begin with their names.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        "label" when left out, of a regression "value".
+        Default: "label", or "value" for a regression.
     keep : sequence of str
-        Columns that are handed on as they are, in front.
+        Columns to copy to the result, in front.
     columns : sequence of str, optional
-        The columns that are features, in the models' order; or one column of lists: of Arrow's, or of Python's where
-        Dask's option ``dataframe.convert-string`` is off, which makes text of them.
+        The feature columns, in the models' order; or one column of lists. These are Arrow lists, or Python lists if
+        Dask's option ``dataframe.convert-string`` is off; otherwise Dask turns Python lists into strings.
     on_error : {"fail", "null", "skip"}
-        What becomes of rows with a null, NaN, infinity, or a number beyond the model's range. With "null" answers have
-        pandas' nullable types.
+        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range. With "null", answers
+        have pandas' nullable types.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def score(
     Raises
     ------
     InputError
-        A column is missing or is no number, or an output does not exist. A bad row is one when the result is computed.
+        A column is missing or not numeric, or an output does not exist. A bad row raises when the result is computed.
     MissingPackageError
         dask or pyarrow is not installed: ``pip install 'approxsvm[dask]'``.
     """
@@ -73,7 +73,7 @@ def score(
 
 
 def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
-    """Answers for a partition, with its index, behind the columns that are kept as they are."""
+    """Answers for a partition, with its index, after the columns that are kept."""
     import pandas as pd
 
     scorer = job.scorer(lambda: contents)
@@ -83,7 +83,7 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
     table = _as_arrow(frame.loc[:, [name in read for name in names]])
     for name in job.keep:
         if name not in read:
-            table = table.append_column(name, pa.nulls(len(frame)))  # which stand in for what Arrow might change
+            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow might change the values
     bound = scorer.bind(table.schema, features)
     found, rows = score_batches(
         bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
@@ -103,7 +103,7 @@ def _as_arrow(features: Any) -> Any:
 
 
 def _nullable() -> dict[Any, Any]:
-    """Pandas' types whose numbers may be missing."""
+    """Pandas' nullable types by Arrow type."""
     import pandas as pd
 
     kinds = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")

@@ -33,7 +33,7 @@ _TYPES = {
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
 }
-_STORED = {pa.float16(): pa.float32()}  # types of labels that DuckDB has not
+_STORED = {pa.float16(): pa.float32()}  # label types that DuckDB lacks
 
 
 def register(
@@ -44,7 +44,7 @@ def register(
     outputs: Sequence[str] | None = None,
     on_error: Literal["fail", "null"] = "fail",
 ) -> None:
-    """Make a model a function of a DuckDB connection, which is called with whole vectors of rows.
+    """Register a model as a function of a DuckDB connection, which is called with whole vectors of rows.
 
     The function takes the features in the model's order, each as DOUBLE; those that the model does not use, as columns
     that a ColumnTransformer drops, may have any type and value. It gives the label, with the type that the source
@@ -56,17 +56,17 @@ def register(
     ----------
     connection : duckdb.DuckDBPyConnection
     name : str
-        Of the function; one of that name that was registered before is replaced.
+        Name of the function. A function of that name that was registered before is replaced.
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        "label" when left out, of a regression "value".
+        Default: "label", or "value" for a regression.
     on_error : {"fail", "null"}
-        What becomes of NaN, infinity and numbers beyond the model's range: an error of the query, or NULL.
+        Whether NaN, infinity and numbers beyond the model's range fail the query or give NULL.
 
     Raises
     ------
     InputError
-        There are several models, the model has no such output, or `on_error` is something else.
+        `model` is more than one model or has no such output, or `on_error` is invalid.
     MissingPackageError
         duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
 
@@ -111,7 +111,7 @@ def register(
         # A row has all of its answers or none.
         return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
 
-    # DuckDB counts the parameters; one without a type takes any.
+    # DuckDB reads the number of parameters; one without an annotation takes any type.
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
     parameters = [
         inspect.Parameter(one, kind, annotation=float if k in set(used) else any_type) for k, one in enumerate(names)
@@ -151,7 +151,7 @@ def _with_sql_type(column: Any) -> Any:
 
 
 def _whole(column: Any) -> Any:
-    """One array of what DuckDB gives in pieces, of which there is one."""
+    """One array from DuckDB's chunks, of which there is one."""
     if isinstance(column, pa.ChunkedArray):
         return (
             column.chunk(0)

@@ -1,6 +1,6 @@
-"""Spark data frames: batches of Arrow columns in, batches of answers out, and a Transformer for pipelines of Spark ML.
+"""Spark data frames: batches of Arrow columns in, batches of answers out, and a Transformer for Spark ML pipelines.
 
-An artifact travels once to each machine, as a file, and is opened once in each Python worker.
+An artifact is sent to each machine once, as a file, and opened once in each Python worker.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ def score(
 ) -> Any:
     """Score a Spark data frame, lazily, by ``mapInArrow``.
 
-    The artifact is a file that Spark ships to each machine once. A worker compares its checksum, and its own version of
+    Spark sends the artifact to each machine once, as a file. A worker compares its checksum, and its own version of
     approxsvm, with those of the driver.
 
     Parameters
     ----------
     dataframe : pyspark.sql.DataFrame
-        Columns are found as by `Predictor.predict_arrow`. Not one of Spark Connect.
+        Columns are matched as by `Predictor.predict_arrow`. Spark Connect is not supported.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models answer in one pass over the rows; their columns begin with their names.
+        Several models are applied in one pass; their columns begin with their names.
     columns : sequence of str, optional
-        The columns that are features, in the models' order; or one column of arrays, or of Spark ML's vectors.
+        The feature columns, in the models' order; or one column of arrays, or of Spark ML's vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        "label" when left out, of a regression "value".
+        Default: "label", or "value" for a regression.
     keep : sequence of str, optional
-        Columns that are handed on, in front; all of them when left out.
+        Columns to copy to the result, in front. Default: all columns.
     on_error : {"fail", "null", "skip"}
-        What becomes of rows with a null, NaN, infinity, or a number beyond the model's range.
+        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
 
     Returns
     -------
@@ -81,8 +81,8 @@ def score(
     Raises
     ------
     InputError
-        A column is missing or is no number, an output does not exist, or has the name of a column that is kept. A bad
-        row ends the job, with a message that names it within its partition.
+        A column is missing or not numeric, or an output does not exist or has the name of a column that is kept. A bad
+        row fails the job, with a message that names it within its partition.
     MissingPackageError
         pyspark or pyarrow is not installed: ``pip install 'approxsvm[spark]'``.
     """
@@ -99,7 +99,7 @@ def score(
     schema = StructType([*(chosen.schema[name] for name in kept), *_spark_fields(answers)])
     _ship(dataframe.sparkSession, job)
     small, names = job.without_contents(), chosen.columns
-    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # mapInArrow takes dots and backticks for syntax
+    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # mapInArrow parses dots and backticks in names
     return plain.mapInArrow(lambda batches: _score_partition(batches, small, names, features), schema)
 
 
@@ -110,7 +110,7 @@ def predict_udf(
     on_error: Literal["fail", "null"] = "fail",
     spark: Any = None,
 ) -> Any:
-    """Make a function of columns, for ``select``, ``withColumn`` and SQL.
+    """Make an Arrow UDF of columns, for ``select``, ``withColumn`` and SQL.
 
     It takes the features in the model's order: ``df.select("id", svm("a", "b", "c"))``. Register it by
     ``spark.udf.register("svm", svm)`` to use it in SQL.
@@ -119,11 +119,11 @@ def predict_udf(
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        "label" when left out, of a regression "value". Where they are several columns, the function gives a struct.
+        Default: "label", or "value" for a regression. Several output columns are returned as a struct.
     on_error : {"fail", "null"}
-        What becomes of rows with a null, NaN, infinity, or a number beyond the model's range.
+        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
     spark : pyspark.sql.SparkSession, optional
-        The active one when left out.
+        Default: the active session.
 
     Returns
     -------
@@ -133,8 +133,8 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model has no such output, or `on_error` is something else. A bad row ends the job, and so do more or fewer
-        columns than the model has features.
+        The model has no such output, or `on_error` is invalid. A bad row fails the job, and so does a call with another
+        number of columns than the model has features.
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
@@ -150,7 +150,7 @@ def predict_udf(
     def predict(*columns: Any) -> Any:
         return _score_columns(columns, small, names)
 
-    # Spark tells the kind of function by its annotations.
+    # Spark reads the kind of function from its annotations.
     predict.__annotations__ = {"columns": pa.Array, "return": pa.Array}
     return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType)
 
@@ -167,13 +167,13 @@ def _quoted(name: str) -> str:
 
 
 def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features]) -> tuple[Any, dict[str, Features]]:
-    """What is kept, and behind it the other features, vectors as arrays of another name."""
+    """The columns that are kept, then the other features; vectors become arrays under another name."""
     names = list(dict.fromkeys(name for some in features.values() for name in some if name is not None))
     is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
     columns = [col(_quoted(name)) for name in [*kept, *(name for name in names if name not in {*kept, *arrays})]]
     for name, array in arrays.items():
-        vectors = col(_quoted(name))  # of which Spark converts none that are null
+        vectors = col(_quoted(name))  # Spark fails to convert null vectors
         columns.append(when(vectors.isNotNull(), vector_to_array(vectors)).alias(array))
     return dataframe.select(*columns), {
         model: tuple(name if name is None else arrays.get(name, name) for name in some)
@@ -182,7 +182,7 @@ def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features
 
 
 def _arrow_schema(chosen: Any, features: Mapping[str, Features]) -> Any:
-    """The types of features. What is kept only is handed on, whatever it is, and so nulls stand in for it."""
+    """Arrow types of the features. Columns that are only kept may have any type, and are nulls here."""
     names = {name for some in features.values() for name in some}
     return pa.schema(
         [
@@ -201,7 +201,7 @@ def _feature_type(name: str, kind: Any) -> Any:
 
 
 def _check_case(dataframe: Any, kept: Sequence[str], answers: Sequence[str]) -> None:
-    """Spark would not know one from the other by their names."""
+    """Refuse names that differ only in case, unless Spark distinguishes them."""
     if dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return
     lower = {name.lower(): name for name in kept}
@@ -214,7 +214,7 @@ def _check_labels(scorer: Scorer) -> None:
     for evaluator in scorer.evaluators.values():
         labels = evaluator.artifact.labels
         if labels.dtype.kind == "u" and int(labels.max()) >= 2**63:
-            raise InputError(f"Spark has no whole numbers beyond int64, but there is a label {int(labels.max())}")
+            raise InputError(f"label {int(labels.max())} is beyond int64, which is Spark's largest integer type")
 
 
 def _spark_fields(fields: Any) -> Any:
@@ -222,7 +222,7 @@ def _spark_fields(fields: Any) -> Any:
 
 
 def _spark_field(field: Any) -> Any:
-    """Spark has no unsigned numbers, and no halves."""
+    """The field with a type that Spark has: no unsigned integers, no float16."""
     if pa.types.is_unsigned_integer(field.type):
         return pa.field(field.name, pa.int64())
     return pa.field(field.name, pa.float32() if field.type == pa.float16() else field.type)
@@ -230,7 +230,7 @@ def _spark_field(field: Any) -> Any:
 
 @cache
 def _folder() -> Path:
-    """Where files wait to be shipped, as long as this process lives."""
+    """Folder of the files to ship, for the lifetime of this process."""
     folder = Path(tempfile.mkdtemp(prefix="approxsvm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -241,12 +241,12 @@ def _file_name(digits: str) -> str:
 
 
 def _ship(spark: Any, job: Job) -> None:
-    """Give the artifacts to Spark, which copies a file to each machine when the first task there needs it."""
+    """Add the artifacts to the Spark context, which copies each to a machine when a task there first needs it."""
     context = spark.sparkContext
     there = {Path(name).name for name in context.listFiles}
     for name, digits in job.checksums:
         path = _folder() / _file_name(digits)
-        if not path.exists():  # or no longer: machines that join later get it from here
+        if not path.exists():  # machines that join later copy it from here
             write_whole(job.contents[name], path)
         if path.name not in there:
             context.addFile(str(path))
@@ -284,7 +284,7 @@ def _place(first: int) -> Callable[[int], str]:
 def _for_spark(batch: Any) -> Any:
     schema = pa.schema([_spark_field(field) for field in batch.schema])
     columns = [
-        column if column.type == field.type else column.cast(field.type)  # Arrow's cast refuses some nulls in structs
+        column if column.type == field.type else column.cast(field.type)  # a cast refuses some nulls in structs
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -295,33 +295,33 @@ _bound_scorers: dict[tuple[Job, tuple[Any, ...]], BoundScorer] = {}
 
 def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> Any:
     if len(columns) != len(names):
-        raise InputError(f"the function is given {len(columns)} columns, but the model has {len(names)} features")
+        raise InputError(f"the function got {len(columns)} columns, but the model has {len(names)} features")
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
         _bound_scorers.clear()  # one at a time: columns keep their types while a query runs
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
-    found = _for_spark(
+    answers = _for_spark(
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch
     )
-    return found.column(0) if found.num_columns == 1 else found.to_struct_array()
+    return answers.column(0) if answers.num_columns == 1 else answers.to_struct_array()
 
 
 # --- Spark ML
 
 
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
-    """A compiled model as a stage of Spark ML's pipelines, which can be saved and loaded with them.
+    """A compiled model as a stage of Spark ML pipelines, which can be saved and loaded with them.
 
-    It adds the columns that `score` would.
+    It adds the columns that `score` returns.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     inputCols : list of str, optional
-        The columns that are features, in the model's order; by the names that it was fitted with when left out.
+        The feature columns, in the model's order. Default: matched by name.
     featuresCol : str, optional
-        Instead of these, one column of vectors, as VectorAssembler makes it, or of arrays.
+        Alternatively, one column of arrays or of vectors, such as VectorAssembler makes.
     outputs : list of str, optional
         As for `score`.
     onError : {"fail", "null", "skip"}
@@ -336,16 +336,14 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     __module__ = "approxsvm.spark"  # the path that Spark ML writes into saved pipelines
 
     inputCols: Any = Param(  # noqa: N815  # Spark's names
-        Params._dummy(), "inputCols", "columns that are features", typeConverter=TypeConverters.toListString
+        Params._dummy(), "inputCols", "feature columns", typeConverter=TypeConverters.toListString
     )
     featuresCol: Any = Param(  # noqa: N815
         Params._dummy(), "featuresCol", "a column of vectors", typeConverter=TypeConverters.toString
     )
-    outputs: Any = Param(
-        Params._dummy(), "outputs", "what is wanted of each row", typeConverter=TypeConverters.toListString
-    )
+    outputs: Any = Param(Params._dummy(), "outputs", "outputs for each row", typeConverter=TypeConverters.toListString)
     onError: Any = Param(  # noqa: N815
-        Params._dummy(), "onError", "what becomes of bad rows", typeConverter=TypeConverters.toString
+        Params._dummy(), "onError", "what to do with bad rows", typeConverter=TypeConverters.toString
     )
 
     def __init__(
@@ -371,9 +369,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     def _columns(self) -> Any:
         several, one = self._value("inputCols"), self._value("featuresCol")
         if several is not None and one is not None:
-            raise InputError(
-                "inputCols and featuresCol are both given, but only one of them says what the features are"
-            )
+            raise InputError("inputCols and featuresCol are both given; give only one of them")
         return several if one is None else [one]
 
     def _transform(self, dataset: Any) -> Any:
@@ -382,12 +378,12 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         )
 
     def write(self) -> MLWriter:
-        """Spark's own way to save it: parameters as JSON, the artifact beside them."""
+        """Save as Spark does: parameters as JSON, and the artifact as data."""
         return _TransformerWriter(self)
 
     @classmethod
     def read(cls) -> MLReader:
-        """Spark's own way to load it."""
+        """Load as Spark does."""
         return _TransformerReader(cls)
 
 
@@ -403,12 +399,10 @@ class _TransformerWriter(DefaultParamsWriter):  # type: ignore[misc]
 
 class _TransformerReader(DefaultParamsReader):  # type: ignore[misc]
     def load(self, path: str) -> SVMTransformer:
-        found: SVMTransformer = super().load(path)
+        transformer: SVMTransformer = super().load(path)
         row = self.sparkSession.read.parquet(f"{path}/data").first()
         data = bytes(row["artifact"])
         if checksum(data) != row["checksum"]:
-            raise ArtifactError(
-                f"{path}: the artifact has the checksum {checksum(data)}, but {row['checksum']} was saved"
-            )
-        found.artifact = artifact_of(data)
-        return found
+            raise ArtifactError(f"{path}: checksum of the artifact is {checksum(data)}, expected {row['checksum']}")
+        transformer.artifact = artifact_of(data)
+        return transformer

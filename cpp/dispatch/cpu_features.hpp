@@ -1,4 +1,4 @@
-// Which instruction sets CPU and operating system have, both: wide registers are of no use where they are not saved.
+// Which instruction sets the CPU has and the operating system enables: it must save the wide registers.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -10,7 +10,7 @@ namespace approxsvm::dispatch {
 
 #if defined(_WIN32)
 
-// By hand: not every compiler there brings the tables of the built-in along.
+// By hand, as not every compiler here ships the tables of the built-in.
 #if defined(__GNUC__)
 __attribute__((target("xsave")))
 #endif

@@ -117,7 +117,7 @@ std::string dtype_text(const Expected& expected) {
     return text;
 }
 
-// Which number it is.
+// The name of the number.
 std::string subject(const ArtifactFault& fault) {
     const std::string section = names_of_sections[fault.section];
     if (fault.field == field::any_size) return section.empty() ? "the file" : "section " + section;

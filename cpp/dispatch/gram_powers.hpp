@@ -1,4 +1,4 @@
-// Sums over powers of a block of a Gram matrix, which the compiler's norms are made of (approxsvm/expansion/gram.py).
+// Sums over powers of a block of a Gram matrix, for the compiler's norms (approxsvm/expansion/gram.py).
 #pragma once
 
 #include <approxsvm/simd/norms.hpp>
@@ -19,8 +19,8 @@ struct GramPowers {
 
 inline namespace APPROXSVM_TARGET {
 
-// Row by row, whose powers stay in the nearest cache. The order of additions and the roundings are the same on every
-// target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
+// Row by row, so that the powers stay in the first-level cache. The order of additions and the roundings are the same
+// on every target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

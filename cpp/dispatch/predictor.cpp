@@ -17,11 +17,11 @@ namespace {
 // pay.
 constexpr double min_work_per_thread = 4e6;
 
-// What a model may take once it is laid out: of artifacts that somebody trained, engines of polynomial kernels with
-// about forty numbers in a million take most for a byte of the file.
+// Limit on the memory of a prepared model. Of trained models, engines of polynomial kernels with about forty non-zeros
+// in a million numbers need the most memory for a byte of the file.
 constexpr std::size_t prepared_bytes_of_any = std::size_t{1} << 28, prepared_bytes_per_byte = std::size_t{1} << 16;
 
-// The workspace that a predictor keeps, where no other call has it.
+// The predictor's kept workspace, unless another call uses it.
 class KeptWorkspace {
   public:
     explicit KeptWorkspace(const Predictor& predictor)
@@ -39,8 +39,8 @@ class KeptWorkspace {
     const Workspace* const workspace_;
 };
 
-// Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunks are multiples of the
-// block, so every row is computed as in one call. The first failure stops the rest.
+// Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunks are multiples of the block, so
+// every row is computed as in a single call. The first failure stops the rest.
 template <class Part>
 Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_per_row, int n_threads,
                   const Part& part) {
@@ -49,7 +49,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
     const double n_blocks = std::ceil(static_cast<double>(n_rows) / static_cast<double>(block));
     const std::size_t n_workers =
         static_cast<std::size_t>(std::max(1.0, std::min({static_cast<double>(n_threads), useful, n_blocks})));
-    // Several turns each even out the load; with many centers chunks are larger, so that centers get rows enough.
+    // Several chunks per thread balance the load; with many centers chunks are larger, so that each gets enough rows.
     const std::size_t turns = predictor.model().n_centers > 1 ? 2 : 8;
     const std::size_t per_worker = n_rows / (n_workers * turns) / block * block;
     const std::size_t chunk = n_workers == 1 ? std::max<std::size_t>(n_rows, 1) : std::max(per_worker, block);
@@ -64,7 +64,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
             if (status != Status::ok) result = status;
         }
     };
-    // Memory first: an exception on another thread, or while one runs, would end the program.
+    // Allocate first: an exception on another thread, or while one runs, would end the program.
     const KeptWorkspace kept(predictor);
     std::vector<Workspace> workspaces;
     for (std::size_t t = kept ? 1 : 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
@@ -74,7 +74,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
         try {
             threads.emplace_back(work, std::cref(workspaces[kept ? t - 1 : t]));
         } catch (const std::exception&) {
-            break;  // no more threads or memory to be had: the others do the work
+            break;  // no more threads or memory: the others do the work
         }
     }
     work(kept ? *kept.workspace() : workspaces[0]);
@@ -96,7 +96,7 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-// Work of a dense row up to degree 2: its form and the way to its center.
+// Work of a dense row up to degree 2: its form and its routing to a center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
                  v = static_cast<double>(model.n_varying);
@@ -112,7 +112,7 @@ double sparse_work(const CsrRows<Real, Index>& rows) {
     return 8.0 * per_row * per_row;
 }
 
-// A thread's share of the work, guessed from what most rows cost.
+// Estimated work of a row, by what most rows cost.
 double work_per_row(const ModelView& model, double expansion_work) {
     const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
     if (model.form) {
@@ -147,7 +147,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             if (result == Status::ok || !request.fault) return result;
-            // Of several threads' faults the first row's, as of one thread.
+            // With several faults, that of the first row is reported, as with one thread.
             const std::lock_guard<std::mutex> lock(faults);
             fault.row += first;
             if (n_faults++ == 0 || fault.row < request.fault->row) *request.fault = fault;

@@ -18,12 +18,13 @@ struct ArtifactError : std::runtime_error {
     Status status;
 };
 
-// An artifact that has been validated: whole and true to models/FORMAT.md; its check rows are replayed by a Predictor.
+// An artifact that has been validated against models/FORMAT.md; a Predictor replays its check rows.
 struct OpenedArtifact {
     ModelView model{};
     std::size_t n_bytes;
 
-    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive all that is made of them.
+    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive the object and all that is
+    // made of it.
     OpenedArtifact(const void* bytes, std::size_t n);
 };
 
@@ -41,12 +42,11 @@ using StageCounts = std::array<std::uint64_t, n_stages>;
 
 class Predictor {
   public:
-    // Replays the check rows; throws ArtifactError, also where support vectors that hardly take bytes would be unpacked
-    // to very many.
+    // Replays the check rows. Throws ArtifactError, also if compressed support vectors would unpack to too much memory.
     Predictor(const OpenedArtifact& artifact, const TargetTable& kernels);
     Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels)
         : Predictor(OpenedArtifact(artifact, n_bytes), kernels) {}
-    // A model that is no artifact; everything it points to must outlive the predictor.
+    // A model without an artifact; everything it points to must outlive the predictor.
     Predictor(const ModelView& model, const TargetTable& kernels);
     Predictor(const Predictor&) = delete;
     Predictor& operator=(const Predictor&) = delete;
@@ -55,9 +55,9 @@ class Predictor {
     const TargetTable& kernels() const { return *kernels_; }
     Workspace make_workspace() const;
 
-    // What `out` has room for, of raw rows, by as many stages as the model's mode allows and its promise needs.
-    // request.n_rows_in_call may be more than there are rows: they are then computed as among so many. The numbers do
-    // not depend on n_threads.
+    // Computes the outputs for which `out` has room, for raw rows, by the stages that the model's mode allows and its
+    // promise needs. request.n_rows_in_call may exceed the number of rows: they are then computed as part of a larger
+    // call. The numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
@@ -71,7 +71,7 @@ class Predictor {
     Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
                     int n_threads, Request request = {0}) const;
 
-    // Whether these come from the engine in float64, no expansion being asked.
+    // Whether these values come from the engine in float64, without expansions.
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
     // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
@@ -81,16 +81,16 @@ class Predictor {
     Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr) const;
 
-    // A workspace for one call at a time, so that small calls need not ask for memory; null while another has it.
+    // A workspace for one call at a time, so that small calls need not allocate; null while another call uses it.
     const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }
     void return_kept_workspace() const { kept_is_taken_ = false; }
 
     // What TargetTable::prepare returned.
     const void* prepared() const { return prepared_; }
 
-    // Columns of probabilities; 0 for none.
+    // Number of columns of probabilities; 0 for none.
     std::size_t n_probabilities() const;
-    // Multiply-adds of an ensemble's row, guessed; 0 for other models.
+    // Estimated multiply-adds of an ensemble's row; 0 for other models.
     double ensemble_work() const { return ensemble_work_; }
 
   private:

@@ -1,5 +1,4 @@
-// Compiled once per target, with that target's flags and with APPROXSVM_TARGET_NAME set to the name CMake
-// meant.
+// Compiled once per target, with that target's flags and its name in APPROXSVM_TARGET_NAME.
 #include <approxsvm/approxsvm.hpp>
 
 #include "target_table.hpp"

@@ -1,5 +1,5 @@
-// One table of functions per target. The core headers are compiled once for each; this is all that the rest
-// of the program sees of them.
+// One table of functions per target. The core headers are compiled once for each; the rest of the program calls them
+// through these tables only.
 #pragma once
 
 #include <approxsvm/model_view.hpp>
@@ -35,14 +35,14 @@ struct TargetTable {
     void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n a multiple of 16; for tests
 };
 
-// The targets that were built in and that this machine can run, fastest first.
+// The built-in targets that this machine can run, fastest first.
 const std::vector<const TargetTable*>& runnable_targets();
 
-// The target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error when the name is
-// unknown or this machine cannot run it: a forced target never falls back.
+// The target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error if the name is unknown or this
+// machine cannot run it: a forced target never falls back.
 const TargetTable& selected_target();
 
-// The target of that name; throws as above. `asked_by` says who wants it, for the message.
+// The target of that name; throws as above, with `asked_by` in the message.
 const TargetTable& target_named(const std::string& name, const std::string& asked_by);
 
 }  // namespace approxsvm::dispatch

@@ -1,4 +1,4 @@
-// The C interface: handles, codes and buffers around a model. Nothing leaves by an exception.
+// The C interface: handles, codes and buffers around a model. No exception leaves it.
 #define APPROXSVM_BUILDING
 #include "approxsvm.h"
 
@@ -88,7 +88,7 @@ approxsvm_status code_of(Status status) {
             return APPROXSVM_NO_PROBABILITIES;
         case Status::no_exact_values:
             return APPROXSVM_NO_EXACT_VALUES;
-        case Status::misaligned:  // what an open model cannot run into
+        case Status::misaligned:  // impossible for an open model
         case Status::needs_input_map:
         case Status::no_expansion:
         case Status::not_open:
@@ -125,7 +125,7 @@ approxsvm_status succeed(approxsvm_error* error) {
 
 constexpr char no_memory[] = "out of memory";
 
-// What act() returns, or what its exception says.
+// The result of act(), with its exceptions turned into codes.
 template <class Act>
 approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 #if defined(__cpp_exceptions)
@@ -133,7 +133,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
         return act();
     } catch (const std::bad_alloc&) {
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
-    } catch (const std::length_error&) {  // more than any vector holds
+    } catch (const std::length_error&) {  // larger than any vector
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
     } catch (const TargetError& failure) {
         return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
@@ -148,7 +148,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 
 // --- opening
 
-// Opens what has been copied, or read, into the bytes of a new model.
+// Opens the bytes that were copied or read into a new model.
 approxsvm_status open_model(const char* name, std::unique_ptr<approxsvm_model> opened, approxsvm_model** model,
                             approxsvm_error* error) {
     bool out_of_memory = false;
@@ -177,7 +177,7 @@ std::FILE* open_to_read(const char* path) {
 #endif
 }
 
-// All bytes of a file. errno says why, where it fails.
+// All bytes of a file; false sets errno.
 bool read_file(const char* path, Memory& bytes) {
     const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;
@@ -193,7 +193,7 @@ bool read_file(const char* path, Memory& bytes) {
 
 // --- rows
 
-// The code of a status other than ok, and an error that says which row.
+// The code of a status other than ok, with the row in the error.
 template <class Rows>
 approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const ModelView& model, Status status,
                            const Fault& fault) {
@@ -224,7 +224,7 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
 
 // --- answers
 
-// The caller's request, as long as it is, on top of one that wants nothing.
+// Copies the caller's request, which may be shorter than ours, over an empty one.
 bool read_request(const approxsvm_request* given, approxsvm_request& request) {
     // The first version of the struct ends with certified_size.
     constexpr std::size_t first_size = offsetof(approxsvm_request, certified_size) + sizeof(std::size_t);
@@ -261,7 +261,8 @@ approxsvm_status evaluate_dense(const approxsvm_model* model, const Real* rows, 
     if (rows == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "rows");
     approxsvm_request request;
     if (!read_request(given, request))
-        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1,
+                    "the request is null, or its struct_size, values_kind or n_threads is invalid");
     const std::size_t d = model->opened.view().n_raw_features;
     if (rows_size % d != 0) {
         return fail(error, APPROXSVM_WRONG_ROW_SIZE, -1, "%zu numbers are not whole rows of %zu", rows_size, d);
@@ -282,7 +283,8 @@ approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, 
         return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "values and columns");
     approxsvm_request request;
     if (!read_request(given, request))
-        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, "the request has a size, values or threads that are none");
+        return fail(error, APPROXSVM_INVALID_ARGUMENT, -1,
+                    "the request is null, or its struct_size, values_kind or n_threads is invalid");
     if (n_rows == SIZE_MAX) return fail(error, APPROXSVM_BAD_ROW_STARTS, -1, "%s", message(Status::bad_row_starts));
     return guarded(error, [&] {
         CsrRows<Real, Index> rows;
@@ -316,9 +318,9 @@ const char* approxsvm_status_text(approxsvm_status status) {
         case APPROXSVM_UNREADABLE_FILE:
             return "the file cannot be read";
         case APPROXSVM_BAD_TARGET:
-            return "the environment variable APPROXSVM_TARGET names no target that runs here";
+            return "the environment variable APPROXSVM_TARGET names a target that this machine cannot run";
         case APPROXSVM_INTERNAL:
-            return "a defect of approxsvm";
+            return "an internal error of approxsvm";
         default:
             break;
     }

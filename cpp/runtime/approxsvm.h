@@ -1,5 +1,5 @@
-/* approxsvm for programs in C, and in every language that calls C: a compiled kernel machine, the fastest engine that
- * the machine at hand can run chosen when a model is opened.
+/* approxsvm for programs in C, and in every language that calls C: predictions of a compiled kernel machine. Opening a
+ * model chooses the fastest engine that this machine can run.
  *
  *     approxsvm_model *model;
  *     approxsvm_error error;
@@ -8,16 +8,16 @@
  *     if (approxsvm_predict_f32(model, rows, N_ROWS * n_features, labels, N_ROWS, &error) != APPROXSVM_OK) ...
  *     approxsvm_close(model);
  *
- * Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. A model never
- * changes once it is open: any number of threads may use it at once. Nothing throws, exits or prints. Buffers are the
- * caller's; every one comes with its size in elements, and one that is too small is refused before anything is written.
- * After an error what has been written is worth nothing. `error` may be a null pointer wherever it is taken.
+ * Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. An open model
+ * never changes: any number of threads may use it at once. No function throws, exits or prints. Buffers belong to the
+ * caller. Each comes with its size in elements, and one that is too small is refused before anything is written. After
+ * an error the contents of the buffers are undefined. `error` may always be null.
  *
- * Models: a few dozen KB beside the artifact and 12 bytes for each number of the support vectors. Calls of one thread
- * allocate nothing while no other thread is inside a call with the same model.
+ * An open model takes a few dozen KB besides the artifact, and 12 bytes for each number of the support vectors. Calls
+ * of one thread do not allocate unless another thread is inside a call with the same model.
  *
- * What is declared here stays as it is: a later version may add functions, codes, and fields at the end of an
- * approxsvm_request. Whoever breaks that raises APPROXSVM_ABI_VERSION, which is part of the library's name.
+ * These declarations are stable: a later version may add functions, codes, and fields at the end of approxsvm_request.
+ * An incompatible change raises APPROXSVM_ABI_VERSION, which is part of the library's name.
  */
 #ifndef APPROXSVM_H
 #define APPROXSVM_H
@@ -41,21 +41,21 @@ extern "C" {
 #define APPROXSVM_API
 #endif
 
-/* --- what may be wrong */
+/* --- errors */
 
 typedef int32_t approxsvm_status;
 enum {
     APPROXSVM_OK = 0,
 
-    APPROXSVM_INVALID_ARGUMENT = 1, /* a null pointer, a request of unknown size or values */
+    APPROXSVM_INVALID_ARGUMENT = 1, /* a null pointer, or an invalid request */
     APPROXSVM_OUT_OF_MEMORY = 2,
     APPROXSVM_UNREADABLE_FILE = 3,
-    APPROXSVM_BAD_TARGET = 4, /* APPROXSVM_TARGET in the environment names none that runs here */
-    APPROXSVM_INTERNAL = 5,   /* a defect of this library */
+    APPROXSVM_BAD_TARGET = 4, /* APPROXSVM_TARGET in the environment names a target that cannot run here */
+    APPROXSVM_INTERNAL = 5,   /* an internal error of this library */
 
     /* the artifact */
     APPROXSVM_TRUNCATED = 10,           /* fewer bytes than the header or the section table needs */
-    APPROXSVM_BAD_MAGIC = 11,           /* no artifact at all */
+    APPROXSVM_BAD_MAGIC = 11,           /* not an artifact */
     APPROXSVM_UNSUPPORTED_VERSION = 12, /* of the format */
     APPROXSVM_SIZE_MISMATCH = 13,
     APPROXSVM_CHECKSUM_MISMATCH = 14,
@@ -64,9 +64,9 @@ enum {
     APPROXSVM_BAD_COEFFICIENT = 17,
     APPROXSVM_BAD_LABELS = 18,
     APPROXSVM_BAD_SUPPORT_VECTORS = 19,
-    APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the one that compiled */
+    APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the one that compiled the model */
 
-    /* a row, which the error names */
+    /* a row; its number is in the error */
     APPROXSVM_NOT_FINITE = 30,       /* NaN or infinity in a column that the model uses */
     APPROXSVM_UNSORTED_INDICES = 31, /* columns of a sparse row must ascend strictly */
     APPROXSVM_MAP_OVERFLOW = 32,     /* scaling goes beyond float64; found: the row's largest number */
@@ -78,25 +78,25 @@ enum {
 
     /* the call */
     APPROXSVM_BUFFER_TOO_SMALL = 40,
-    APPROXSVM_WRONG_ROW_SIZE = 41, /* numbers that are not whole rows of n_features */
-    APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend, or lead beyond the numbers given */
-    APPROXSVM_NO_LABELS = 43,      /* of a regression */
-    APPROXSVM_NO_VALUES = 44,      /* of an ensemble that averages probabilities */
+    APPROXSVM_WRONG_ROW_SIZE = 41, /* the size is not a multiple of n_features */
+    APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend, or exceed the numbers given */
+    APPROXSVM_NO_LABELS = 43,      /* a regression has none */
+    APPROXSVM_NO_VALUES = 44,      /* an ensemble that averages probabilities has none */
     APPROXSVM_NO_PROBABILITIES = 45,
-    APPROXSVM_NO_EXACT_VALUES = 46 /* of an approximate model */
+    APPROXSVM_NO_EXACT_VALUES = 46 /* an approximate model has none */
 };
 
 typedef struct approxsvm_error {
     approxsvm_status status;
-    int64_t row;            /* that is to blame, from 0; -1 where none is */
-    double found, expected; /* where the code says so; else 0 */
-    char message[240];      /* a line in lower case, always ended by 0 */
+    int64_t row;            /* the faulty row, from 0; -1 if there is none */
+    double found, expected; /* set by the codes that name them; else 0 */
+    char message[240];      /* a line in lower case, ended by 0 */
 } approxsvm_error;
 
-/* What a code means in general; never null. */
+/* The meaning of a code; never null. */
 APPROXSVM_API const char* approxsvm_status_text(approxsvm_status status);
 
-/* Of the library, such as "0.1.0"; and the APPROXSVM_ABI_VERSION that it was built with. */
+/* The version of the library, such as "0.1.0"; and the APPROXSVM_ABI_VERSION that it was built with. */
 APPROXSVM_API const char* approxsvm_version(void);
 APPROXSVM_API uint32_t approxsvm_abi_version(void);
 
@@ -104,13 +104,13 @@ APPROXSVM_API uint32_t approxsvm_abi_version(void);
 
 typedef struct approxsvm_model approxsvm_model;
 
-/* Opens an artifact: every byte of it is checked, and its check rows are replayed on this machine. The file may be
- * changed or removed afterwards; so may the bytes, which are copied. The path is UTF-8 on Windows. After an error
- * *model is null. */
+/* Opens an artifact: checks all of its bytes, and replays its check rows on this machine. The file may be changed or
+ * removed afterwards, and so may the bytes, which are copied. The path is UTF-8 on Windows. After an error *model is
+ * null. */
 APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
-/* No thread may be using it. A null pointer is none. */
+/* Closes a model that no thread uses any more; null is ignored. */
 APPROXSVM_API void approxsvm_close(approxsvm_model* model);
 
 enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
@@ -133,29 +133,29 @@ typedef struct approxsvm_label {
     size_t text_size;
 } approxsvm_label;
 
-/* The label at a position; of a one-class model 1 and -1. Beyond the last one, kind is APPROXSVM_LABEL_NONE. */
+/* The label at a position; 1 and -1 for a one-class model. Beyond the last label, kind is APPROXSVM_LABEL_NONE. */
 APPROXSVM_API void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm_label* label);
 
-/* The same in print, cut to size - 1 bytes and a 0. Returns the bytes of the whole label without the 0, as snprintf. */
+/* The label as text, cut to size - 1 bytes and a 0. Returns the length of the whole text without the 0, as snprintf. */
 APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size);
 
 /* --- answers */
 
-/* Which values and bounds are wanted. Labels do not depend on it. */
+/* Which values and bounds to compute. Labels do not depend on it. */
 enum {
     APPROXSVM_PROMISED = 0, /* within the tolerance asked for at compilation; else the source model's own */
     APPROXSVM_SETTLED = 1,  /* whichever settled the label: cheap, and only as close as their bounds say */
     APPROXSVM_EXACT_VALUES = 2
 };
 
-/* What is wanted of the rows, and where it goes; null pointers for what is not. Begin with
+/* The outputs to compute and their buffers; a null pointer skips an output. Begin with
  * `approxsvm_request request = APPROXSVM_REQUEST;`. A value is positive for the first label of the model, or of a pair
- * of labels (0, 1), (0, 2), ...; |value - exact value| never exceeds its bound. Probabilities come in the order of the
+ * of labels (0, 1), (0, 2), ...; |value - exact value| never exceeds its bound. Probabilities are in the order of the
  * labels. */
 typedef struct approxsvm_request {
     size_t struct_size; /* sizeof(approxsvm_request) */
     int32_t values_kind;
-    int32_t n_threads; /* at most; 0 and 1 are the caller's thread alone */
+    int32_t n_threads; /* most threads to use; 0 and 1: the caller's thread alone */
 
     uint32_t* labels; /* positions of labels, for each row */
     size_t labels_size;
@@ -174,7 +174,7 @@ typedef struct approxsvm_request {
 #define APPROXSVM_REQUEST \
     {sizeof(approxsvm_request), APPROXSVM_PROMISED, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
 
-/* Rows one after the other: rows_size numbers, n_features for each. */
+/* Contiguous rows: rows_size numbers, n_features for each. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
                                                       const approxsvm_request* request, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* model, const double* rows,
@@ -182,8 +182,8 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* mod
                                                       approxsvm_error* error);
 
 /* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], columns from 0
- * and ascending; row_starts has n_rows + 1 elements. A column that the model does not know counts as in LIBSVM, but is
- * an error for a pipeline. Indices of 32 bits, and of 64. */
+ * and ascending; row_starts has n_rows + 1 elements. A column unknown to the model counts as in LIBSVM, but is an error
+ * for a pipeline. Indices have 32 or 64 bits. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values,
                                                           const int32_t* columns, size_t n_values,
                                                           const int32_t* row_starts, size_t n_rows,

@@ -1,4 +1,4 @@
-// A model behind approxsvm.h: kernels of the fastest target that the machine can run, any number of threads.
+// The model of approxsvm.h with kernels of the fastest target that the machine can run, for any number of threads.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -10,14 +10,14 @@
 
 namespace approxsvm {
 
-// No target, or none that the environment asks for, runs here.
+// No target runs here, or APPROXSVM_TARGET names one that does not.
 struct TargetError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 class OpenedModel {
   public:
-    // Takes bytes that outlive the model. Throws TargetError and what Predictor does, but for what is wrong with them.
+    // The bytes must outlive the model. Throws as Predictor, and TargetError; a fault of the bytes is returned.
     Status open(const unsigned char* bytes, std::size_t n_bytes, bool&) {
         const dispatch::TargetTable* kernels;
         try {
@@ -34,7 +34,7 @@ class OpenedModel {
         return Status::ok;
     }
 
-    // In words, after open().
+    // The message after open().
     const char* why(Status) const { return failure_.c_str(); }
 
     const ModelView& view() const { return predictor_->model(); }

@@ -1,4 +1,4 @@
-// Memory from the heap that says by its return value where there is none.
+// Heap memory that reports a failure by its return value.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace approxsvm {
 
 class Memory {
   public:
-    // Keeps what is there, and takes more than it needs where it grows by little. False where the heap has not so much.
+    // Keeps the contents, and allocates ahead when it grows by little. False if the heap is exhausted.
     bool resize(std::size_t n_bytes) {
-        // No object takes half of the addresses or more; near the end of size_t some allocators wrap around.
+        // No object is larger than PTRDIFF_MAX; near SIZE_MAX some allocators wrap around.
         if (n_bytes > PTRDIFF_MAX) return false;
         if (n_bytes > capacity_) {
             const std::size_t wanted = n_bytes / 2 > capacity_ ? n_bytes : n_bytes + capacity_ / 2;

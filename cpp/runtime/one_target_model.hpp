@@ -1,5 +1,5 @@
-// A model behind approxsvm.h where there are neither exceptions nor threads, as in WebAssembly: kernels of the target
-// that this file is compiled for, on the caller's thread. One call at a time may use it.
+// The model of approxsvm.h without exceptions and threads, as in WebAssembly: kernels of the target that this file is
+// compiled for, on the caller's thread. One call at a time may use it.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -13,7 +13,7 @@ namespace approxsvm {
 
 class OpenedModel {
   public:
-    // Takes bytes that outlive the model. `out_of_memory` says that it is this which went wrong.
+    // The bytes must outlive the model. `out_of_memory` is set if memory was exhausted.
     Status open(const unsigned char* bytes, std::size_t n_bytes, bool& out_of_memory) {
         out_of_memory = false;
         const Status opened = model_.open({bytes, n_bytes});
@@ -28,7 +28,7 @@ class OpenedModel {
         return prepared == Status::ok ? model_.replay({replay.data(), replay.size()}) : prepared;
     }
 
-    // In words, after open().
+    // The message after open().
     const char* why(Status status) const { return message(status); }
 
     const ModelView& view() const { return model_.view(); }

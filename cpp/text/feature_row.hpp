@@ -11,8 +11,8 @@
 
 #include "number.hpp"
 
-// "index:value index:value ..." up to the end of a line: what rows of data and support vectors have in
-// common. Everything is inline because this is the loop in which the reading of a file spends its time.
+// Parses "index:value index:value ..." up to the end of a line, as in rows of data and support vectors. Everything is
+// inline, as reading a file spends its time in this loop.
 
 namespace approxsvm::text {
 
@@ -21,18 +21,18 @@ inline constexpr std::int64_t max_feature_index = std::numeric_limits<std::int32
 
 enum class FeatureFault {
     none,
-    /// There is no "integer:" where one should be.
+    /// "integer:" is missing.
     not_a_pair,
     negative_index,
     /// The index exceeds max_feature_index.
     index_too_large,
-    /// The index is not above the one before it.
+    /// The index is not greater than the one before it.
     not_ascending,
-    /// What follows the colon is not a number, or not only a number.
+    /// The text after the colon is not a number, or not only a number.
     not_a_value,
-    /// inf or nan where the caller wants neither.
+    /// inf or nan, with NonFinite::reject.
     not_finite,
-    /// Decimal digits of a number that no double can hold.
+    /// The number is beyond the range of a double.
     value_too_large
 };
 
@@ -42,7 +42,7 @@ enum class NonFinite { accept, reject };
 struct FeatureParse {
     std::size_t n_features;
     FeatureFault fault;
-    /// Where the fault is; its index, and the index before it on the line.
+    /// Place of the fault; its index, and the index before it on the line.
     const char* at;
     std::int64_t index;
     std::int64_t previous_index;
@@ -77,9 +77,9 @@ inline FeatureFault non_finite_fault(const char* value, NonFinite policy) {
 
 }  // namespace detail
 
-/// Reads the pairs of the line [p, line_last) into indices and values, which have room for one pair per colon
-/// on the line. text_last is the end of the readable bytes, line_last or later; a byte at line_last must be
-/// white space, which ends every number.
+/// Reads the pairs of the line [p, line_last) into indices and values, which have room for one pair per colon on the
+/// line. text_last is the end of the readable bytes, line_last or later; a byte at line_last must be white space, which
+/// ends every number.
 template <NonFinite policy>
 inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last, std::int32_t* indices,
                                    double* values) {
@@ -115,8 +115,7 @@ inline FeatureParse parse_features(const char* p, const char* line_last, const c
     return {n, FeatureFault::none, p, previous, previous};
 }
 
-/// The token at p for an error message: quoted, cut to a readable length, with unprintable bytes shown as
-/// '?'.
+/// The token at p for an error message: quoted, cut to a readable length, with '?' for unprintable bytes.
 inline std::string quote_token(const char* p, const char* last) {
     constexpr std::ptrdiff_t max_shown_bytes = 40;
     const char* const end = std::find_if(p, std::min(last, p + std::min(last - p, max_shown_bytes)), [](char c) {
@@ -153,7 +152,7 @@ inline std::string describe(const FeatureParse& parse, const char* line_last) {
     return "unknown fault";
 }
 
-/// Bounds for the arrays that a text fills: a row ends in a line break and a feature holds one colon.
+/// Bounds for the arrays that a text fills: a row ends in a line break, and a feature has one colon.
 struct TextCounts {
     std::size_t n_line_breaks = 0;
     std::size_t n_colons = 0;

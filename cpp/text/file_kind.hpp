@@ -5,16 +5,16 @@
 
 #include "text_error.hpp"
 
-// What a file is that is not what was asked for: people hand over models of other programs, rows in place of models,
-// and archives. Told by the first bytes, as far as these tell.
+// Recognises a file of the wrong kind by its first bytes, for a better error message: models of other programs, rows
+// instead of models, archives.
 
 namespace approxsvm::text {
 
-/// What is known of a kind of files; empty where nothing is.
+/// A kind of files; empty if it is unknown.
 struct FileKind {
     /// "a JSON file".
     std::string_view name;
-    /// What to do with it; may be empty.
+    /// Advice for the user; may be empty.
     std::string_view advice;
 };
 
@@ -23,8 +23,8 @@ inline constexpr std::string_view libsvm_data = "a LIBSVM data file";
 
 FileKind kind_of(std::string_view bytes);
 
-/// The error with which a text could not be read as what was expected, `libsvm_model` or `libsvm_data`. If its first
-/// line is the bad one, and it is known to be something else, that is a better one.
+/// The error of a text that could not be read as `libsvm_model` or `libsvm_data`. If its first line is bad and the file
+/// is of another known kind, the new error says so.
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected);
 
 }  // namespace approxsvm::text

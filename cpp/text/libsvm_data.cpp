@@ -8,10 +8,10 @@
 namespace approxsvm::text {
 namespace {
 
-// Below this, starting a thread costs more than the parsing that it takes over.
+// Below this, starting a thread costs more than it saves.
 constexpr std::size_t min_chunk_bytes = std::size_t{1} << 16;
 
-/// A piece of the text and where its rows and features go in the result.
+/// A piece of the text, and the places of its rows and features in the result.
 struct Chunk {
     std::string_view text;
     std::size_t first_row = 0;
@@ -22,7 +22,7 @@ struct Chunk {
     std::int32_t max_index = -1;
 };
 
-/// Every row is a line of its own, so counting before parsing gives the exact numbers of a valid chunk.
+/// A row is a line, so counting before parsing gives the exact numbers of a valid chunk.
 void count_rows_and_features(Chunk& chunk) {
     const TextCounts counts = count_line_breaks_and_colons(chunk.text);
     const bool has_open_line = !chunk.text.empty() && chunk.text.back() != '\n';
@@ -48,8 +48,8 @@ void parse_chunk(Chunk& chunk, LibsvmData& data) {
     }
 }
 
-/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all of them, then throws the
-/// exception of the first chunk that failed.
+/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all of them, then throws the exception of
+/// the first chunk that failed.
 template <class Task>
 void for_each_chunk(std::vector<Chunk>& chunks, Task task) {
     std::vector<std::future<void>> others;
@@ -86,7 +86,7 @@ std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t 
     std::vector<std::string_view> chunks;
     chunks.reserve(n_chunks);
     while (chunks.size() + 1 < n_chunks) {
-        // The rest is shared anew at each cut, so that one very long line does not starve the last chunk.
+        // The rest is divided anew at each cut, so that one very long line does not leave the last chunk empty.
         const std::size_t target = text.size() / (n_chunks - chunks.size());
         const std::size_t line_break = target == 0 ? std::string_view::npos : text.find('\n', target - 1);
         const std::size_t cut = line_break == std::string_view::npos ? text.size() : line_break + 1;

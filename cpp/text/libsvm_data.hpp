@@ -15,7 +15,7 @@
 
 namespace approxsvm::text {
 
-/// One row, in buffers that are kept from row to row: only the first n_features elements are the row's.
+/// One row, in buffers that are reused: only the first n_features elements are valid.
 struct DataRow {
     double label = 0.0;
     std::size_t n_features = 0;
@@ -23,7 +23,7 @@ struct DataRow {
     std::vector<double> values;
 };
 
-/// Walks over the rows of a text. Does not allocate, except when a line is longer than all lines before it.
+/// Iterates over the rows of a text. Allocates only if a line is longer than all lines before it.
 class DataRowParser {
   public:
     /// The text must outlive the parser. first_line is the number of its first line, for error messages.
@@ -43,7 +43,7 @@ class DataRowParser {
         return true;
     }
 
-    /// As above, into arrays of the caller that have room for one feature per colon on the line.
+    /// The same into arrays of the caller, which have room for one feature per colon on the line.
     bool next(double& label, std::int32_t* indices, double* values, std::size_t& n_features) {
         if (next_ == last_) return false;
         n_features = parse_line(find_line_break(), label, indices, values);
@@ -81,8 +81,7 @@ class DataRowParser {
     std::size_t line_;
 };
 
-/// Cuts a text behind line breaks into n_chunks pieces of about equal length, in order. Pieces may be empty;
-/// together they are the text.
+/// Cuts a text after line breaks into n_chunks pieces of about equal length, in order. Pieces may be empty.
 std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t n_chunks);
 
 /// All rows of a text. Row i has the features indptr[i] to indptr[i + 1] - 1; indices are those of the file.
@@ -96,8 +95,7 @@ struct LibsvmData {
     std::int32_t max_index = -1;
 };
 
-/// Reads a whole text on at most n_threads threads (fewer when the text is short). The error thrown is that
-/// of the first bad line, however many there are.
+/// Reads a whole text on at most n_threads threads, fewer if the text is short. Throws the error of the first bad line.
 LibsvmData parse_libsvm_data(std::string_view text, int n_threads = 1);
 
 }  // namespace approxsvm::text

@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, n_keys> key_names = {
     "probB",    "prob_density_marks", "nr_sv",  "SV"};
 
 constexpr std::int64_t n_density_marks = 10;
-// LIBSVM keeps counts and labels in an int. Bounded alike, sums and products of counts stay inside int64.
+// LIBSVM stores counts and labels as int. With the same limits, sums and products of counts fit int64.
 constexpr std::int64_t min_int = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t max_int = std::numeric_limits<std::int32_t>::max();
 
@@ -65,7 +65,7 @@ bool parse_whole(std::string_view token, std::int64_t& value) {
     return parse_index(token.data(), last, value) == last && !token.empty();
 }
 
-/// The text and a place in it. Lines are counted only once something is wrong.
+/// A text and a position in it. Lines are counted only for an error.
 class Reader {
   public:
     explicit Reader(std::string_view text) : first_(text.data()), last_(first_ + text.size()), next_(first_) {}
@@ -77,7 +77,7 @@ class Reader {
         throw TextError(1 + static_cast<std::size_t>(std::count(first_, at, '\n')), message);
     }
 
-    /// The next token, or an empty one at the end of the text. It is not consumed.
+    /// The next token, without consuming it; empty at the end of the text.
     std::string_view peek() {
         next_ = std::find_if_not(next_, last_, is_space);
         const char* const end = std::find_if(next_, last_, is_space);
@@ -101,7 +101,7 @@ class Reader {
     const char* next_;
 };
 
-/// Reads the keys up to and including the SV line.
+/// Parses the keys up to and including the SV line.
 class HeaderParser {
   public:
     HeaderParser(Reader& reader, LibsvmModel& model) : reader_(reader), model_(model) {}
@@ -225,8 +225,8 @@ class HeaderParser {
         if (twin != labels.end() && is_classification()) fail("label " + std::to_string(*twin) + " occurs twice");
     }
 
-    /// Takes every number up to the next key, so that a list that is too long is reported as such. Further
-    /// arguments go to check_value.
+    /// Takes every number up to the next key, so that a list that is too long is reported as such. Further arguments go
+    /// to check_value.
     template <class Value, class... Limits>
     void take_list(std::int64_t n_expected, std::vector<Value>& values, Limits... limits) {
         for (;;) {
@@ -327,7 +327,7 @@ class HeaderParser {
     const char* key_at_ = nullptr;
 };
 
-/// Reads the rows below the SV line: n_coef coefficients, then index:value pairs.
+/// Parses the rows below the SV line: n_coef coefficients, then index:value pairs.
 class SupportVectorParser {
   public:
     SupportVectorParser(Reader& reader, LibsvmModel& model)
@@ -337,8 +337,8 @@ class SupportVectorParser {
         const char* const first = reader_.next();
         const TextCounts counts = count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
         check_row_count(first == last_ ? 0 : static_cast<std::int64_t>(counts.n_line_breaks) + 1);
-        // From here on total_sv is a number of lines that exist. A coefficient takes two bytes, so the text
-        // bounds their number when n_sv * n_coef is only claimed.
+        // From here on total_sv is the number of existing lines. A coefficient takes two bytes, so the size of the text
+        // limits the claimed number n_sv * n_coef.
         const std::int64_t max_coefs = (last_ - first) / 2 + 1;
         model_.coef.reserve(static_cast<std::size_t>(std::min(model_.n_sv * model_.n_coef, max_coefs)));
         model_.indptr.reserve(static_cast<std::size_t>(model_.n_sv) + 1);
@@ -356,7 +356,7 @@ class SupportVectorParser {
     }
 
   private:
-    /// Blank lines and blanks at the end of the text are not rows.
+    /// The end of the rows, without blank lines at the end of the text.
     static const char* find_content_end(const Reader& reader) {
         const char* last = reader.last();
         while (last != reader.next() && is_space(last[-1])) --last;

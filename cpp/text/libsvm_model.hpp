@@ -14,7 +14,7 @@ namespace approxsvm::text {
 enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
 enum class KernelType { linear, polynomial, rbf, sigmoid, precomputed };
 
-/// The names that model files use.
+/// The name in model files.
 std::string_view name_of(SvmType type);
 std::string_view name_of(KernelType type);
 
@@ -22,7 +22,7 @@ std::string_view name_of(KernelType type);
 struct LibsvmModel {
     SvmType svm_type = SvmType::c_svc;
     KernelType kernel_type = KernelType::rbf;
-    /// Present whenever the kernel needs them.
+    /// Present if the kernel needs them.
     std::optional<std::int32_t> degree;
     std::optional<double> gamma;
     std::optional<double> coef0;
@@ -37,12 +37,12 @@ struct LibsvmModel {
     /// Classification: the label of each class and the number of its support vectors.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
-    /// Empty without probabilities. Regression models have prob_a (the Laplace scale) only.
+    /// Empty without probabilities. Regression models have only prob_a, the Laplace scale.
     std::vector<double> prob_a;
     std::vector<double> prob_b;
     /// One-class models with probabilities: ten marks, otherwise empty.
     std::vector<double> prob_density_marks;
-    /// Whether the header has what svm-predict -b 1 needs; a model of one class has it in lists of no numbers.
+    /// Whether the header has the keys for svm-predict -b 1; for a model with one class their lists are empty.
     bool has_probabilities = false;
 
     /// Shape (n_sv, n_coef), row-major.
@@ -55,13 +55,12 @@ struct LibsvmModel {
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 
-    /// A file cut inside its last row can only be told from one saved without the final line break by the
-    /// person who saved it; false is worth a warning.
+    /// False may mean that the file was cut inside its last row, and deserves a warning.
     bool ends_in_line_break = false;
 };
 
-/// Reads the text of a LIBSVM or ThunderSVM model file. Throws TextError for anything incomplete,
-/// contradictory or not finite. Memory grows with the text, never with the numbers that it claims.
+/// Parses the text of a LIBSVM or ThunderSVM model file. Throws TextError if it is incomplete, contradictory or not
+/// finite. Memory is limited by the size of the text, not by the numbers that it claims.
 LibsvmModel parse_libsvm_model(std::string_view text);
 
 }  // namespace approxsvm::text

@@ -6,11 +6,11 @@
 
 namespace approxsvm::text {
 
-/// The bytes of a file, read-only, for as long as the object lives. Regular files are mapped into memory
-/// where the system can; pipes and everything else are read. A mapped file must not shrink in the meantime.
+/// The bytes of a file, read-only, while the object lives. Regular files are mapped into memory if the system supports
+/// it; everything else, such as pipes, is read. A mapped file must not shrink while the object lives.
 class MappedFile {
   public:
-    /// The path is UTF-8. Throws std::system_error, naming it, when the file cannot be opened or read.
+    /// The path is UTF-8. Throws std::system_error, which names it, if the file cannot be opened or read.
     explicit MappedFile(const std::string& path);
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;

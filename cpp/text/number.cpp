@@ -30,8 +30,8 @@ const char* skip_digits(const char* p, const char* last) {
     return p;
 }
 
-/// Reads an exponent, a sign and at least one digit, or returns nullptr. Saturates far outside any double's
-/// range, and far enough inside int64 that a digit count can still be added.
+/// Reads an exponent, an optional sign and at least one digit, or returns nullptr. Saturates far outside the range of
+/// double, but far enough inside int64 to add a digit count.
 const char* parse_exponent(const char* p, const char* last, std::int64_t& exponent) {
     constexpr std::int64_t limit = std::int64_t{1} << 60;
     const char* const end = parse_index(p, last, exponent);
@@ -59,8 +59,8 @@ unsigned hexadecimal_digit_at(const char* p) {
     return c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10 : 16;
 }
 
-/// mantissa * 2^exponent, rounded once, to nearest even. Dropping the bits here rather than in ldexp avoids a
-/// second rounding for denormals.
+/// mantissa * 2^exponent, rounded once, to nearest even. Dropping the bits here instead of in ldexp avoids a second
+/// rounding for denormals.
 double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
     constexpr std::int64_t lowest_exponent = DBL_MIN_EXP - DBL_MANT_DIG;
     if (mantissa == 0) return 0.0;
@@ -79,10 +79,10 @@ double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
     return std::ldexp(static_cast<double>(mantissa), static_cast<int>(std::min(exponent + n_dropped, overflows)));
 }
 
-/// The digits after "0x", and the binary exponent when there is one.
+/// The digits after "0x", and the binary exponent if there is one.
 const char* parse_hexadecimal(const char* p, const char* last, double& magnitude) {
-    // Four more bits than this still leave room above the mantissa; what does not fit only matters for being
-    // zero or not, and is kept as the lowest bit.
+    // Four more bits still fit above the mantissa. Of the digits that do not fit, only whether any is non-zero matters,
+    // which is kept as the lowest bit.
     constexpr std::uint64_t full = std::uint64_t{1} << 56;
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;
@@ -138,7 +138,7 @@ double decimal_from_stream(const char* first, const char* last) {
     stream.imbue(std::locale::classic());
     double magnitude = 0.0;
     stream >> magnitude;
-    // Standard libraries report overflow as the largest double or as infinity.
+    // On overflow, standard libraries give the largest double or infinity.
     if (stream.fail() && magnitude == std::numeric_limits<double>::max()) {
         return std::numeric_limits<double>::infinity();
     }
@@ -150,7 +150,7 @@ double decimal_value(const char* first, const char* last) {
 #if defined(__cpp_lib_to_chars)
     double magnitude = 0.0;
     if (std::from_chars(first, last, magnitude).ec == std::errc{}) return magnitude;
-    // Out of range. The standard does not say on which side, and some libraries say so of denormals too.
+    // Out of range. The standard does not say on which side, and some libraries report denormals, too.
 #endif
     return decimal_from_stream(first, last);
 }

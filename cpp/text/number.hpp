@@ -7,15 +7,15 @@
 
 namespace approxsvm::text {
 
-/// Reads the real number at the start of [first, last) as strtod does in the C locale, whatever the locale of
-/// the process: correctly rounded at any length, hexadecimal, inf and nan included, too large gives +-inf and
-/// too small gives a denormal or +-0. Leading blanks are not skipped.
-/// Returns one past the number's last character, or nullptr (value untouched) when there is no number.
+/// Reads the real number at the start of [first, last) as strtod does in the C locale, in any locale of the process. It
+/// is correctly rounded at any length, and may be hexadecimal, inf or nan. An overflow gives +-inf, an underflow a
+/// denormal or +-0. Leading blanks are not skipped.
+/// Returns one past the number's last character, or nullptr (value untouched) if there is no number.
 const char* parse_real(const char* first, const char* last, double& value);
 
-/// Reads the decimal integer, optionally signed, at the start of [first, last). Integers outside int64
-/// saturate, so that a range check by the caller always sees them.
-/// Returns one past the last digit, or nullptr (value untouched) when there is no digit.
+/// Reads the decimal integer, optionally signed, at the start of [first, last). Integers outside int64 saturate, so
+/// that the caller's range check catches them. Returns one past the last digit, or nullptr (value untouched) if there
+/// is no digit.
 const char* parse_index(const char* first, const char* last, std::int64_t& value);
 
 namespace detail {
@@ -26,7 +26,7 @@ const char* parse_index_general(const char* first, const char* last, std::int64_
 // 10^19 < 2^64: that many digits never overflow the 64-bit accumulator.
 inline constexpr std::ptrdiff_t max_fast_digits = 19;
 inline constexpr std::uint64_t max_exact_integer = std::uint64_t{1} << DBL_MANT_DIG;
-// 10^22 is the last power of ten that is a double; the fast path needs them up to max_fast_digits.
+// Powers of ten up to 10^22 are exact doubles; the fast path needs them up to max_fast_digits.
 inline constexpr double powers_of_ten[max_fast_digits + 1] = {
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
 inline constexpr std::uint64_t block_scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
@@ -50,21 +50,21 @@ inline unsigned count_leading_digits(std::uint64_t block) {
     return static_cast<unsigned>(((before_first_stop & ones) * ones) >> 56);
 }
 
-/// The value of eight digits, the most significant in the lowest byte: neighbours are joined into pairs,
-/// pairs into fours, fours into the result, each step one multiplication.
+/// The value of eight digits, the most significant in the lowest byte: neighbours are joined into pairs, pairs into
+/// fours, fours into the result, by one multiplication each.
 inline std::uint64_t join_eight_digits(std::uint64_t digits) {
     digits = ((digits * (1 + (std::uint64_t{10} << 8))) >> 8) & 0x00FF00FF00FF00FF;
     digits = ((digits * (1 + (std::uint64_t{100} << 16))) >> 16) & 0x0000FFFF0000FFFF;
     return (digits * (1 + (std::uint64_t{10000} << 32))) >> 32;
 }
 
-/// Appends the decimal digits at p to mantissa and returns their end. Eight at a time, because a fraction's
-/// length changes from one value to the next and a loop over its bytes would mispredict every exit.
+/// Appends the decimal digits at p to mantissa and returns their end. Eight at a time, as the length of fractions
+/// varies and a loop over bytes would mispredict every exit.
 inline const char* append_fraction(const char* p, const char* last, std::uint64_t& mantissa) {
     while (last - p >= 8) {
         const std::uint64_t block = load_first_lowest(p) ^ 0x3030303030303030;
         const unsigned n_digits = count_leading_digits(block);
-        // Twice half the distance, because a shift by 64 (no digit at all) is not defined.
+        // In two halves, as a shift by 64 (no digit at all) is undefined.
         const unsigned half_shift = 4 * (8 - n_digits);
         mantissa = mantissa * block_scales[n_digits] + join_eight_digits((block << half_shift) << half_shift);
         p += n_digits;
@@ -74,7 +74,7 @@ inline const char* append_fraction(const char* p, const char* last, std::uint64_
     return p;
 }
 
-/// Sets the sign without a branch: in scaled data the signs are close to random.
+/// Sets the sign without a branch, as signs in scaled data are nearly random.
 inline double with_sign(double magnitude, bool negative) {
     std::uint64_t bits;
     std::memcpy(&bits, &magnitude, sizeof bits);
@@ -85,9 +85,9 @@ inline double with_sign(double magnitude, bool negative) {
 
 }  // namespace detail
 
-/// Most numbers in data files are short: when the digits make an integer of at most 53 bits and the power of
-/// ten is exact too, one IEEE division is correctly rounded (Clinger, How to read floating point numbers
-/// accurately, PLDI 1990). Everything else goes to the general reader.
+/// Most numbers in data files are short. If the digits make an integer of at most 53 bits and the power of ten is also
+/// exact, one IEEE division is correctly rounded (Clinger, How to read floating point numbers accurately, PLDI 1990).
+/// Everything else goes to the general reader.
 inline const char* parse_real(const char* first, const char* last, double& value) {
     if (first == last) return nullptr;
     const bool negative = *first == '-';
@@ -105,7 +105,7 @@ inline const char* parse_real(const char* first, const char* last, double& value
         n_digits += n_fraction_digits;
     }
 
-    // Whatever is not white space may be an exponent or the x of a hexadecimal number.
+    // Anything but white space may be an exponent or the x of a hexadecimal number.
     const bool ends_here = p == last || static_cast<unsigned char>(*p) <= ' ';
     const bool is_exact =
         FLT_EVAL_METHOD == 0 && n_digits <= detail::max_fast_digits && mantissa <= detail::max_exact_integer;

@@ -7,8 +7,8 @@
 
 namespace approxsvm::text {
 
-/// An allocator whose containers leave new numbers unset. The parsers size their arrays first and then write
-/// every element once, from several threads; zeros written before that would touch all the memory from one.
+/// An allocator whose containers leave new numbers uninitialized. The parsers size their arrays first and then write
+/// every element once, from several threads; filling them with zeros would touch all the memory from one thread.
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {
     template <class U>

@@ -1,5 +1,5 @@
-// approxsvm-predict: svm-predict, faster: tens of times with the same model file and the same output file, byte for
-// byte; hundreds of times with a compiled model, which is why nothing here may be slow to start.
+// approxsvm-predict is a faster svm-predict: tens of times faster with the same model file, with the same output byte
+// for byte; hundreds of times faster with a compiled model, so it must also start fast.
 #include <cstdio>
 #include <new>
 
@@ -13,11 +13,11 @@ namespace approxsvm::tools {
 namespace {
 
 std::size_t default_threads() {
-    return std::max(1u, std::thread::hardware_concurrency());  // 0 when the system does not tell
+    return std::max(1u, std::thread::hardware_concurrency());  // 0 if unknown
 }
 
-/// A compiled model knows how many features its rows have. LIBSVM's does not: it never saw the last of them if no
-/// support vector has them.
+/// A compiled model contains the number of features. LIBSVM's does not: the last features may occur in no support
+/// vector.
 DataFormat format_of(const Arguments& arguments, const LoadedModel& model, std::string_view text) {
     DataFormat format{arguments.dense, model.view().first_index};
     if (!format.dense) return format;
@@ -51,7 +51,7 @@ void predict(const Arguments& arguments) {
         throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
-    // Only now, when nothing can be wrong with the input any more and all of it has been read.
+    // Only now, after all of the input has been read and checked.
     OutputFile output(arguments.output_path);
     output.write(formatter.header());
     for (const ChunkResult& result : results) output.write(result.lines);

@@ -20,15 +20,15 @@ inline constexpr char usage[] =
     "-b probability_estimates : whether to predict probability estimates, 0 or 1 (default 0)\n"
     "-q : quiet mode (no closing lines)\n"
     "-j threads : number of threads (default: as many as the machine runs at once)\n"
-    "--dense : test_file holds a row of values per line, its label in front, rather than LIBSVM text\n"
-    "--delimiter character : what separates them (default: a comma or white space; \\t is a tab)\n"
-    "--no-labels : there is no label in front of them\n"
-    "--version, --help : say so and exit\n"
+    "--dense : test_file has a row of values per line, with the label first, instead of LIBSVM text\n"
+    "--delimiter character : character between values (default: a comma or white space; \\t is a tab)\n"
+    "--no-labels : the rows have no label\n"
+    "--version, --help : print it and exit\n"
     "test_file is LIBSVM text, output_file gets one prediction a line. model_file is what svm-train wrote, and gives\n"
     "svm-predict's answers, or an artifact (.asvm), which is faster.\n"
     "The environment variable APPROXSVM_TARGET forces an instruction set.\n";
 
-/// What is wrong with the arguments: shown with the usage.
+/// A fault of the arguments, printed with the usage.
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// What svm-predict prints about its predictions.
+// The closing lines of svm-predict.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline std::string classification_summary(const std::vector<ChunkResult>& result
            std::to_string(n_rows) + ") (classification)\n";
 }
 
-// The sums, their order and the two formulas are svm-predict's, so that the digits are too.
+// The sums, their order and the two formulas are those of svm-predict, so the digits are the same.
 inline std::string regression_summary(const std::vector<ChunkResult>& results) {
     double n = 0.0, sq_error = 0.0;
     double sum_p = 0.0, sum_t = 0.0, sum_pp = 0.0, sum_tt = 0.0, sum_pt = 0.0;
@@ -44,8 +44,8 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// Labels that are texts, and several values, cannot be compared with the numbers of a data file: no closing line.
-/// Without rows svm-predict prints 0 / 0, "-nan%".
+/// String labels and several values cannot be compared with the numbers of a data file: there is no closing line.
+/// Without rows, svm-predict would print 0 / 0, "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;
     if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text) return "";
@@ -54,8 +54,8 @@ inline std::string summary(const ModelView& model, const std::vector<ChunkResult
     return is_regression ? regression_summary(results) : classification_summary(results);
 }
 
-/// What svm-predict says before it predicts: about probabilities that nobody asked for, and how far the targets of a
-/// regression model are from its values.
+/// The line that svm-predict prints first: on probabilities that were not requested, or on the distribution of a
+/// regression's errors.
 inline std::string probability_remark(const LoadedModel& model, bool wants_probabilities) {
     if (!model.has_probabilities()) return "";
     if (!wants_probabilities) return "Model supports probability estimates, but disabled in prediction.\n";

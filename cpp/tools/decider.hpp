@@ -1,4 +1,4 @@
-// One thread's way from rows to answers.
+// Turns rows into answers, for one thread.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace approxsvm::tools {
 
-/// What is said of the rows of a chunk. A row's answer depends on that row alone.
+/// Answers for the rows of a chunk. An answer depends on its own row only.
 struct Decisions {
     /// Positions of labels: classification and one-class models (0 is an inlier).
     std::vector<std::uint32_t> labels;
@@ -27,7 +27,7 @@ struct Decisions {
     std::vector<double> probabilities;
 };
 
-/// What float64 cannot do for a row, or what is wrong with it; rows are counted from the first one of a chunk.
+/// A row that is refused, counted from the first one of the chunk.
 struct RowError : std::runtime_error {
     RowError(std::size_t row_number, const std::string& why) : std::runtime_error(why), row(row_number) {}
     std::size_t row;
@@ -94,7 +94,7 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        constexpr std::size_t many = ~std::size_t{0};  // a chunk is a part of a file, and chunks may differ in size
+        constexpr std::size_t many = ~std::size_t{0};  // as part of a large call, as chunks differ in size
         Fault fault{};
         Request request{many};
         request.fault = &fault;
@@ -115,7 +115,7 @@ class Decider {
         }
     }
 
-    /// Features are counted as in the text; a pipeline must know all of them.
+    /// The message for a feature that a pipeline does not know, numbered as in the text.
     std::string unknown_feature(const CsrRows<double, std::int32_t>& rows, std::size_t i) const {
         const ModelView& model = predictor_->model();
         const std::int64_t first = model.first_index, n = static_cast<std::int64_t>(model.n_raw_features);
@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// As svm-predict has it: with -b 1 the most probable class is the label, whoever wins the votes.
+    /// As in svm-predict: with -b 1 the most probable class is the label, not the winner of the votes.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;
@@ -135,7 +135,7 @@ class Decider {
         }
     }
 
-    /// Where not even float64 can tell who wins, svm-predict's own rounding decides, and its sums are repeated.
+    /// If float64 cannot tell the winner, svm-predict's own rounding decides, so its sums are repeated.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
@@ -146,7 +146,7 @@ class Decider {
 
     // --- LIBSVM's sums
 
-    /// Labels of the rows that are open.
+    /// Labels of the open rows.
     void settle_by_votes(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         votes_.resize(n_classes_);
         sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
@@ -154,7 +154,7 @@ class Decider {
         });
     }
 
-    /// Of one row; returns the position of its label, which is the most probable class.
+    /// Probabilities of one row; returns the position of its label, the most probable class.
     std::size_t find_probabilities(const double* values, double* probabilities) {
         if (task_ == Task::one_class) {
             probabilities[0] = inlier_probability(*values, libsvm_->prob_density_marks.data());

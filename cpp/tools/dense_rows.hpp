@@ -1,4 +1,4 @@
-// Rows of a data file that names no features: "label value value ...", or values only, one row a line.
+// Rows of a dense data file: "label value value ...", or values only, one row per line.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,27 @@
 namespace approxsvm::tools {
 
 struct DenseFormat {
-    /// What separates values, blanks around it aside; 0 stands for a comma or white space.
+    /// The character between values, which blanks may surround; 0 stands for a comma or white space.
     char delimiter = 0;
     /// Whether the first value of a row is its label.
     bool has_targets = true;
-    /// Values per row, the label not counted; 0 until the first row has been read.
+    /// Values per row without the label; 0 until the first row has been read.
     std::size_t n_features = 0;
 };
 
-/// Whether values can be told apart by it: no letter (of numbers in hexadecimal, inf and nan), digit, sign or point.
+/// Whether a character can separate values: not a letter (hexadecimal numbers, inf, nan), digit, sign or point.
 inline bool can_delimit(char c) {
     return c == '\t' || (c >= ' ' && c <= '~' && std::strchr("+-.", c) == nullptr && !(c >= '0' && c <= '9') &&
                          !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z'));
 }
 
-/// Walks over the rows of a text. Zeros are left out, as in sparse rows.
+/// Iterates over the rows of a text. Zeros are left out, as in sparse rows.
 class DenseRowParser {
   public:
     DenseRowParser(std::string_view text, const DenseFormat& format)
         : next_(text.data()), last_(next_ + text.size()), format_(format) {}
 
-    /// The most non-zero values that a text can hold: a digit and what separates it are two bytes.
+    /// The most non-zero values that a text can hold: a digit and a separator take two bytes.
     static std::size_t max_features(std::size_t n_bytes) { return n_bytes / 2 + 1; }
 
     /// Reads the next row; false at the end of the text. Throws text::TextError.
@@ -65,7 +65,7 @@ class DenseRowParser {
 
     /// The number of the line that the next call reads.
     std::size_t line() const { return line_; }
-    /// Of the row read last, zeros included.
+    /// Values of the last row, including zeros.
     std::size_t n_values() const { return n_values_; }
 
   private:
@@ -76,7 +76,7 @@ class DenseRowParser {
         return p;
     }
 
-    /// Reads a value and what separates it from the next one; false when it is the line's last.
+    /// Reads a value and the separator after it; false for the last value of a line.
     bool take(const char* what, double& value) {
         const char* const end = text::parse_real(next_, line_last_, value);
         const char* const behind = end == nullptr ? nullptr : skip_blanks(end);
@@ -93,7 +93,7 @@ class DenseRowParser {
     }
 
     void check_number() const {
-        if (n_values_ == 0) fail("there is a label and no value (with --no-labels the first value is no label)");
+        if (n_values_ == 0) fail("there is a label, but no value (use --no-labels if the first value is not a label)");
         if (format_.n_features != 0 && n_values_ != format_.n_features) {
             fail("the row has " + std::to_string(n_values_) + " values instead of " +
                  std::to_string(format_.n_features));

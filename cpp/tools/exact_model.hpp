@@ -1,4 +1,4 @@
-// A LIBSVM model file, ready to predict without being compiled: the exact engines' view of it, made in memory.
+// A LIBSVM model file, ready to predict without compilation: a view for the exact engines, built in memory.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,16 @@
 
 namespace approxsvm::tools {
 
-/// A model that svm-predict could use and that we cannot.
+/// A model that svm-predict supports and this program does not.
 struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The engine lays the support vectors out in float32 and float64, densely unless nearly all values are zero, and needs
-/// some rows of the same width per thread. Larger and wider models are left to LibsvmSums.
+/// The engine stores the support vectors in float32 and float64, densely unless nearly all values are zero, and some
+/// rows of the same width for each thread. Larger and wider models are left to LibsvmSums.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
-/// Each thread's engines keep values and bounds of all pairs of classes for a block of rows.
+/// For each thread, the engines keep values and bounds of all pairs of classes for a block of rows.
 inline constexpr std::int32_t max_engine_classes = 256;
 
 class ExactModel {
@@ -38,10 +38,10 @@ class ExactModel {
     ExactModel(const ExactModel&) = delete;
     ExactModel& operator=(const ExactModel&) = delete;
 
-    /// Mode, task and labels; with has_engine(), all that the exact engine needs.
+    /// Mode, task and labels; if has_engine(), also everything that the exact engine needs.
     const ModelView& view() const { return view_; }
-    /// Whether labels can be had from the exact engine. Values never: svm-predict prints all their digits, and those
-    /// depend on the order of its sums.
+    /// Whether the exact engine can compute labels. It never computes values: svm-predict prints all their digits,
+    /// which depend on the order of its sums.
     bool has_engine() const { return has_engine_; }
     /// The support vectors; indices are columns, which count from view().first_index.
     const text::LibsvmModel& libsvm() const { return model_; }
@@ -68,7 +68,7 @@ class ExactModel {
     }
     void check_supported() const {
         if (model_.kernel_type == text::KernelType::precomputed) {
-            throw UnsupportedModel("the kernel is precomputed: svm-predict, with rows of kernel values, is for that");
+            throw UnsupportedModel("the kernel is precomputed, which only svm-predict supports");
         }
     }
 
@@ -125,8 +125,8 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// How far LIBSVM's own sums may be from the true ones, relatively to the sum of moduli: one term after the other
-    /// for a distance, and so for a value. Labels within it are left to LibsvmSums.
+    /// Bound on the rounding of LIBSVM's own sums relative to the sum of moduli: term by term for a distance, and for a
+    /// value. Labels within it are left to LibsvmSums.
     double libsvm_rounding() const {
         const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // unseen features, too
         return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));
@@ -146,7 +146,7 @@ class ExactModel {
         return true;
     }
 
-    /// The center is the mean of the support vectors; false when it or the norms are beyond float32 and float64.
+    /// The center is the mean of the support vectors; false if it overflows float32 or a norm overflows float64.
     bool place_center() {
         std::vector<double> vector(view_.n_features);
         for (std::size_t k = 0; k < model_.values.size(); ++k) {

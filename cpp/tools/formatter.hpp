@@ -15,19 +15,19 @@
 
 namespace approxsvm::tools {
 
-/// The predictions for one piece of the text, and what the closing lines need to know about them.
+/// The predictions for one piece of the text, and their figures for the closing lines.
 struct ChunkResult {
     std::string lines;
     std::size_t n_rows = 0;
     /// Classification and one-class: rows whose label in the file is the predicted one.
     std::size_t n_correct = 0;
-    /// Regression only; the sums over them are made later, in row order, for any number of threads.
+    /// Regression only; they are summed later, in row order, for any number of threads.
     std::vector<double> predictions;
     std::vector<double> targets;
 };
 
-/// One of the answers of a classifier or one-class model: what is written, and the number that the labels of the data
-/// file are compared with (NaN, which equals nothing, for a text).
+/// An answer of a classifier or one-class model: its text, and the number to compare with labels of the data file (NaN,
+/// which equals nothing, for a string label).
 struct Answer {
     std::string text;
     double number;
@@ -69,7 +69,7 @@ class Formatter {
         }
     }
 
-    /// What the output begins with.
+    /// The first line of the output.
     std::string header() const {
         if (!with_probabilities_) return "";
         if (is_one_class_) return "label normal outlier\n";
@@ -129,7 +129,7 @@ class Formatter {
     }
 
     const bool is_regression_, is_one_class_, with_probabilities_;
-    const std::size_t n_values_;  // of a regression's row
+    const std::size_t n_values_;  // for each row of a regression
     std::vector<Answer> answers_;
     std::vector<std::string> lines_;  // of each answer; only their beginnings where probabilities follow
     std::size_t longest_line_ = 0;

@@ -1,6 +1,5 @@
-// The inner loops of LibsvmSums, compiled once per target: rows side by side in the lanes of vectors, each lane adding
-// up what LIBSVM adds up, in its order. No multiplication is fused with an addition, so that every target gives the
-// same bits.
+// The inner loops of LibsvmSums, compiled once per target. Each lane of a vector is a row, and adds the terms of LIBSVM
+// in its order. No multiplication is fused with an addition, so that every target gives the same bits.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +40,7 @@ struct LaneSums {
     void (*add_terms)(const LaneTerms&, std::size_t n, std::size_t n_vectors, double* sums);
 };
 
-/// Accumulators of a block at most: as many as registers hold beside the terms.
+/// The most accumulators of a block: as many as fit in registers besides the terms.
 inline constexpr std::size_t max_lane_vectors = 8;
 
 extern const LaneSums lane_sums_baseline, lane_sums_avx2, lane_sums_avx512, lane_sums_neon;

@@ -1,12 +1,12 @@
-// Decision values of a LIBSVM model, equal to svm-predict's in every bit: each row goes through the operations of
-// LIBSVM's Kernel::k_function and svm_predict_values in their order, with rows side by side in the lanes of vectors.
+// Decision values of a LIBSVM model, bit for bit those of svm-predict: each row goes through the operations of LIBSVM's
+// Kernel::k_function and svm_predict_values in their order, with one row in each lane of a vector.
 //
 //     f_ij(z) = ((a_1 K_1 + a_2 K_2) + ...) - rho_ij,   K_i = exp(-gamma ((d_1^2 + d_2^2) + ...)),
 //
 // over the support vectors of class i and then those of j, d_1, d_2, ... over the features that z or x_i has,
-// ascending. A feature that neither has may be added as well, since d = 0 changes nothing; that is what lets rows with
-// different features share a block. Support vectors are grouped by class, so that one pass over them, in which each
-// adds to the sums of all its pairs, adds up every pair in LIBSVM's order.
+// ascending. A feature that neither has may be added as well, as d = 0 changes nothing; so rows with different features
+// can share a block. Support vectors are grouped by class, so one pass over them, in which each adds to the sums of all
+// its pairs, adds up every pair in LIBSVM's order.
 #pragma once
 
 #include <algorithm>
@@ -99,7 +99,7 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// As many as registers hold, unless the features or the sums of that many rows would leave the cache.
+    /// As many as fit in registers, unless the features or sums of so many rows exceed the cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
@@ -129,7 +129,7 @@ class LibsvmSums {
         }
     }
 
-    /// Most rows have no column that the ones before them had not.
+    /// Adds a row's columns to those of the block; most rows have no new ones.
     void join_columns(const std::int32_t* first, const std::int32_t* last) {
         if (std::includes(columns_.begin(), columns_.end(), first, last)) return;
         joined_.clear();
@@ -153,7 +153,7 @@ class LibsvmSums {
         }
     }
 
-    /// Squared distances or inner products become kernel values.
+    /// Turns squared distances or inner products into kernel values.
     void apply_kernel(double* x, std::size_t n) const {
         switch (model_.kernel_type) {
             case text::KernelType::rbf:

@@ -1,4 +1,4 @@
-// What approxsvm-predict predicts with: an artifact or a LIBSVM model file, told apart by their first bytes.
+// The model of approxsvm-predict: an artifact or a LIBSVM model file, distinguished by the first bytes.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -22,7 +22,7 @@ inline std::runtime_error text_error(const std::string& path, const text::TextEr
 
 class LoadedModel {
   public:
-    /// Throws std::runtime_error, naming the file and, where there is one, the line.
+    /// Throws std::runtime_error, which names the file and the line, if there is one.
     LoadedModel(const std::string& path, bool wants_probabilities)
         : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();
@@ -43,16 +43,16 @@ class LoadedModel {
 
     const ModelView& view() const { return exact_ ? exact_->view() : predictor_->model(); }
     const dispatch::TargetTable& kernels() const { return kernels_; }
-    /// Null when svm-predict's sums have to be repeated for every row.
+    /// Null if svm-predict's sums must be repeated for every row.
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
-    /// Null when the model is an artifact.
+    /// Null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
-    /// The labels of a classifier, +1 and -1 otherwise.
+    /// Number of labels of a classifier; 2 otherwise.
     std::size_t n_answers() const { return view().task == Task::classification ? view().n_labels : 2; }
     bool has_probabilities() const { return has_probabilities_; }
-    /// Of a regression: how far targets are from its values, where the model says so; else null.
+    /// Scale of a regression's errors, if the model has it; else null.
     const double* sigma() const { return sigma_; }
-    /// Whether rows get probabilities beside their labels; a regression model has one number for all of them.
+    /// Whether rows get probabilities besides their labels; a regression model has one number for all rows.
     bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
 
   private:

@@ -25,7 +25,7 @@
 namespace approxsvm::tools {
 namespace {
 
-// --- what systems do, each in its way; errno says why something failed
+// --- functions of each system; a failure sets errno
 
 constexpr int standard_output = 1;
 
@@ -102,7 +102,7 @@ bool leads_to_standard_output(const std::string& path) {
     return ::stat(path.c_str(), &there) == 0 && ::fstat(standard_output, &output) == 0 && same(there, output);
 }
 
-// Of what there is at a path; replaceable where nobody can tell a new file of the same name and mode from it.
+// The file at a path; replaceable if a new file with the same name and mode is equivalent.
 struct Place {
     bool exists, is_replaceable;
 
@@ -142,14 +142,14 @@ int process_number() {
 
 #endif
 
-// --- the same everywhere
+// --- functions of all systems
 
 [[noreturn]] void throw_system_error(const std::string& path) {
     throw std::system_error(errno, std::generic_category(), path);
 }
 
 void write_all(int fd, std::string_view bytes, const std::string& path) {
-    constexpr std::size_t max_write_bytes = std::size_t{1} << 30;  // some systems refuse more at once
+    constexpr std::size_t max_write_bytes = std::size_t{1} << 30;  // some systems refuse more in one call
     while (!bytes.empty()) {
         const std::ptrdiff_t n_written = write_some(fd, bytes.data(), std::min(bytes.size(), max_write_bytes));
         if (n_written >= 0) {
@@ -184,7 +184,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
         place.give_mode_to(fd_);  // the new file takes the place and mode of the old one
         return;
     }
-    temporary_path_.clear();  // also in a directory where we may change files but not make them
+    temporary_path_.clear();  // e.g. the directory is not writable, but the file is
     fd_ = open_to_write(path);
     if (fd_ < 0) throw_system_error(path);
 }

@@ -1,4 +1,4 @@
-// The file that predictions go to: complete or not there at all.
+// The output file, which is complete or does not exist.
 #pragma once
 
 #include <cstddef>
@@ -13,26 +13,25 @@ void write_to_standard_output(std::string_view bytes);
 /// Whether both paths lead to one regular file, under whatever names. Paths are UTF-8.
 bool is_same_file(const std::string& path, const std::string& other);
 
-/// A file that does not exist yet, or a regular file of ours, is written under another name in the same
-/// directory and renamed by commit(). Everything else is written to as it is: devices, pipes, files that
-/// others own or that have a second name, and symbolic links, because somebody may hold open what /dev/fd/3
-/// leads to. A path that leads to the standard output shares its descriptor, so that what is printed later
-/// comes behind.
+/// A new file, or a regular file of ours, is written under another name in the same directory and renamed by commit().
+/// Everything else is written to directly: devices, pipes, files of other users or with a second name, and symbolic
+/// links, as the target of /dev/fd/3 may be held open. A path to the standard output shares its descriptor, so that
+/// later output follows.
 class OutputFile {
   public:
-    /// Paths are UTF-8. Throws std::system_error, naming the path, as everything here does.
+    /// Paths are UTF-8. All functions throw std::system_error, which names the path.
     explicit OutputFile(const std::string& path);
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
     ~OutputFile();
 
-    /// Collects small pieces: a system call takes as long as copying several kilobytes.
+    /// Buffers small pieces, as a system call takes as long as copying several kilobytes.
     void write(std::string_view bytes) {
         buffer_ += bytes;
         if (buffer_.size() >= flush_bytes) flush();
     }
 
-    /// Only after this the file is there, whole.
+    /// Makes the complete file appear.
     void commit();
 
   private:

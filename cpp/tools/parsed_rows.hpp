@@ -1,4 +1,4 @@
-// A piece of a data file, LIBSVM's or dense, as a sparse matrix.
+// A piece of a LIBSVM or dense data file as a sparse matrix.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -17,9 +17,9 @@
 
 namespace approxsvm::tools {
 
-/// What the lines of a data file look like.
+/// The format of a data file's lines.
 struct DataFormat {
-    /// LIBSVM's format, if there is none.
+    /// Empty for LIBSVM's format.
     std::optional<DenseFormat> dense;
     /// LIBSVM's index of column 0.
     std::uint32_t first_index = 1;
@@ -27,7 +27,7 @@ struct DataFormat {
     bool has_targets() const { return !dense || dense->has_targets; }
 };
 
-/// A thread keeps the memory from chunk to chunk.
+/// A thread reuses the memory for each chunk.
 class ParsedRows {
   public:
     void parse(std::string_view text, const DataFormat& format) {
@@ -49,8 +49,7 @@ class ParsedRows {
     }
 
   private:
-    // Most of the room is never touched, and then costs nothing: memory of this size comes from the system
-    // page by page.
+    // Most of this memory is never touched, and then costs nothing: the system provides it page by page.
     void make_room(std::size_t n_features) {
         if (n_features > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
             throw std::length_error("a line is too long");
@@ -65,7 +64,7 @@ class ParsedRows {
         targets_.clear();
         row_starts_.assign(1, 0);
         std::size_t end = 0, n = 0;
-        double target = std::numeric_limits<double>::quiet_NaN();  // of rows that have none: no label equals it
+        double target = std::numeric_limits<double>::quiet_NaN();  // for rows without one: no label equals it
         while (rows.next(target, columns_.data() + end, values_.data() + end, n)) {
             end += n;
             targets_.push_back(target);

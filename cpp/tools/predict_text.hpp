@@ -1,6 +1,5 @@
-// From the text of a data file to the lines of predictions, fused: each piece of the text is parsed,
-// predicted and formatted while it is in the cache of one thread. Nothing as large as the data is ever
-// stored.
+// Turns the text of a data file into lines of predictions: each piece is parsed, predicted and formatted while it is in
+// the cache of one thread. Nothing as large as the data is stored.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +17,18 @@
 
 namespace approxsvm::tools {
 
-/// The least bytes of a chunk. With the expansion alone it costs some 100 microseconds: enough to hide the start of a
-/// thread, little enough to stay in cache. Certified rows that need a later stage fill its blocks better when chunks
-/// are larger. With the exact engine a row costs hundreds of times as much, and the threads should finish together.
+/// The least bytes of a chunk. With the expansion alone it takes some 100 microseconds: enough to hide the start of a
+/// thread, little enough to stay in cache. In mode certified, larger chunks fill the blocks of later stages better.
+/// With the exact engine a row costs hundreds of times as much, and small chunks let the threads finish together.
 constexpr std::size_t min_chunk_bytes(Mode mode) {
     return std::size_t{1} << (mode == Mode::approximate ? 16 : mode == Mode::certified ? 18 : 14);
 }
-/// Long rows get larger chunks, so that nearly dense ones still fill the kernel's blocks ...
+/// Long rows get larger chunks, so that nearly dense rows still fill the kernel's blocks ...
 inline constexpr std::size_t rows_per_chunk = 192;
-/// ... up to here, where a thread's buffers would become a burden.
+/// ... up to this limit on a thread's buffers.
 inline constexpr std::size_t max_chunk_bytes = std::size_t{1} << 24;
 
-/// Everything that one thread needs to turn chunks into results.
+/// Turns chunks into results, for one thread.
 class ChunkPredictor {
   public:
     ChunkPredictor(const LoadedModel& model, const DataFormat& format, const Formatter& formatter)
@@ -55,22 +54,22 @@ inline std::vector<std::string_view> cut_into_chunks(std::string_view text, Mode
     return text::split_at_lines(text, text.size() / std::max(wanted, min_chunk_bytes(mode)) + 1);
 }
 
-/// Calls work() on up to n_threads threads, this one included, and returns when all of them are done. When
-/// the system has no more threads to give, the others do the work.
+/// Calls work() on up to n_threads threads, this one included, and returns when all are done. If the system cannot
+/// start a thread, the others do the work.
 template <class Work>
 void run_on_threads(std::size_t n_threads, const Work& work) {
     std::vector<std::thread> others;
     others.reserve(n_threads);
     try {
         while (others.size() + 1 < n_threads) others.emplace_back(work);
-    } catch (const std::exception&) {  // no more threads or memory to be had
+    } catch (const std::exception&) {  // no more threads or memory
     }
     work();
     for (std::thread& other : others) other.join();
 }
 
-/// Predicts every row of the text on up to n_threads threads. The results, in order, do not depend on
-/// n_threads. Throws the TextError of the first bad line, if there is one.
+/// Predicts every row of the text on up to n_threads threads. The results, in order, do not depend on n_threads. Throws
+/// the TextError of the first bad line.
 inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const DataFormat& format,
                                              const Formatter& formatter, std::string_view text, std::size_t n_threads) {
     const std::vector<std::string_view> chunks = cut_into_chunks(text, model.view().mode);
@@ -78,7 +77,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
     std::atomic<std::size_t> next{0};
     std::mutex failure_mutex;
     std::exception_ptr failure;
-    std::size_t failed = chunks.size();  // the first chunk that did: chunks before it are in hand or done
+    std::size_t failed = chunks.size();  // the first chunk that failed; earlier ones are in progress or done
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
         std::size_t i = 0;
         try {
@@ -90,7 +89,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
                 failed = i;
                 failure = std::current_exception();
             }
-            next = chunks.size();  // the others stop after the chunk in hand
+            next = chunks.size();  // the others stop after their current chunk
         }
     });
     if (!failure) return results;

@@ -1,4 +1,4 @@
-// Numbers as printf writes them, without its price.
+// Numbers as printf writes them, but faster.
 #pragma once
 
 #include <charconv>

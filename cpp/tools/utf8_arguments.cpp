@@ -3,7 +3,7 @@
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
-// Behind it, which declares what this needs.
+// After windows.h, which it needs.
 #include <shellapi.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace approxsvm::tools {
 
 std::vector<std::string> utf8_arguments(int argc, char** argv) {
 #if defined(_WIN32)
-    (void)argc, (void)argv;  // in the code page of the day, which may lack their characters
+    (void)argc, (void)argv;  // in the current code page, which may lack characters
     int n = 0;
     std::vector<std::string> arguments;
     if (wchar_t** const words = ::CommandLineToArgvW(::GetCommandLineW(), &n)) {

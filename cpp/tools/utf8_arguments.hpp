@@ -1,4 +1,4 @@
-// The arguments of a program as UTF-8, whatever the system hands to main().
+// The arguments of a program as UTF-8, for any encoding of main()'s.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace approxsvm::tools {
 
-/// Those behind the name of the program.
+/// The arguments after the name of the program.
 std::vector<std::string> utf8_arguments(int argc, char** argv);
 
 }  // namespace approxsvm::tools

@@ -96,7 +96,7 @@ def test_a_file_cannot_be_two_things(tmp_path, command, one, other, second_name)
         called, written = "model" if first.suffix == ".asvm" else "input", "output"
     before = content_of(tmp_path)
     result = run(command, values)
-    why = "which would be lost" if isinstance(parameter.type, InputFile) else "which is written too"
+    why = "which would be lost" if isinstance(parameter.type, InputFile) else "which is also written"
     assert result.stderr == f"approxsvm: {written} {second} is the same file as {called} {first}, {why}\n"
     assert (result.exit_code, result.stdout) == (1, "")
     assert content_of(tmp_path) == before
@@ -114,7 +114,7 @@ def test_outputs_that_are_not_there_yet(tmp_path, second_name):
     second = SECOND_NAMES[second_name](first, tmp_path / "second")
     before = content_of(tmp_path)
     result = run("export", {"artifact": tmp_path / "m.asvm", "c_header": first, "onnx_file": second})
-    assert result.stderr == f"approxsvm: --onnx {second} is the same file as --c {first}, which is written too\n"
+    assert result.stderr == f"approxsvm: --onnx {second} is the same file as --c {first}, which is also written\n"
     assert content_of(tmp_path) == before
 
 
@@ -237,7 +237,7 @@ def test_parts_keep_models_inputs_and_each_other(scored):
     for there, message in (
         (scored / "m.asvm", "answers/a.csv is the same file as model .*m.asvm, which would be lost"),
         (inputs / "b.csv", "answers/a.csv is the same file as input .*in/b.csv, which would be lost"),
-        (answers / "b.csv", "answers/b.csv is the same file as output .*answers/a.csv, which is written too"),
+        (answers / "b.csv", "answers/b.csv is the same file as output .*answers/a.csv, which is also written"),
     ):
         (answers / "a.csv").unlink()
         (answers / "a.csv").symlink_to(there)

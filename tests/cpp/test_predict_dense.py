@@ -122,7 +122,7 @@ GOOD = ",".join(["0.5"] * N_FEATURES)
         ("1," + GOOD + ",", "wrong input format: nothing follows the last delimiter"),
         ("1," + GOOD + ",2", "wrong input format: the row has 10 values instead of 9"),
         ("1,2,3", "wrong input format: the row has 2 values instead of 9"),
-        ("1", "wrong input format: there is a label and no value (with --no-labels the first value is no label)"),
+        ("1", "wrong input format: there is a label, but no value (use --no-labels if the first value is not a label)"),
         ("1," + GOOD.replace("0.5", "nan", 1), "the value of feature 1 is nan, and only finite values can be"),
         ("1," + GOOD[:-3] + "-inf", "the value of feature 9 is -inf, and only finite values can be predicted"),
     ],

@@ -326,7 +326,7 @@ def test_files_that_hold_a_model_or_no_rows_are_named(files: Files) -> None:
         ("gamma 0.5\n", "", ", line 8: the header has no gamma, which kernel_type rbf needs"),
         ("-1 2:0.1\n", "-1 2:x\n", ", line 12: support vector 3: "),
         ("-0.5 1:0.3 3:0.7\n", "", ", line 12: total_sv is 4, but there are 3 rows of support vectors"),
-        ("rbf", "precomputed", ": the kernel is precomputed: svm-predict, with rows of kernel values, is for that"),
+        ("rbf", "precomputed", ": the kernel is precomputed, which only svm-predict supports"),
     ],
 )
 def test_model_files_that_are_wrong_or_not_supported(files: Files, old: str, new: str, why: str) -> None:

@@ -108,7 +108,7 @@ def test_too_many_features_are_refused_with_both_numbers():
         InputError, match=r"2 rows of up to \d{11,} features take [\d,]{14,} bytes, but this machine has"
     ):
         TaylorFeatures(1.0, 4).fit_transform(wide)
-    with pytest.raises(InputError, match="take a lower degree"):
+    with pytest.raises(InputError, match="use a lower degree"):
         TaylorFeatures(1.0, 4).fit_transform(wide.toarray())
 
 

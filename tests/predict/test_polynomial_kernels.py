@@ -280,7 +280,7 @@ def test_probabilities_and_ensembles():
 
 def test_modes():
     source, _ = fitted("SVC", 3)
-    with pytest.raises(UnsupportedModelError, match="polynomial of degree 3, which has no form"):
+    with pytest.raises(UnsupportedModelError, match="polynomial of degree 3, but mode 'approximate' needs a form"):
         approxsvm.compile(source, mode="approximate")
     wide = SVC(kernel="poly", degree=2).fit(np.random.default_rng(0).normal(size=(20, 60)), np.arange(20) % 2)
     fast = approxsvm.compile(wide)

@@ -166,7 +166,7 @@ def test_of_several_classes_the_stages_are_those_of_labels():
     assert found.rows_per_stage["expansion"] == report.evidence.rows_per_stage["expansion"] == settled.sum() > 70
     text = text_of(report.html)
     assert f"{share_text(settled.mean())} settled by the expansion".replace("\u00a0", " ") in text
-    assert "These values come from the exact engine: expansions of several classes prove labels alone." in text
+    assert "These values come from the exact engine: expansions of several classes prove labels only." in text
     assert not report.evidence.values_by_expansion.any()
     _, bounds = compiled._evaluator.evaluate(X, VALUES | BOUNDS, "settled")
     assert bounds.max() < 1e-3  # of the exact engine
@@ -200,7 +200,7 @@ def test_rows_that_are_not_finite_are_named(cancer):
     X = CANCER[0][:20].copy()
     X[3, 2], X[7, 0] = np.nan, np.inf
     report = compiled.report(X, CANCER[1][:20], against=source)
-    assert "2 rows hold NaN or infinity and would be refused by number (3, 7)" in text_of(report.html)
+    assert "2 rows hold NaN or infinity and are left out here (3, 7)" in text_of(report.html)
     np.testing.assert_array_equal(report.evidence.positions, np.setdiff1d(np.arange(20), [3, 7]))
     sparse = compiled.report(csr_array(X), against=source)
     np.testing.assert_array_equal(sparse.evidence.positions, report.evidence.positions)
@@ -214,16 +214,16 @@ def test_what_cannot_be_shown_is_said():
     text = text_of(report_of("no source").html)
     assert "Not compared" in text
     assert "no source was given (against=…)" in text
-    assert "what is true of the rows was not given (y)" in text_of(report_of("no truth").html)
+    assert "the true labels or targets were not given (y)" in text_of(report_of("no truth").html)
     assert "an ensemble averages probabilities" in text_of(report_of("ensemble").html)
-    assert "not the plans that were rejected" in text_of(report_of("libsvm").html)
+    assert "does not store the rejected plans" in text_of(report_of("libsvm").html)
 
 
 def test_some_rows_are_drawn_where_they_are_many(cancer):
     source, compiled, _ = cancer
     report = compiled.report(CANCER[0], against=source, max_rows=30)
     assert len(report.evidence.against.positions) == 30
-    assert "30 of them, drawn at random" in text_of(report.html)
+    assert "30 rows, drawn at random" in text_of(report.html)
 
 
 def test_drawings_are_reproducible(cancer):
@@ -390,7 +390,7 @@ def test_commands_write_it(tmp_path):
     assert f"$ approxsvm convert-model {model} -o {output} --data {data} --report {pages[0]}" in texts[0]
     assert f"$ approxsvm verify {output}" in texts[1]
     assert "the exact engine alone" in texts[0]
-    assert "not the plans that were rejected" in texts[1]
+    assert "does not store the rejected plans" in texts[1]
     assert all("accuracy" in text for text in texts)  # LIBSVM text says what is true
     refused = run("convert-model", model, "-o", output, "--report", pages[0])
     assert (refused.exit_code, refused.stderr) == (1, "approxsvm: --report needs --data, the rows to show\n")

@@ -132,7 +132,7 @@ def test_targets_of_one_column_are_one_column():
 def test_calibrated_classifiers_have_no_values():
     for name in ("iris_calibrated", "iris_ensemble"):
         predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
-        with pytest.raises(InputError, match="no output 'value': a calibrated classifier gives or averages probabil"):
+        with pytest.raises(InputError, match="no output 'value': a calibrated classifier has probabilities, but no"):
             predictor.predict_arrow(FRAME, outputs=["value"])
 
 
@@ -196,13 +196,13 @@ def test_columns_without_names_go_by_position():
     assert lists["label"].to_pylist() == answer
     numbered = FRAME.set_axis([f"f{k}" for k in range(4)], axis=1).assign(id=1)[["id", "f3", "f1", "f0", "f2"]]
     assert predictor.predict_arrow(numbered)["label"].to_pylist() == answer
-    with pytest.raises(InputError, match=r"5 columns beside the others \(.*'id'\), but the model has 4 features"):
+    with pytest.raises(InputError, match=r"5 columns for features \(.*'id'\), but the model has 4 features"):
         predictor.predict_arrow(FRAME.assign(id=1))
-    with pytest.raises(InputError, match="3 columns are chosen, but the model has 4"):
+    with pytest.raises(InputError, match="3 columns are given, but the model has 4"):
         predictor.predict_arrow(FRAME, columns=FEATURES[:3])
 
 
-MISSING = "there is no column 'f1', but other features go by such names; choose columns"
+MISSING = "there is no column 'f1', but other features have such names; choose columns"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ MISSING = "there is no column 'f1', but other features go by such names; choose 
         (["0", "1", "3", "label"], "'0', '1', '3' are numbered, but number 2 is missing"),
         (["4", "1", "2", "3"], "not in order"),
         ([" f1", " f2", " f3", "id"], "but number 4 is missing"),
-        (["Unnamed: 0", "a", "b", "c"], "the column 'Unnamed: 0' is an index as pandas writes it, and no feature"),
+        (["Unnamed: 0", "a", "b", "c"], "the column 'Unnamed: 0' is an index that pandas wrote, not a feature"),
         (["a", "b", "c", "__index_level_0__"], "the column '__index_level_0__' is an index"),
     ],
 )
@@ -412,7 +412,7 @@ def test_nothing_in_nothing_out(named):
 
 @pytest.mark.parametrize("wrong", [ROWS, [ROWS], 3, []])
 def test_what_has_no_columns_is_refused(named, wrong):
-    with pytest.raises(InputError, match="expected Arrow columns or batches of them, got"):
+    with pytest.raises(InputError, match="expected Arrow columns or batches, got"):
         named.predict_arrow(wrong)
 
 

@@ -105,7 +105,7 @@ def test_bad_rows():
 
 def test_columns_by_position_are_told_of_once_and_a_missing_feature_is_none_of_them():
     without = dd.from_pandas(FRAME.drop(columns="f3"), npartitions=3)
-    with pytest.raises(InputError, match="there is no column 'f3', but other features go by such names"):
+    with pytest.raises(InputError, match="there is no column 'f3', but other features have such names"):
         score(without, PREDICTOR)
     named = FRAME.drop(columns="id").set_axis(list("abcd"), axis=1)
     with pytest.warns(ColumnsByPositionWarning, match="the columns 'a', 'b', 'c', 'd' are taken") as caught:
@@ -130,7 +130,7 @@ def test_workers_compare_version_and_checksum():
     with pytest.raises(ApproxSVMError, match=r"this worker has approxsvm .*, but the job was made by 0\.0\.1"):
         replace(job, version="0.0.1").scorer(lambda: job.contents)
     wrong = replace(job, checksums=(("model", "0" * 64),))
-    with pytest.raises(ArtifactError, match=f"has the checksum {job.checksums[0][1]}, but the job says 0000"):
+    with pytest.raises(ArtifactError, match=f"has the checksum {job.checksums[0][1]}, but the job has 0000"):
         wrong.scorer(lambda: job.contents)
     opened = job.scorer(lambda: job.contents)
     assert job.without_contents().scorer(lambda: pytest.fail("it is open already")) is opened

@@ -145,7 +145,7 @@ def test_other_delimiters(tmp_path, delimiter):
     assert read(tmp_path / "a.csv").to_pydict() == {"id": TABLE["id"].to_pylist(), "label": LABELS}
     with pytest.raises(InputError, match="the delimiter is '::', but must be one character"):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "b.csv", delimiter="::")
-    with pytest.raises(InputError, match="batch_rows is 0, but must be positive"):
+    with pytest.raises(InputError, match="batch_rows is 0, but must be a positive integer"):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "b.csv", batch_rows=0)
 
 
@@ -165,7 +165,7 @@ def test_csv_without_names(tmp_path):
     (tmp_path / "more.csv").write_bytes(csv_bytes(more, include_header=False))
     with pytest.warns(ColumnsByPositionWarning, match=told):
         approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv", keep=["31"])
-    with pytest.raises(InputError, match="there are 31 columns beside the others"):
+    with pytest.raises(InputError, match="there are 31 columns for features"):
         approxsvm.score_dataset(fast, tmp_path / "more.csv", tmp_path / "b.csv")
     assert read(tmp_path / "b.csv").to_pydict() == {"31": [7] * 20, "label": fast.predict(X[:20]).tolist()}
 
@@ -198,7 +198,7 @@ def test_a_table_that_lacks_a_feature_is_refused(tmp_path, name):
         "rows.arrow": lambda table: arrow_bytes(table, pa.ipc.new_file),
     }
     (tmp_path / name).write_bytes(files[name](TABLE.drop_columns(["f3"])))
-    message = rf"{name}: there is no column 'f3', but other features go by such names; choose columns"
+    message = rf"{name}: there is no column 'f3', but other features have such names; choose columns"
     with pytest.raises(InputError, match=message):
         approxsvm.score_dataset(MODEL, tmp_path / name, tmp_path / "a.csv")
     done = CliRunner().invoke(main, ["score", str(MODEL), str(tmp_path / name), "-o", str(tmp_path / "a.csv")])
@@ -370,12 +370,12 @@ def test_text_that_is_no_number(tmp_path):
     lines[6] = '"00,7",' + lines[6].partition(",")[2]
     lines.insert(10, "too,few")
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
-    message = r"rows.csv, row 2: column 'f1' holds 'abc', which is no number"
+    message = r"rows.csv, row 2: column 'f1' holds 'abc', which is not a number"
     with pytest.raises((InputError, DataFormatError), match=r"rows.csv"):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "a.csv")
     scored = approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "a.csv", keep=["id"], on_error="skip")
     assert re.search(message, scored.bad_rows[1])
-    assert scored.bad_rows[0].endswith("row 9: it has 2 columns, expected 31")
+    assert scored.bad_rows[0].endswith("row 9: 2 columns, expected 31")
     assert (scored.n_rows, scored.n_bad) == (21, 2)
     assert read(tmp_path / "a.csv")["id"].to_pylist()[4] == "00,7"
     with pytest.raises(DataFormatError, match=r"rows.csv: .*Row #11: Expected 31 columns, got 2"):
@@ -385,11 +385,11 @@ def test_text_that_is_no_number(tmp_path):
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (b"id,f0\n1,2\n", "rows.csv: there is no column 'f1' and no 'f2' .*, but other features go by such names"),
+        (b"id,f0\n1,2\n", "rows.csv: there is no column 'f1' and no 'f2' .*, but other features have such names"),
         (b"", "rows.csv"),
-        (b"\n\n", "rows.csv: it is empty"),
+        (b"\n\n", "rows.csv: the file is empty"),
         (b"PAR1 and more", "rows.csv"),
-        ("id,f0\n1,2\n".encode("utf-16"), r"rows.csv: its first line is not UTF-8 text: b'\\xff\\xfei"),
+        ("id,f0\n1,2\n".encode("utf-16"), r"rows.csv: the first line is not UTF-8 text: b'\\xff\\xfei"),
         (b"x" * 5_000_000, r"rows.csv: there is no column 'id', only 'x{100}\.\.\.'$"),
         (
             b"id," + b",".join(b"f%d" % k for k in range(30)) + b"\n1," + b"2" * 9_000_000,
@@ -418,7 +418,7 @@ def test_a_line_without_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "_TEXT_BYTES", 1 << 10)
     (tmp_path / "rows.libsvm").write_bytes(b"1 1:2\n" + b"x" * 10_000)
     with pytest.raises(
-        DataFormatError, match=r"rows.libsvm, line 2: it has more than 2944 bytes, too many for 30 feat"
+        DataFormatError, match=r"rows.libsvm, line 2: the line has more than 2944 bytes, too many for 30 feat"
     ):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.libsvm", tmp_path / "a.csv")
 
@@ -459,10 +459,10 @@ def test_columns_of_odd_types(tmp_path):
     approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / "a.csv", keep=texts, on_error="skip")
     assert read(tmp_path / "a.csv")["view"].to_pylist() == list("bcdefghij")
     views = pa.array([["a"]] * 10, pa.list_(pa.string_view()))
-    with pytest.raises(InputError, match=r"rows of what is kept cannot be skipped, only nulled: .*string_view"):
+    with pytest.raises(InputError, match=r"rows of a kept column cannot be skipped, only nulled: .*string_view"):
         PREDICTOR.predict_arrow(table.append_column("views", views), columns=FEATURES, keep=["views"], on_error="skip")
     for output, name in (("b.csv", "list"), ("b.parquet", "union")):
-        with pytest.raises(InputError, match=rf"column '{name}' is .*, which {output[2:]} files do not hold"):
+        with pytest.raises(InputError, match=rf"column '{name}' is .*, which {output[2:]} files do not support"):
             approxsvm.score_dataset(MODEL, tmp_path / "rows.arrow", tmp_path / output, keep=[name], on_error="skip")
     assert sorted(os.listdir(tmp_path)) == ["a.arrow", "a.csv", "rows.arrow"]
 
@@ -490,7 +490,7 @@ def test_several_models_read_the_rows_once(inputs, tmp_path):
         assert scored.n_rows == 500
     with pytest.raises(InputError, match="two columns of the output would be named"):
         approxsvm.score_dataset({"a": MODEL, "b": MODEL}, inputs / "rows.csv", tmp_path / "a.csv", keep=["a_label"])
-    with pytest.raises(InputError, match="different widths"):
+    with pytest.raises(InputError, match="the same number of features and the same first index"):
         approxsvm.score_dataset({"a": MODEL, "b": GOLDEN / "iris_classes.asvm"}, inputs / "rows.t", tmp_path / "a.csv")
 
 
@@ -523,7 +523,7 @@ def test_folders_and_patterns(tmp_path):
     assert read(tmp_path / "csv" / "day=3" / "part.csv")["label"].to_pylist() == LABELS[300:400]
     approxsvm.score_dataset(MODEL, [folder, folder], tmp_path / "twice.arrow")
     assert read(tmp_path / "twice.arrow")["label"].to_pylist() == 2 * LABELS[:400]
-    with pytest.raises(InputError, match=r"would both be answered in .*part.parquet"):
+    with pytest.raises(InputError, match=r"would both be written to .*part.parquet"):
         approxsvm.score_dataset(MODEL, [folder, folder], tmp_path / "folder")
     with pytest.raises(InputError, match=r"no file matches .*\*.arrow"):
         approxsvm.score_dataset(MODEL, f"{folder}/*.arrow", tmp_path / "folder")
@@ -551,16 +551,16 @@ def test_a_run_is_taken_up(tmp_path):
     assert (answers / "day=0" / "part.parquet").stat().st_mtime_ns == before
     assert labels_of(answers) == LABELS[:400]
     for changes in ({"keep": ["id"]}, {"outputs": ["value"]}, {"on_error": "null"}, {"header": True}):
-        with pytest.raises(InputError, match=rf"holds the answers of another run: its {next(iter(changes))} "):
+        with pytest.raises(InputError, match=rf"holds the answers of another run, with {next(iter(changes))} "):
             approxsvm.score_dataset(MODEL, folder, answers, **changes)
-    with pytest.raises(InputError, match="another run: its models"):
+    with pytest.raises(InputError, match="another run, with models"):
         approxsvm.score_dataset(GOLDEN / "breast_cancer_one_class.asvm", folder, answers)
     assert json.loads((answers / "_approxsvm_score.json").read_text())["kind"] == "parquet"
     (answers / "_approxsvm_score.json").write_text("[1]")
     with pytest.raises(InputError, match=r"_approxsvm_score.json: not the record of a run"):
         approxsvm.score_dataset(MODEL, folder, answers)
     (answers / "_approxsvm_score.json").unlink()
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         approxsvm.score_dataset(MODEL, folder, answers)
 
 
@@ -686,7 +686,7 @@ def test_kept_columns_of_several_files(tmp_path):
     approxsvm.score_dataset(MODEL, names[:2], tmp_path / "answers.arrow", keep=["id"])
     assert read(tmp_path / "answers.arrow")["id"].to_pylist() == 2 * list(range(500))
     for others in (names, names[1::-1]):
-        with pytest.raises(InputError, match=r"[ca].parquet: what is kept has other types than in the first file"):
+        with pytest.raises(InputError, match=r"[ca].parquet: kept columns have other types than in the first file"):
             approxsvm.score_dataset(MODEL, others, tmp_path / "answers.arrow", keep=["id"])
 
 
@@ -734,7 +734,7 @@ def test_the_command_names_bad_rows(tmp_path):
         ([MODEL, "nowhere.csv", "-o", "a.csv"], "nowhere.csv: No such file"),
         (
             [MODEL, MODEL.parent / "breast_cancer.t", "-o", "a.txt.gz"],
-            r"a.txt.gz: its name should end in one of .csv, .parquet, .arrow",
+            r"a.txt.gz: the name must end in one of .csv, .parquet, .arrow",
         ),
     ],
 )
@@ -775,7 +775,7 @@ def test_from_a_named_pipe(inputs, tmp_path, kind, name):
 
 
 def test_standard_streams_that_are_not_there(inputs, monkeypatch):
-    with pytest.raises(InputError, match="standard input is read once, but it is named several times"):
+    with pytest.raises(InputError, match="standard input is given several times, but can be read only once"):
         approxsvm.score_dataset(MODEL, ["-", "-"], "a.csv")
     monkeypatch.setattr(sys, "stdin", None)
     monkeypatch.setattr(sys, "stdout", None)

@@ -1,4 +1,4 @@
-"""The piece that every table engine shares: record batch in, record batch out, with pyarrow alone.
+"""Record batch in, record batch out: the part that every table engine shares, with pyarrow alone.
 
-It is handed evaluators (evaluator.py) and knows nothing of files and engines.
+It is given evaluators (evaluator.py) and does not depend on files or engines.
 """

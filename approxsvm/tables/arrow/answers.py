@@ -1,4 +1,4 @@
-"""What an artifact can be asked for as columns, their names and types; answers of the core -> Arrow columns."""
+"""Names and types of the output columns of an artifact, and the core's answers as Arrow columns."""
 
 from __future__ import annotations
 
@@ -18,25 +18,9 @@ OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 
 
 class AnswerColumns:
-    """Columns of one model's answers.
+    """Columns of one model's answers, with names that begin with `prefix`.
 
-    Parameters
-    ----------
-    artifact : Artifact
-    outputs : sequence of str, optional
-        Some of `OUTPUTS`; when left out "label", of a regression "value".
-    prefix : str
-        In front of every name.
-
-    Attributes
-    ----------
-    outputs : tuple of str
-    fields : list of pyarrow.Field
-
-    Raises
-    ------
-    InputError
-        An output is unknown, or the model has none.
+    By default the output is "label", or "value" for a regression. InputError if the model does not have an output.
     """
 
     def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:
@@ -51,7 +35,7 @@ class AnswerColumns:
         return {"label": self._labels.type, "certified": pa.bool_()}.get(output, pa.float64())
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
-        """Columns of what `Evaluator.answers` gives, one for each field."""
+        """The answers of `Evaluator.answers` as columns, one for each field."""
         found = []
         for output in self.outputs:
             answer = answers[output]
@@ -65,7 +49,7 @@ class AnswerColumns:
 
 
 def available_outputs(artifact: Any) -> tuple[str, ...]:
-    """What a model has, in the order of `OUTPUTS`."""
+    """The outputs of a model, in the order of `OUTPUTS`."""
     has = {
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
@@ -81,7 +65,7 @@ def _check_output(artifact: Any, output: str) -> None:
         raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
     why = {
         "label": "a regression has values and no labels",
-        "value": "a calibrated classifier gives or averages probabilities, it has no decision values",
+        "value": "a calibrated classifier has probabilities, but no decision values",
         "probability": "the source model was trained without probabilities",
     }
     if output not in available_outputs(artifact):
@@ -89,7 +73,7 @@ def _check_output(artifact: Any, output: str) -> None:
 
 
 def _label_array(artifact: Any) -> Any:
-    """The labels by position, with the source's type."""
+    """The labels by position, with the dtype of the source."""
     if artifact.task == "regression":
         return pa.array([], pa.float64())
     if artifact.task == "one_class":
@@ -101,7 +85,7 @@ def _label_array(artifact: Any) -> Any:
 
 
 def _column_names(artifact: Any, output: str) -> list[str]:
-    """One name for each column: a class or a pair of classes stands behind the output's where there are several."""
+    """One name for each column; with several columns, the class or pair of classes follows the output's name."""
     if output in ("label", "certified"):
         return [output]
     classes, labels = np.sort(artifact.labels).tolist(), artifact.labels.tolist()
@@ -110,7 +94,7 @@ def _column_names(artifact: Any, output: str) -> list[str]:
     if artifact.task == "classification" and len(labels) > 2:
         if output == "value" and artifact.outputs.decision_shape == "ovr":
             return _distinct(output, [(label,) for label in classes])
-        # Values of pairs of the sorted labels, bounds of pairs in the model's own order, as the methods give them.
+        # As the methods return them: values are of pairs of sorted labels, bounds of pairs in the model's order.
         order = classes if output == "value" else labels
         if artifact.outputs.of_each_class:
             return _distinct(output, [(label,) for label in order])
@@ -122,6 +106,6 @@ def _column_names(artifact: Any, output: str) -> list[str]:
 
 
 def _distinct(output: str, kinds: Sequence[tuple[Any, ...]]) -> list[str]:
-    """By labels; by position where labels with underscores make two names the same."""
+    """Names by label, or by position if labels with underscores would give the same name twice."""
     names = ["_".join([output, *map(str, kind)]) for kind in kinds]
     return names if len(set(names)) == len(names) else [f"{output}_{k}" for k in range(len(names))]

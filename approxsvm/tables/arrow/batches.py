@@ -23,87 +23,43 @@ pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
-_MAX_REASONS = 20  # that are given of one batch
-_CAREFUL_ROWS = 1 << 9  # of a batch with rows that the core refuses
-# Of tables that come as a whole: a matrix of this many rows stays in a cache while the core reads it.
+_MAX_REASONS = 20  # reported for one batch
+_CAREFUL_ROWS = 1 << 9  # rows at a time after the core has refused one of a batch
+# Rows at a time of a whole table: their matrix stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows as a reader gives them.
+    """Some rows from a reader."""
 
-    Attributes
-    ----------
-    batch : pyarrow.RecordBatch
-        Their columns; of LIBSVM text only those that can be kept.
-    place : callable
-        The name of a row, by its position: "rows.parquet, row 17".
-    sparse : csr_array or None
-        The features, where they are no columns.
-    unreadable : dict of int to str
-        Rows that could not be read, which are empty here, and why.
-    lost : tuple of str
-        Place and fault of rows in front of these that are not here at all.
-    share : float or None
-        How much of the source has been read when this is, from 0 to 1.
-    is_end : bool
-        Whether the source has ended, and there are no rows.
-    """
-
-    batch: Any
-    place: Callable[[int], str]
-    sparse: Any = None
-    unreadable: Mapping[int, str] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
-    share: float | None = None
-    is_end: bool = False
+    batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text only those that can be kept
+    place: Callable[[int], str]  # the name of a row, by its position: "rows.parquet, row 17"
+    sparse: Any = None  # csr_array of the features, if they are not columns
+    unreadable: Mapping[int, str] = field(default_factory=dict)  # rows that could not be read, empty here, and why
+    lost: tuple[str, ...] = ()  # place and fault of earlier rows that are not in any block
+    share: float | None = None  # how much of the source has been read, from 0 to 1
+    is_end: bool = False  # whether the source has ended; the block then has no rows
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Answers for a block.
+    """Answers for a block."""
 
-    Attributes
-    ----------
-    batch : pyarrow.RecordBatch
-    n_rows : int
-        Rows that went in.
-    n_bad : int
-        Those that have no answer.
-    reasons : tuple of str
-        Place and fault of the first of these.
-    skipped : tuple of int
-        Rows of the block that are left out.
-    """
-
-    batch: Any
-    n_rows: int
-    n_bad: int
-    reasons: tuple[str, ...]
-    skipped: tuple[int, ...] = ()
+    batch: Any  # pyarrow.RecordBatch
+    n_rows: int  # rows of the block, lost ones included
+    n_bad: int  # those without an answer
+    reasons: tuple[str, ...]  # place and fault of the first of these
+    skipped: tuple[int, ...] = ()  # rows of the block that are left out
 
 
 class Scorer:
-    """Models and what is wanted of them, before any table has been seen.
+    """Models and options, before the columns of a table are known.
 
-    Parameters
-    ----------
-    evaluators : mapping of str to Evaluator
-        By the name that columns of answers begin with, where there are several models.
-    outputs : sequence of str, optional
-        As `AnswerColumns` takes them.
-    keep : sequence of str
-        Columns that are handed on, in front.
-    columns : sequence of str, optional
-        The columns that are features, in the models' order.
-    on_error : {"fail", "null", "skip"}
-        What becomes of a row that has no answer: an error, an answer that is null, or nothing at all.
-
-    Raises
-    ------
-    InputError
-        There is no model, an output does not exist, `on_error` is something else, or two columns have the same name.
+    `evaluators` are by the prefix of the answers' columns, `outputs` as for `AnswerColumns`. `keep` are columns to copy
+    to the result, in front; `columns` are the features in the models' order. A row without an answer raises, is null,
+    or is left out, by `on_error` "fail", "null" or "skip". InputError if there is no model, an option is invalid, or
+    two columns have the same name.
     """
 
     def __init__(
@@ -141,9 +97,9 @@ class Scorer:
         others: Sequence[str] | None = None,
         tell: Tell | None = None,
     ) -> dict[str, Features]:
-        """By model, the columns among these names that are its features (`choose_columns`).
+        """The feature columns of each model, chosen from these names by `choose_columns`.
 
-        Of a model without names, `others` are none of them: those that are kept, unless told otherwise.
+        A model without names takes no column in `others`, by default those that are kept.
         """
         check_names(self.keep, names)
         return {
@@ -159,12 +115,12 @@ class Scorer:
         }
 
     def needed(self, features: Mapping[str, Features]) -> list[str]:
-        """All columns that have to be read, each once."""
+        """All columns to read, each once."""
         read = (name for names in features.values() for name in names if name is not None)
         return list(dict.fromkeys([*self.keep, *read]))
 
     def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> BoundScorer:
-        """Fix the columns; those of text are numbers to be read where `text` says so."""
+        """Fix the columns; with `text`, columns of strings are parsed as numbers."""
         matrices: dict[Features, FeatureColumns] = {}
         for name, names in features.items():
             n_features = self.evaluators[name].artifact.n_raw_features
@@ -173,23 +129,17 @@ class Scorer:
         return BoundScorer(self, schema, {name: matrices[names] for name, names in features.items()})
 
     def bind_schema(self, schema: Any) -> BoundScorer:
-        """Fix the columns of a table that is at hand."""
+        """Fix the columns by the names of a schema."""
         return self.bind(schema, self.features(schema.names))
 
     def bind_sparse(self, schema: Any) -> BoundScorer:
-        """For blocks whose features are CSR matrices."""
+        """Bind to blocks whose features are CSR matrices."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {})
 
 
 class BoundScorer:
-    """Scores batches of one schema, from any number of threads.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Of what comes out.
-    """
+    """Scores batches of one schema, from any number of threads; `schema` is that of the answers."""
 
     def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, FeatureColumns]) -> None:
         self._scorer = scorer
@@ -199,24 +149,18 @@ class BoundScorer:
         self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
 
     def end(self) -> Block:
-        """A block without rows, behind the last of a source."""
+        """A block without rows, which follows the last block of a source."""
         sparse = None
         if not self._features:
             from scipy.sparse import csr_array
 
             sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
-        # And not from_pylist(), which knows not every type that a column beside the features may have.
+        # from_pylist() does not support every type that a column may have.
         nothing = [pa.nulls(0, column.type) for column in self._of_rows]
         return Block(pa.RecordBatch.from_arrays(nothing, schema=self._of_rows), str, sparse, share=1.0, is_end=True)
 
     def score(self, block: Block) -> Scored:
-        """Answers for a block of rows.
-
-        Raises
-        ------
-        InputError
-            A row is bad, and that is an error; the message says which and why.
-        """
+        """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
         n_rows = block.batch.num_rows
         faults = dict(block.unreadable)
         columns = [_plain(block.batch.column(name)) for name in self._scorer.keep]
@@ -236,7 +180,7 @@ class BoundScorer:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
             except pa.ArrowNotImplementedError as error:  # lists of views, say
-                raise InputError(f"rows of what is kept cannot be skipped, only nulled: {error}") from None
+                raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
 
@@ -249,7 +193,7 @@ class BoundScorer:
         features: FeatureColumns | None,
         faults: dict[int, str],
     ) -> list[Any]:
-        """One model's columns, null where its answer is missing; what is wrong is added to `faults`."""
+        """One model's columns, null where an answer is missing; the reasons are added to `faults`."""
         own: dict[int, str] = dict(block.unreadable)
         if not own:
             try:
@@ -266,8 +210,8 @@ class BoundScorer:
         start, n_at_once = 0, len(asked)
         while True:
             left = asked[start : start + n_at_once]
-            found, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
-            parts.append(found)
+            part, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
+            parts.append(part)
             answered.append(left[:refused])
             if refused is None:
                 start += len(left)
@@ -275,7 +219,7 @@ class BoundScorer:
                 own[int(left[refused])] = reason
                 if self._scorer.on_error == "fail":
                     break
-                # From here on in small pieces: what is behind a refused row is copied, and asked for once more.
+                # Continue in small pieces: the rows after a refused one are copied and evaluated again.
                 start, n_at_once = start + refused + 1, _CAREFUL_ROWS
             if start >= len(asked):
                 break
@@ -298,47 +242,41 @@ def predict_stream(
     columns: Sequence[str] | None,
     on_error: OnError,
 ) -> Any:
-    """`Predictor.predict_arrow`: whatever has Arrow columns in, a table out."""
+    """Implement `Predictor.predict_arrow`: Arrow columns of any kind in, a table out."""
     scorer = Scorer({"model": evaluator}, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
     schema, batches = _stream(data)
-    told: list[str] = []
-    bound = scorer.bind(schema, scorer.features(schema.names, tell=told.append))
-    for sentence in told:
-        warn(sentence, stacklevel=3)  # whoever calls predict_arrow
+    sentences: list[str] = []
+    bound = scorer.bind(schema, scorer.features(schema.names, tell=sentences.append))
+    for sentence in sentences:
+        warn(sentence, stacklevel=3)  # at the caller of predict_arrow
     return score_batches(bound, schema, batches)[0]
 
 
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """A table of answers for batches of one schema, however large they are, and which rows have them.
-
-    Raises
-    ------
-    InputError
-        As `BoundScorer.score`; or a batch has another schema. Rows are called as `place` does, by their position.
-    """
-    first, found, skipped = 0, [], []
+    """A table of answers for batches of one schema, and the rows that it holds; `place` names rows in errors."""
+    first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
             if piece.schema != schema:
-                raise InputError(f"a batch has the columns {piece.schema.names}, but the first one {schema.names}")
+                raise InputError(f"a batch has the columns {piece.schema.names}, but the first one has {schema.names}")
             scored = bound.score(Block(piece, _behind(first, place)))
-            found.append(scored.batch)
+            answers.append(scored.batch)
             skipped += [first + row for row in scored.skipped]
             first += piece.num_rows
     rows = np.setdiff1d(np.arange(first), skipped) if skipped else slice(first)
-    return pa.Table.from_batches(found, bound.schema), rows
+    return pa.Table.from_batches(answers, bound.schema), rows
 
 
 def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:
-    """A batch in slices of so many rows, which are no copies; none of an empty one."""
+    """Slices of a batch, of at most so many rows and without copies; none if the batch is empty."""
     for first in range(0, batch.num_rows, n_rows):
         yield batch.slice(first, n_rows)
 
 
 def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
-    """Schema and batches of whatever has some."""
+    """Schema and batches of Arrow data of any kind."""
     if isinstance(data, pa.RecordBatch):
         return data.schema, [data]
     if isinstance(data, pa.Table):
@@ -350,9 +288,9 @@ def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
         batches = iter(data)
         first = next(batches, None)
     except TypeError:
-        raise InputError(f"expected Arrow columns or batches of them, got {type(data).__name__}") from None
+        raise InputError(f"expected Arrow columns or batches, got {type(data).__name__}") from None
     if not isinstance(first, pa.RecordBatch):
-        raise InputError(f"expected Arrow columns or batches of them, got {type(first).__name__}")
+        raise InputError(f"expected Arrow columns or batches, got {type(first).__name__}")
     return first.schema, (batch for some in ([first], batches) for batch in some)
 
 
@@ -363,7 +301,7 @@ def _behind(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
 def _until_refused(
     evaluator: Any, rows: Any, outputs: Sequence[str]
 ) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
-    """Answers of the rows in front of the first that the core refuses, its position, and why."""
+    """Answers of the rows before the first that the core refuses, its position, and the reason."""
     try:
         return evaluator.answers(rows, outputs), None, ""
     except InputError as error:
@@ -371,7 +309,7 @@ def _until_refused(
         if place is None:
             raise
         row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # Of several threads' faults it may not be the first.
+        # With several threads an earlier row may be bad, too.
         before = _until_refused(evaluator, rows[:row], outputs)
         return before if before[1] is not None else (before[0], row, reason)
 
@@ -392,10 +330,10 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """A kept column, of a type that can be written and whose rows can be chosen.
+    """A kept column, with a type that can be written and whose rows can be selected.
 
-    Dictionaries would differ from batch to batch, which files do not take. Views are what Polars has; CSV files do not
-    take them, and `take` does not either.
+    Dictionaries are decoded, as they would differ from batch to batch, which files do not allow. Views, which Polars
+    produces, are converted: neither CSV files nor `take` support them.
     """
     if pa.types.is_dictionary(column.type):
         return _plain(column.dictionary).take(column.indices)
@@ -406,5 +344,5 @@ def _plain(column: Any) -> Any:
         return column
     try:
         return column.cast(kind)
-    except pa.ArrowNotImplementedError:  # of views by pyarrow 16
+    except pa.ArrowNotImplementedError:  # views in pyarrow 16
         return pa.array(column.to_pylist(), kind)

@@ -1,4 +1,4 @@
-"""Columns of record batches -> matrices of floats, as the core reads them: without a copy, or with one per batch."""
+"""Columns of record batches as float matrices for the core, without a copy or with one for each batch."""
 
 from __future__ import annotations
 
@@ -19,29 +19,18 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _NATIVE = (pa.float32(), pa.float64())
-# Texts of a CSV file that stand for no value.
+# Cells of a CSV file that mean a missing value.
 _MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"])
-# Between columns of the buffer: rows whose number is a power of two would fall into few sets of the cache.
+# Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
 _PADDING = 16
 
 
 class FeatureColumns:
     """Makes matrices of the features of batches of one schema, from any number of threads.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    names : sequence of str or None
-        Columns that are features, in the model's order, None where it looks at none; or one column of lists of
-        `n_features` numbers.
-    n_features : int
-    text : bool
-        Whether columns of text are numbers to be read, as those of a CSV file are.
-
-    Raises
-    ------
-    InputError
-        A column holds no numbers.
+    `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
+    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. InputError if a
+    column is not numeric.
     """
 
     def __init__(self, schema: Any, names: Features, n_features: int, *, text: bool = False) -> None:
@@ -50,7 +39,7 @@ class FeatureColumns:
         self._positions = [k for k, name in enumerate(names) if name is not None]
         self._room = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        # Where none of several features is there, nothing says that the column is one of lists.
+        # A column of nulls has no list type, so with several features it is taken for one of lists.
         is_one = len(names) == 1
         no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
         self._is_list = is_one and (_is_list(types[0]) or no_list)
@@ -60,9 +49,7 @@ class FeatureColumns:
                 "features"
             )
         if not self._is_list and len(names) != n_features:
-            raise InputError(
-                f"there is 1 column of features, {self.names[0]!r}, but the model has {n_features} features"
-            )
+            raise InputError(f"there is 1 feature column, {self.names[0]!r}, but the model has {n_features} features")
         numbers = [types[0].value_type] if self._is_list and not no_list else types
         for name, kind in zip(self.names, numbers, strict=True):
             if not (_is_number(kind) or (text and _is_text(kind))):
@@ -70,10 +57,10 @@ class FeatureColumns:
         self._dtype = np.float32 if all(kind == pa.float32() for kind in numbers) else np.float64
 
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
-        """The features of a batch, shape (n_rows, n_features), float32 or float64, NaN where there is no value.
+        """The features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
 
-        It is the batch's own memory, or a buffer that the same thread's next call fills again. Features that nobody
-        looks at are 0, but in lists and where they lie in the batch's own memory.
+        The result is the batch's own memory or a buffer that the next call of the same thread overwrites. Unused
+        features are 0, except in lists and in the batch's own memory.
         """
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
@@ -82,7 +69,7 @@ class FeatureColumns:
         return self._gathered(columns) if own is None else own
 
     def _gathered(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
-        """Column after column: the core takes columns that lie apart as well as rows."""
+        """Copy column after column: the core takes any strides."""
         n_rows = len(columns[0])
         room = getattr(self._room, "buffer", None)
         if room is None or room.shape[1] < n_rows + _PADDING:
@@ -124,7 +111,7 @@ class FeatureColumns:
                 words = _fault(number)
                 if words and not (k in may_miss and words in ("is null", "is NaN")):
                     return f"column {name!r} {words}"
-        return "it holds a number beyond the range of the model"
+        return "a number is beyond the range of the model"
 
 
 def _fault(value: Any) -> str:
@@ -132,12 +119,12 @@ def _fault(value: Any) -> str:
         return "is null"
     number = _number(value) if isinstance(value, str) else float(value)
     if isinstance(value, str) and math.isnan(number):
-        return f"holds {value[:40]!r}, which is no number"
+        return f"holds {value[:40]!r}, which is not a number"
     return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
 
 
 def is_missing(text: str) -> bool:
-    """Whether a cell of a CSV file stands for no value."""
+    """Whether a cell of a CSV file means a missing value."""
     return text.strip() in _MISSING.to_pylist()
 
 
@@ -166,15 +153,15 @@ def _is_text(kind: Any) -> bool:
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """A column as numbers, NaN where it is null; whoever stores them in an array of floats rounds as NumPy does."""
+    """A column as numbers, NaN where it is null; storing them as floats then rounds as NumPy does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):
         column = _parsed(column)
     elif pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())  # those with nulls would become objects
+        column = column.cast(pa.uint8())  # booleans with nulls would become objects
     elif pa.types.is_decimal(column.type):
-        column = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast rounds several times
+        column = column.cast(pa.string()).cast(pa.float64())  # Arrow's direct cast rounds several times
     elif pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
@@ -198,7 +185,7 @@ def _parsed(texts: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """NaN for what is no number; Python's own spelling of thousands is none."""
+    """The number, or NaN; underscores, which Python allows between digits, are refused."""
     try:
         return float(text) if "_" not in text else math.nan
     except ValueError:
@@ -206,7 +193,7 @@ def _number(text: str) -> float:
 
 
 def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Columns as one matrix in their own memory; None where they do not lie at equal distances in one buffer."""
+    """Columns as one matrix in their own memory; None unless they lie at equal distances in one buffer."""
     kind = columns[0].type
     if kind not in _NATIVE or any(column.type != kind or column.null_count for column in columns):
         return None
@@ -221,7 +208,7 @@ def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
         return None
     if any(start != starts[0] + k * step for k, start in enumerate(starts)):
         return None
-    # The last number lies within the one buffer that all of them are parts of.
+    # The last number must lie within the buffer that contains all of them.
     last = starts[-1] + n_rows * dtype.itemsize
     if not (whole.address <= starts[0] and last <= whole.address + whole.size):
         return None
@@ -232,7 +219,7 @@ def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
 
 
 def _whole(buffer: Any) -> Any:
-    """The buffer that one is a part of, or itself."""
+    """The root buffer that a buffer is a slice of, or itself."""
     while buffer is not None and buffer.parent is not None:
         buffer = buffer.parent
     return buffer

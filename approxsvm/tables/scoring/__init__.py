@@ -1,1 +1,1 @@
-"""Files of any size: found, read a batch at a time, scored, written aside and renamed."""
+"""Files of any size: found, read in batches, scored, written under a temporary name and renamed."""

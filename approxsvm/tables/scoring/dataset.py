@@ -1,4 +1,4 @@
-"""score_dataset(), the door to files of any size; pipeline.py does it."""
+"""score_dataset(), the public entry point to pipeline.py."""
 
 from __future__ import annotations
 
@@ -26,45 +26,47 @@ def score_dataset(
     n_jobs: int | None = -1,
     progress: Progress | None = None,
 ) -> Scoring:
-    """Score files of any size, in memory that does not depend on it.
+    """Score files of any size in constant memory.
 
-    Rows are read a batch at a time, while earlier batches are predicted and written. Answers are those of `predict` and
-    its kin, number for number.
+    Rows are read in batches, while earlier batches are predicted and written. Answers are exactly those of `predict`
+    and the related methods.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models answer in one pass over the rows; their columns begin with their names.
+        Several models are applied in one pass; their columns begin with their names.
     inputs : path or sequence of paths
         CSV (compressed or not), Parquet and Arrow files, LIBSVM text; folders of them, patterns like ``day=*/*.csv``,
-        "-" for standard input. Columns are found as by `Predictor.predict_arrow`. A CSV file without a line of names
-        has the columns 1, 2, ... LIBSVM text has the column target, its first number, to be kept.
+        "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A CSV file without a header has the
+        columns 1, 2, ... LIBSVM text has a column "target", the first number of each line, which can be kept.
     output : path
-        A .csv, .parquet or .arrow file, or "-", standard output. A name without a suffix is a folder, which gets one
-        file for each that is read; a run that was killed is taken up at the first part that is missing.
+        A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
+        file for each input file; after a run that was killed, the same call continues with the first missing file.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        What is wanted; "label" when left out, of a regression "value".
+        Default: "label", or "value" for a regression.
     keep : sequence of str
-        Columns that are handed on, in front. Those of a CSV file stay text, letter by letter.
+        Columns to copy to the output, in front. Those of a CSV file are copied as text, unchanged.
     columns : sequence of str, optional
-        The columns that are features, in the models' order.
+        The feature columns, in the models' order.
     on_error : {"fail", "null", "skip"}
-        What becomes of rows with a null, NaN, infinity, a text that is no number, or a number beyond the model's range.
+        What to do with rows that hold a null, NaN, infinity, text that is not a number, or a number beyond the model's
+        range.
     input_format : {"csv", "parquet", "arrow", "libsvm"}, optional
-        By the name of each file when left out; of standard input, CSV.
+        Default: by the name of each file; CSV for standard input.
     output_format : {"csv", "parquet", "arrow"}, optional
-        By the name when left out; Parquet in a folder, CSV on standard output.
+        Default: by the name; Parquet in a folder, CSV on standard output.
     delimiter : str
-        The character between columns of CSV files that are read.
+        The character between columns of CSV inputs.
     header : bool, optional
-        Whether the first line of CSV files names the columns; when left out, it does unless it is all numbers and
-        holes.
+        Whether the first line of CSV inputs holds column names. Default: it does, unless all its cells are numbers or
+        empty.
     batch_rows : int, optional
-        65,536, or fewer where there are more than 32 columns.
+        Default: 65,536, or fewer with more than 32 columns.
     n_jobs : int, optional
-        Threads that predict: all processors unless told otherwise.
+        Threads that predict. Default: all processors.
     progress : callable, optional
-        Told how many rows are written, and the share of the input that is, from 0 to 1, or None where nobody knows.
+        Called with the number of rows written, and the share of the input that this is, from 0 to 1, or None if it is
+        unknown.
 
     Returns
     -------
@@ -73,12 +75,12 @@ def score_dataset(
     Raises
     ------
     InputError
-        A column is missing, an output does not exist, a row is bad; the message names file and row. Or the output is
-        the same file as an input or a model, under whatever name.
+        A column is missing, an output does not exist, or a row is bad; the message names file and row. Or the output is
+        the same file as an input or a model, under any name.
     DataFormatError
-        A file cannot be read as what it is.
+        A file is not in the expected format.
     OSError
-        A file cannot be read or written. What is there under its final name is whole.
+        A file cannot be read or written. Files under their final names are complete.
     MissingPackageError
         pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
 
@@ -90,7 +92,7 @@ def score_dataset(
     >>> scored.n_rows
     150
     """
-    from approxsvm.tables.scoring.pipeline import run  # here, as it brings pyarrow along
+    from approxsvm.tables.scoring.pipeline import run  # here, as it imports pyarrow
 
     found = Scoring()
     run(

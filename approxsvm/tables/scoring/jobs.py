@@ -1,4 +1,4 @@
-"""What is asked of which models, as it travels to the workers of a cluster; there, models are opened once a process."""
+"""Models and options as they are sent to the workers of a cluster; each process there opens a model once."""
 
 from __future__ import annotations
 
@@ -17,31 +17,22 @@ from approxsvm.tables.arrow.batches import OnError, Scorer
 
 _MOST_OPEN = 8  # jobs whose models a worker keeps open
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
-# Their models by checksum: jobs of one model that want other outputs or columns share it.
+# Models by checksum, shared by jobs with other outputs or columns.
 _open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Job:
-    """Models by checksum, and what is wanted of them.
+    """Models by checksum, and the options of `Scorer`."""
 
-    Attributes
-    ----------
-    checksums : tuple of (str, str)
-        Name and SHA-256 of each artifact.
-    version : str
-        Of the approxsvm that made the job.
-    contents : dict of str to bytes
-        The artifacts; empty where they travel another way.
-    """
-
-    checksums: tuple[tuple[str, str], ...]
+    checksums: tuple[tuple[str, str], ...]  # name and SHA-256 of each artifact
     outputs: tuple[str, ...] | None
     keep: tuple[str, ...]
     columns: tuple[str, ...] | None
     on_error: OnError
-    version: str
+    version: str  # the version of approxsvm that made the job
+    # The artifacts by name; empty if they are sent another way.
     contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -53,7 +44,7 @@ class Job:
         columns: Sequence[str] | None,
         on_error: OnError,
     ) -> Job:
-        """A job of what users hand over: a model, or a mapping of names to models."""
+        """Make a job of a model or a mapping of names to models."""
         models = model if isinstance(model, Mapping) else {"model": model}
         contents = {str(name): artifact_of(one).data for name, one in models.items()}
         checksums = tuple((name, checksum(data)) for name, data in contents.items())
@@ -62,31 +53,21 @@ class Job:
 
     @property
     def token(self) -> str:
-        """The same for the same artifacts, and for no others."""
+        """Equal for two jobs if and only if their artifacts are."""
         return checksum(repr(self.checksums).encode())
 
     def without_contents(self) -> Job:
-        """What is small."""
+        """The job without the artifacts."""
         return replace(self, contents={})
 
     def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
-        """The scorer of this job, opened by the first call in a process.
+        """The scorer of this job, opened by the first call in a process; fails for another version or checksum.
 
-        Parameters
-        ----------
-        contents : callable
-            Gives the artifacts, by name; asked when one of them is to be opened.
-
-        Raises
-        ------
-        ApproxSVMError
-            This process has another version of approxsvm.
-        ArtifactError
-            The artifacts are not those of the job.
+        `contents` returns the artifacts by name; it is called only if one of them has to be opened.
         """
-        found = version("approxsvm")
-        if found != self.version:
-            raise ApproxSVMError(f"this worker has approxsvm {found}, but the job was made by {self.version}")
+        installed = version("approxsvm")
+        if installed != self.version:
+            raise ApproxSVMError(f"this worker has approxsvm {installed}, but the job was made by {self.version}")
         key = self.without_contents()
         with _lock:
             if key not in _open_jobs:
@@ -98,20 +79,20 @@ class Job:
 
     def _opened(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
         evaluators: dict[str, Evaluator] = {}
-        found: Mapping[str, bytes] = {}
+        artifacts: Mapping[str, bytes] = {}
         for name, digits in self.checksums:
             evaluator = _open_models.get(digits)
             if evaluator is None:
-                found = found or contents()
-                if checksum(found[name]) != digits:
+                artifacts = artifacts or contents()
+                if checksum(artifacts[name]) != digits:
                     raise ArtifactError(
-                        f"the artifact of {name} has the checksum {checksum(found[name])}, but the job says {digits}"
+                        f"the artifact of {name} has the checksum {checksum(artifacts[name])}, but the job has {digits}"
                     )
-                evaluator = _open_models[digits] = Evaluator(artifact_of(found[name]))
+                evaluator = _open_models[digits] = Evaluator(artifact_of(artifacts[name]))
             evaluators[name] = evaluator
         return Scorer(evaluators, outputs=self.outputs, keep=self.keep, columns=self.columns, on_error=self.on_error)
 
 
 def checksum(data: bytes) -> str:
-    """SHA-256, in hexadecimal digits."""
+    """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

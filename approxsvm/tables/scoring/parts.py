@@ -1,4 +1,4 @@
-"""Files of answers: written under another name and renamed when whole; in a folder, one for each file that is read."""
+"""Output files, written under a temporary name and renamed when complete; a folder has one for each input file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,13 @@ from approxsvm.tables.scoring.sources import COMPRESSED, STANDARD, Source, forma
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 OUTPUT_FORMATS = ("csv", "parquet", "arrow")
-RECORD = "_approxsvm_score.json"  # other readers of folders skip what begins with an underscore
+RECORD = "_approxsvm_score.json"  # other programs skip files that begin with an underscore
 _SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
 Write = Callable[[Any], None]
 
 
 def output_format(output: str, asked: str | None, is_folder: bool) -> str:
-    """What to write.
-
-    Raises
-    ------
-    InputError
-        The name says nothing and neither does the user, or it cannot be written there.
-    """
+    """The format to write; InputError if nothing gives one, or the output does not support it."""
     if asked is not None and asked not in OUTPUT_FORMATS:
         raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {asked!r}")
     if output == STANDARD:
@@ -44,13 +38,13 @@ def output_format(output: str, asked: str | None, is_folder: bool) -> str:
         return asked or "parquet"
     found = asked or format_of(output)
     if found not in OUTPUT_FORMATS or Path(output).suffix.lower() in COMPRESSED:
-        raise InputError(f"{output}: its name should end in one of {', '.join(_SUFFIXES.values())}")
+        raise InputError(f"{output}: the name must end in one of {', '.join(_SUFFIXES.values())}")
     return found
 
 
 @contextmanager
 def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
-    """A function that appends batches to a file, which is there once the block has ended well, whole."""
+    """Yield a function that appends batches to a file; the complete file appears when the block ends without error."""
     if path == STANDARD:
         if sys.stdout is None:
             raise InputError("standard output is closed")
@@ -72,14 +66,14 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
 
 
 def _check_types(schema: Any, kind: str) -> None:
-    """Say which column it is that files of a kind do not hold, if any."""
+    """Refuse a column type that files of this kind do not support, naming the column."""
     for column in schema:
         nothing = pa.RecordBatch.from_arrays([pa.nulls(1, column.type)], [column.name])
         try:
             with _opened(io.BytesIO(), nothing.schema, kind) as writer:
                 writer.write_batch(nothing)
         except pa.ArrowException:
-            raise InputError(f"column {column.name!r} is {column.type}, which {kind} files do not hold") from None
+            raise InputError(f"column {column.name!r} is {column.type}, which {kind} files do not support") from None
 
 
 @contextmanager
@@ -92,32 +86,20 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
     try:
         yield made.write_batch
     except BaseException as error:
-        with suppress(Exception):  # the first failure is the one to tell of
+        with suppress(Exception):  # only the first failure is reported
             made.close()
         if isinstance(error, pa.ArrowException):
             _check_types(schema, kind)
-            raise InputError(f"a {kind} file does not hold these answers: {error}") from None
+            raise InputError(f"a {kind} file does not support these answers: {error}") from None
         raise
     made.close()
 
 
 class PartFolder:
-    """A folder of answers, one file for each file that is read, and a record of what they are answers to.
+    """A folder of answers, one file for each input file, and a record of the models and options.
 
-    What a run that was killed has finished need not be done again: a part that is there is whole, and is kept if it is
-    not older than its source. Its run must have asked for the same, of the same models.
-
-    Parameters
-    ----------
-    folder : Path
-    kind : str
-        Of the parts.
-    sources : sequence of Source
-
-    Raises
-    ------
-    InputError
-        Two sources would have one part.
+    A run with the same record continues one that was killed: a part that exists is complete, and is kept unless it is
+    older than its source. InputError if two sources would have the same part.
     """
 
     def __init__(self, folder: Path, kind: str, sources: Sequence[Source]) -> None:
@@ -131,38 +113,32 @@ class PartFolder:
             path = folder / relative.with_suffix(_SUFFIXES[kind])
             other = taken.setdefault(path, source)
             if other is not source:
-                raise InputError(f"{other.name} and {source.name} would both be answered in {path}")
+                raise InputError(f"{other.name} and {source.name} would both be written to {path}")
             self.paths[source] = path
 
     def written(self) -> Iterator[tuple[str, Path]]:
-        """All files that may be written, as messages call them."""
+        """All files that may be written, with their names in messages."""
         for path in (*self.paths.values(), self._folder / RECORD):
             yield f"output {path}", path
 
     def claim(self, options: Mapping[str, Any]) -> None:
-        """Write the record of a run that asks for this, which JSON can hold; the first file that is written.
-
-        Raises
-        ------
-        InputError
-            The folder holds answers of another run, or something that would be lost.
-        """
+        """Write the record of a run with these options; InputError if other files would be overwritten."""
         asked: dict[str, Any] = {"kind": self._kind, **options}
         record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
         asked = json.loads(text)
         if record.exists():
-            found = self._read(record)
-            differ = [name for name in sorted(found.keys() | asked.keys()) if found.get(name) != asked.get(name)]
+            there = self._read(record)
+            differ = [name for name in sorted(there.keys() | asked.keys()) if there.get(name) != asked.get(name)]
             if not differ:
                 return
             if any(path.is_file() and path.name[0] != "." and path != record for path in self._folder.rglob("*")):
                 raise InputError(
-                    f"{self._folder} holds the answers of another run: its {differ[0]} {found.get(differ[0])}, of this "
-                    f"one {asked.get(differ[0])}; take another folder, or remove it"
+                    f"{self._folder} holds the answers of another run, with {differ[0]} {there.get(differ[0])} "
+                    f"instead of {asked.get(differ[0])}; use another folder, or remove it"
                 )
         for path in self.paths.values():
             if path.exists():
-                raise InputError(f"{path} is there already, and {self._folder} has no record of its run")
+                raise InputError(f"{path} already exists, and {self._folder} has no record of its run")
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(text.encode(), record)
 
@@ -170,21 +146,21 @@ class PartFolder:
         try:
             return dict(json.loads(record.read_text()))
         except (ValueError, TypeError):
-            raise InputError(f"{record}: not the record of a run; take another folder, or remove it") from None
+            raise InputError(f"{record}: not the record of a run; use another folder, or remove it") from None
 
     def is_done(self, source: Source) -> bool:
-        """Whether the part of a source is there and not older."""
+        """Whether the part of a source exists and is not older than the source."""
         path = self.paths[source]
         return source.path is not None and path.exists() and path.stat().st_mtime_ns >= source.path.stat().st_mtime_ns
 
     def path(self, source: Source) -> str:
-        """Where to write the part of a source; the folder is made."""
+        """Where to write the part of a source; makes the folder."""
         self.paths[source].parent.mkdir(parents=True, exist_ok=True)
         return os.fspath(self.paths[source])
 
 
 def what_is_asked(scorer: Scorer) -> dict[str, Any]:
-    """Models and options, as a folder's record has them."""
+    """Models and options, as the record of a folder stores them."""
     return {
         "models": {name: checksum(evaluator.artifact.data) for name, evaluator in scorer.evaluators.items()},
         "outputs": {name: answer.outputs for name, answer in scorer.answers.items()},

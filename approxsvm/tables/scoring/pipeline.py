@@ -1,4 +1,4 @@
-"""Read, predict and write, all three at the same time and in constant memory."""
+"""Read, predict and write at the same time, in constant memory."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from approxsvm.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # what holds the same values
-_MAX_REASONS = 100  # that are kept of all bad rows
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # types with the same values
+_MAX_REASONS = 100  # kept for all bad rows
 
 
 def run(
@@ -46,13 +46,13 @@ def run(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
-    """Do what `score_dataset` is asked for, and tell `found` of it."""
+    """Implement `score_dataset`; the figures go into `found`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     is_folder = _is_folder(output)
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
     kind = parts.output_format(output, output_format, is_folder)
-    how = Reading(*reading, tell=cache(warn))  # from the thread that reads, once, whatever number of files
+    how = Reading(*reading, tell=cache(warn))  # by the reading thread, once for all files
     folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
     refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
     left = sources
@@ -62,7 +62,7 @@ def run(
         found.n_kept = len(sources) - len(left)
     share = _Share(left, progress)
     with closing(_scored(left, scorer, how, n_workers, found)) as results:
-        for first in results:  # of each file that is written
+        for first in results:  # the first result of each output file
             path = output if folder is None else folder.path(left[first.source])
             _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
             found.written.append(path)
@@ -70,7 +70,7 @@ def run(
 
 
 def _is_folder(output: str) -> bool:
-    """Whether an output is a folder, or would be one: what its name says, unless something is there."""
+    """Whether an output is a folder, or would be one by its name if nothing exists there."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
@@ -92,7 +92,7 @@ def _written(output: str) -> Iterator[tuple[str, File]]:
 
 
 def _open_file(called: str, stream: Any) -> Iterator[tuple[str, File]]:
-    """The file of a stream that has one."""
+    """The file of a stream, if it has one."""
     with suppress(AttributeError, OSError, ValueError):
         yield called, stream.fileno()
 
@@ -112,14 +112,14 @@ class _Result:
 def _scored(
     sources: Sequence[Source], scorer: Scorer, reading: Reading, n_workers: int, found: Scoring
 ) -> Generator[_Result, None, None]:
-    """Answers for all blocks of all sources, in their order.
+    """Answers for all blocks of all sources, in order.
 
-    One thread reads a block ahead, `n_workers` predict one each, and whoever iterates writes. So there are never more
-    than `n_workers` + 3 blocks in memory.
+    One thread reads a block ahead, `n_workers` threads predict one each, and the consumer writes: at most
+    `n_workers` + 3 blocks are in memory.
     """
     blocks = _blocks(sources, scorer, reading, found)
     pending: deque[Future[_Result]] = deque()
-    # Threads end before what they read is closed.
+    # Threads end before the files that they read are closed.
     with closing(blocks), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as predicting:
         try:
             upcoming = reader.submit(next, blocks, None)
@@ -127,7 +127,7 @@ def _scored(
                 try:
                     block = upcoming.result()
                 except Exception:
-                    while pending:  # what was read before is written first
+                    while pending:  # earlier blocks are written first
                         yield pending.popleft().result()
                     raise
                 if block is None:
@@ -164,7 +164,7 @@ def _blocks(
 
 
 def _of_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """The first result and those that go into the same file: up to the end of its source, or all."""
+    """The first result and those for the same file: up to the end of its source, or all."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:
@@ -188,7 +188,7 @@ def _write(path: str, kind: str, results: Iterator[_Result], found: Scoring, sha
 
 
 def _of_schema(batch: Any, schema: Any, name: str) -> Any:
-    """A batch of another file with the columns of the first one."""
+    """A batch of another file, cast to the columns of the first one."""
     if batch.schema == schema:
         return batch
     try:
@@ -197,20 +197,20 @@ def _of_schema(batch: Any, schema: Any, name: str) -> Any:
             [column.cast(kept.type) for column, kept in zip(batch.columns, schema, strict=True)], schema=schema
         )
     except pa.ArrowException as error:
-        raise InputError(f"{name}: what is kept has other types than in the first file: {error}") from None
+        raise InputError(f"{name}: kept columns have other types than in the first file: {error}") from None
 
 
 def _check_casts(given: Any, schema: Any) -> None:
-    """Refuse types that the first file's do not hold: some casts would round or cut without a word."""
+    """Refuse casts that would lose values: Arrow rounds or truncates some of them silently."""
     for one, kept in zip(given, schema, strict=True):
         both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
         common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")
         if common.field(0) != both[0]:
-            raise pa.ArrowTypeError(f"{one.name} is {one.type}, {kept.type} does not hold all of its values")
+            raise pa.ArrowTypeError(f"{one.name} is {one.type}, and {kept.type} cannot hold all of its values")
 
 
 class _Share:
-    """How much of all sources has been scored, by their bytes."""
+    """The share of all sources that has been scored, by bytes."""
 
     def __init__(self, sources: Sequence[Source], progress: Progress | None) -> None:
         self.names = [source.name for source in sources]
@@ -225,7 +225,7 @@ class _Share:
                 done += size or 0
 
     def tell(self, n_rows: int, result: _Result) -> None:
-        """Report that a result is written."""
+        """Report that a result has been written."""
         if self._progress is None:
             return
         if self._starts is None or result.share is None:

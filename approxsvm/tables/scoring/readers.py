@@ -1,4 +1,4 @@
-"""Files -> blocks of rows, a batch at a time whatever the size of a file, with a name for every row."""
+"""Read files as blocks of rows, a batch at a time, with a name for every row."""
 
 from __future__ import annotations
 
@@ -25,49 +25,32 @@ from approxsvm.tables.scoring.sources import COMPRESSED, Source
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file that are parsed at a time; a line of a CSV file must be shorter
-_LIBSVM_BYTES = 64  # of a line of LIBSVM text for each feature, beside the above: index, number and much room
+_TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file parsed at a time; a line of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # added to this limit for each feature of a line of LIBSVM text: index, number and ample room
 _SMALL_TEXT_BYTES = 1 << 15
-_COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file that are read at a time, whatever the row group's size
-_MAX_NUMBERS = 1 << 21  # of a batch
+_COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file read at a time, for any size of the row group
+_MAX_NUMBERS = 1 << 21  # in a batch
 _MAX_ROWS = 1 << 16
-TARGET = "target"  # what the first number of a line of LIBSVM text is called
+TARGET = "target"  # name of the first number of a line of LIBSVM text
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read.
+    """Options for reading files; InputError for a `batch_rows` below 1 or a delimiter of several characters."""
 
-    Attributes
-    ----------
-    batch_rows : int or None
-        Rows at a time; None leaves it to `rows_of`.
-    delimiter : str
-        Between the columns of CSV files.
-    header : bool or None
-        Whether their first line has names; None where it is to tell by itself, not being all numbers and holes.
-    tell : callable, optional
-        Told in a sentence which columns are taken by their position.
-
-    Raises
-    ------
-    InputError
-        There would be no rows in a batch, or the delimiter is not one character.
-    """
-
-    batch_rows: int | None = None
-    delimiter: str = ","
-    header: bool | None = None
-    tell: Tell | None = None
+    batch_rows: int | None = None  # None leaves it to `rows_of`
+    delimiter: str = ","  # between columns of CSV files
+    header: bool | None = None  # whether the first line of a CSV file has names; None: unless all are numbers or empty
+    tell: Tell | None = None  # called with a sentence if columns are taken by position
 
     def __post_init__(self) -> None:
         if self.batch_rows is not None and not is_whole_number(self.batch_rows, 1):
-            raise InputError(f"batch_rows is {self.batch_rows!r}, but must be positive and whole")
+            raise InputError(f"batch_rows is {self.batch_rows!r}, but must be a positive integer")
         if len(self.delimiter) != 1:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 
     def rows_of(self, n_columns: int) -> int:
-        """As many rows as fit 16 MB of float64, unless somebody knows better."""
+        """`batch_rows`, or as many rows as fit 16 MB of float64."""
         return self.batch_rows or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
 
 
@@ -75,19 +58,13 @@ Blocks = tuple[BoundScorer, Iterator[Block]]
 
 
 def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
-    """Open a file: what scores its blocks, and an iterator of these.
+    """Open a file; return a scorer for its blocks and an iterator over them.
 
-    Raises
-    ------
-    InputError
-        A column is missing, or is no number; the message names the file.
-    DataFormatError
-        The file is not what its name says, here or when its blocks are asked for.
-    OSError
-        It cannot be read.
+    Errors name the file: InputError for a missing or non-numeric column, DataFormatError for a file that is not in its
+    format (also raised while its blocks are read), OSError for one that cannot be read.
     """
     if source.regular_path is not None:
-        open(source.regular_path, "rb").close()  # an error that names it, which Arrow's do not always
+        open(source.regular_path, "rb").close()  # raises an error that names the file; Arrow's may not
     with contextlib.ExitStack() as opened:
         try:
             scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading, opened)
@@ -102,7 +79,7 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 
 
 def _named(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
-    """The same blocks, and what is opened is closed behind them; what goes wrong has the file's name."""
+    """The same blocks, with the file's name in errors; closes what is opened at the end."""
     try:
         with opened:
             yield from blocks
@@ -129,8 +106,8 @@ def _numbered(source: Source, first: int) -> Callable[[int], str]:
 def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
-        raise InputError("a Parquet file is read from its end, and so not from standard input")
-    # Column chunks are read in pieces: a row group, which may be the whole file, is never in memory.
+        raise InputError("a Parquet file cannot be read from standard input, as its index is at the end")
+    # Column chunks are read in pieces: a row group, which may be the whole file, need not fit in memory.
     file = opened.enter_context(parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False))
     schema = file.schema_arrow
     features = scorer.features(schema.names, tell=reading.tell)
@@ -154,7 +131,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if path is not None:
         with open(path, "rb") as file:
             is_file = file.read(6) == b"ARROW1"
-        # Mapped: columns that lie there uncompressed go to the core where they lie.
+        # Mapped, so that the core reads uncompressed columns without a copy.
         stream: Any = opened.enter_context(pa.memory_map(os.fspath(path)))
     else:
         stream = source.open_stream(opened)
@@ -169,7 +146,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if not is_file:
         batches = iter(reader)
     else:
-        # Of a compressed file the others would be decompressed.
+        # Other columns of a compressed file would be decompressed, too.
         options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, needed)))
         reader = pa.ipc.open_file(stream, options=options)
         n_batches = reader.num_record_batches
@@ -178,7 +155,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     def blocks() -> Iterator[Block]:
         first = 0
         for k, whole in enumerate(batches):
-            # Arrow believes what a file says of its buffers, and would read beyond them.
+            # Without this, Arrow trusts the buffer sizes in the file and would read beyond them.
             whole.validate()
             for batch in pieces(whole.select(needed), n_rows):
                 batch.validate(full=True)
@@ -192,9 +169,9 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
 
 
 class _Text:
-    """A stream of text whose first line has been looked at, for Arrow to read.
+    """A text stream for Arrow whose first line has been peeked at.
 
-    `position` is how many bytes have been read of a file that is not compressed.
+    `position` is the number of bytes read from a file that is not compressed.
     """
 
     closed = False
@@ -210,7 +187,7 @@ class _Text:
         self._head = b""
 
     def first_line(self) -> bytes:
-        """The first that is not blank, with line breaks that are quoted; nothing where there is none."""
+        """The first line that is not blank, including quoted line breaks; empty if there is none."""
         while True:
             text = self._head.lstrip(b"\r\n")
             line = _first_line(text)
@@ -218,7 +195,7 @@ class _Text:
                 return line
             more = self._stream.read(1 << 16)
             if not more:
-                # Arrow takes names without an end of line for a broken file.
+                # Arrow refuses a file that ends within the line of names.
                 self._head += b"\n"
                 return line
             self._head += more
@@ -244,7 +221,7 @@ class _Text:
         return False
 
     def close(self) -> None:
-        """Whoever opened the stream closes it."""
+        """Do nothing: the caller closes the stream."""
 
     @property
     def share(self) -> float | None:
@@ -252,7 +229,7 @@ class _Text:
 
 
 def _first_line(text: bytes) -> bytes:
-    """Up to the first line break outside of quotation marks, or all."""
+    """The text up to the first line break outside quotation marks, or all of it."""
     n_bytes = n_quotes = 0
     for line in text.splitlines(keepends=True):
         n_bytes += len(line)
@@ -263,7 +240,7 @@ def _first_line(text: bytes) -> bytes:
 
 
 def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
-    """Features are read as text, and parsed by whoever scores the block: on all processors, and bad ones by row."""
+    """Features are read as text, and parsed when the block is scored: on all processors, with bad rows named."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source, opened)
     how = arrow_csv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True)
@@ -275,17 +252,15 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         names = [str(k + 1) for k in range(len(names))]
     features = scorer.features(names, made_up=not has_names, tell=reading.tell)
     needed = scorer.needed(features)
-    ragged = array("q")  # rows that are left out, by their numbers
-    lost: list[str] = []  # those of them that nobody has been told of yet
+    ragged = array("q")  # numbers of the rows that are left out
+    lost: list[str] = []  # messages on those that have not been reported yet
 
     def of_another_width(row: Any) -> str:
         if scorer.on_error != "skip":
             return "error"
         number = row.number - 1 - has_names
         ragged.append(number)
-        lost.append(
-            f"{source.name}, row {number}: it has {row.actual_columns} columns, expected {row.expected_columns}"
-        )
+        lost.append(f"{source.name}, row {number}: {row.actual_columns} columns, expected {row.expected_columns}")
         return "skip"
 
     def told() -> tuple[str, ...]:
@@ -296,7 +271,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     how.invalid_row_handler = of_another_width
     reader = arrow_csv.open_csv(
         pa.PythonFile(text, mode="r"),
-        # Lines have numbers only where one thread reads them, which does not parse numbers.
+        # Arrow numbers lines only with a single thread, which is fast enough as it parses no numbers.
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=_TEXT_BYTES, column_names=None if has_names else names
         ),
@@ -312,7 +287,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
 
     def place(first: int) -> Callable[[int], str]:
         def name(row: int) -> str:
-            # In front of the k-th ragged row are ragged[k] - k others.
+            # ragged[k] - k other rows precede the k-th ragged one.
             n_ragged = bisect_right(range(len(ragged)), first + row, key=lambda k: ragged[k] - k)
             return f"{source.name}, row {first + row + n_ragged}"
 
@@ -332,19 +307,19 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
 
 
 def _cells(line: bytes, how: Any) -> list[str]:
-    """The cells of a line, as Arrow sees them."""
+    """The cells of a line, as Arrow parses them."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     if not line:
-        raise InputError("it is empty, without a line of names")
+        raise InputError("the file is empty, without a line of names")
     options = arrow_csv.ReadOptions(use_threads=False, block_size=len(line) + 2)
     try:
         return list(arrow_csv.read_csv(pa.BufferReader(line + b"\n"), options, how).schema.names)
     except UnicodeDecodeError:
-        raise InputError(f"its first line is not UTF-8 text: {line[:40]!r}") from None
+        raise InputError(f"the first line is not UTF-8 text: {line[:40]!r}") from None
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
-    """The batch with null in place of what is not UTF-8, and the rows that it was found in."""
+    """The batch with null for cells that are not UTF-8, and the rows that have them."""
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -375,7 +350,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
     width, first_index = artifacts[0].n_raw_features, int(artifacts[0].header["first_index"])
     for artifact in artifacts:
         if (artifact.n_raw_features, int(artifact.header["first_index"])) != (width, first_index):
-            raise InputError("the models take rows of different widths or first indices, LIBSVM text has one")
+            raise InputError("LIBSVM text needs models with the same number of features and the same first index")
     text = _Text(source, opened)
     most_bytes = _TEXT_BYTES + _LIBSVM_BYTES * width
     schema = pa.schema([(TARGET, pa.float64())])
@@ -397,7 +372,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
             if more and not cut:
                 left += more
                 if len(left) > most_bytes:
-                    words = f"it has more than {most_bytes} bytes, too many for {width} features"
+                    words = f"the line has more than {most_bytes} bytes, too many for {width} features"
                     raise DataFormatError(f"{source.name}, line {line}: {words}")
                 continue
             piece, left = left + more[:cut], more[cut:]
@@ -414,7 +389,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
 
 
 def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str], list[int]]:
-    """Rows of LIBSVM text; those that are none are empty, with the reason why; those without a label."""
+    """Rows of LIBSVM text; the reasons for unreadable rows, which are empty; and the rows without a label."""
     unreadable: dict[int, str] = {}
     try:
         parts = [_native.parse_libsvm_data(text)[:4]]
@@ -441,11 +416,11 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
 
 
 def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], str]]:
-    """Rows of a text as far as they can be read, and empty ones with the reason in place of the others."""
+    """Yield the readable rows of a text, and an empty one with the reason for each of the others."""
     no_row = (np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0))
     start = 0
     while start < len(text):
-        # Small pieces: each is read once more for every bad line in it.
+        # In small pieces, as each is parsed again for every bad line in it.
         end = text.find(b"\n", start + _SMALL_TEXT_BYTES) + 1 or len(text)
         while start < end:
             try:
@@ -463,7 +438,7 @@ def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], 
 
 
 def _line_start(text: bytes, start: int, n_lines: int) -> int:
-    """Where the text goes on behind so many lines."""
+    """The position after so many lines."""
     for _ in range(n_lines):
         found = text.find(b"\n", start)
         if found < 0:
@@ -482,7 +457,7 @@ def _joined(parts: list[tuple[Any, Any, Any, Any]]) -> tuple[Any, Any, Any, Any]
 
 
 def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[int]:
-    """Rows with an index that the model has no column for."""
+    """Rows with an index for which the model has no column."""
     outside = np.flatnonzero((indices < first_index) | (indices >= width + first_index))
     return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
 

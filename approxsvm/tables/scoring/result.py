@@ -1,34 +1,34 @@
-"""What a run over files tells, while it goes on and at its end."""
+"""The result of a run over files, and its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# Rows that are written, and the share of the input that is, None where nobody knows.
+# Called with the rows written, and the share of the input that this is, None if unknown.
 Progress = Callable[[int, "float | None"], None]
 
 
 @dataclass
 class Scoring:
-    """What became of the rows.
+    """Figures of a run of `score_dataset`.
 
     Attributes
     ----------
     n_rows : int
-        That were read.
+        Rows that were read.
     n_bad : int
-        Those of them without an answer.
+        Rows without an answer.
     bad_rows : list of str
-        File, row and fault of the first hundred.
+        File, row and fault of the first hundred of these.
     written : list of str
-        Files, whole.
+        Files that were written.
     n_kept : int
-        Parts of a folder that were there from an earlier run.
+        Files that were complete from an earlier run.
     seconds : float
-        From the first to the last byte.
+        Duration of the run.
     seconds_reading, seconds_predicting, seconds_writing : float
-        What each took, added up over threads; they overlap.
+        Time of each part, added up over threads; they overlap.
     """
 
     n_rows: int = 0

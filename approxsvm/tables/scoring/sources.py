@@ -1,4 +1,4 @@
-"""Which files there are to score: names, folders, patterns and standard input -> a list, and what each of them is."""
+"""Find the files to score: names, folders, patterns and standard input become a list with formats."""
 
 from __future__ import annotations
 
@@ -30,39 +30,20 @@ STANDARD = "-"  # input or output
 
 @dataclass(frozen=True)
 class Source:
-    """A file to score.
+    """A file to score."""
 
-    Attributes
-    ----------
-    path : Path or None
-        None is standard input.
-    name : str
-        As messages call it.
-    format : str
-        One of `FORMATS`.
-    relative : PurePath
-        Where it is within what the user named.
-    """
-
-    path: Path | None
-    name: str
-    format: str
-    relative: PurePath
+    path: Path | None  # None is standard input
+    name: str  # in messages
+    format: str  # one of `FORMATS`
+    relative: PurePath  # its path within the folder or pattern that the user gave
 
     @property
     def regular_path(self) -> Path | None:
-        """The path of a file with an end to start from; None of a pipe."""
+        """The path of a regular file; None for a pipe."""
         return self.path if self.path is not None and self.path.is_file() else None
 
     def open_stream(self, opened: ExitStack) -> IO[bytes]:
-        """Its bytes, from the first to the last, until `opened` is closed.
-
-        Raises
-        ------
-        InputError
-            It is standard input, which is closed.
-        OSError
-        """
+        """Open a stream of its bytes, which is closed with `opened`; InputError if standard input is closed."""
         if self.path is not None:
             return opened.enter_context(open(self.path, "rb"))
         if sys.stdin is None:
@@ -71,7 +52,7 @@ class Source:
 
 
 def format_of(name: str | os.PathLike[str]) -> str | None:
-    """What a file's name says that it is, compressed or not; None where it says nothing."""
+    """The format that a file's name implies, compressed or not; None if it implies none."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
@@ -81,23 +62,12 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
 def find_sources(
     inputs: Sequence[str | os.PathLike[str]], input_format: str | None = None, without: Path | None = None
 ) -> list[Source]:
-    """All files that the inputs name, in order; those of a folder or a pattern by name.
+    """All files that the inputs name, in order; those of a folder or a pattern sorted by name.
 
-    Parameters
-    ----------
-    inputs : sequence of path
-        Files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-", standard input. Of a folder, files
-        whose suffix is known, at any depth; what begins with "." or "_" is left out. A file of another suffix that is
-        named itself is LIBSVM text; so is a pipe.
-    input_format : str, optional
-        What the files are, whatever their names.
-    without : Path, optional
-        A folder whose files are none of them.
-
-    Raises
-    ------
-    InputError
-        There is nothing of that name, or `input_format` is unknown.
+    `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
+    gives its files with a known suffix, at any depth, except those that begin with "." or "_", and those in `without`.
+    A file with another suffix that is named itself is LIBSVM text, and so is a pipe; `input_format` overrides all.
+    InputError if nothing has a name, or the format is unknown.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")
@@ -110,12 +80,12 @@ def find_sources(
             found += _of_folder(Path(name), input_format, without)
         elif os.path.lexists(name) or not glob.has_magic(name):
             path = Path(name)
-            path.stat()  # an error that names it, before anything is done
+            path.stat()  # raises an error that names the file, before anything is done
             found.append(Source(path, name, input_format or format_of(path) or "libsvm", PurePath(path.name)))
         else:
             found += _of_pattern(name, input_format, without)
     if sum(source.path is None for source in found) > 1:
-        raise InputError("standard input is read once, but it is named several times")
+        raise InputError("standard input is given several times, but can be read only once")
     if not found:
         raise InputError(f"there is no file to score in {', '.join(str(given) for given in inputs) or 'nothing'}")
     return found

@@ -1,5 +1,5 @@
-// Upper bounds on |computed - exact| for a row, from numbers that the compiler proved
-// (approxsvm/expansion/certificate.py) and from the rounding of our own arithmetic. Everything here is rounded up.
+// Upper bounds on |computed - exact| for a row, from norms that the compiler computed
+// (approxsvm/expansion/certificate.py) and from the rounding of prediction. All bounds are rounded up.
 //
 // phi_k(s) = exp(-s/2) sqrt(s^k / k!) is the square root of a Poisson probability: at most 1, rising up to s = k.
 #pragma once
@@ -72,8 +72,8 @@ struct MaxPhis {
 };
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of the one before; what is left out is below what the rounding up allows for. Beyond s = 40 it is 1
-// to within as much.
+// positive multiple of the one before. The terms left out are smaller than the rounding up. Beyond s = 40 it is 1 up to
+// as much.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);
@@ -87,9 +87,8 @@ inline double poisson_tail(int n, double s) {
 
 // --- the bound of an expansion
 
-// Longest paths of additions in quadratic.hpp and polynomial.hpp: a product of a form goes through at most n_features
-// additions along its matrix row and n_features along the sum over rows, and through as many for every degree more;
-// ||u||^2 through n_features.
+// Longest paths of additions in quadratic.hpp and polynomial.hpp: a product of a form has at most n_features additions
+// along its matrix row and n_features over the rows, and as many for every further degree; ||u||^2 has n_features.
 constexpr double form_path(std::size_t n_features, int degree) {
     return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
 }
@@ -97,16 +96,16 @@ constexpr double norm_path(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
-// Relative error of the computed s, doubled to be generous: cells are widened by it. Sparse rows are let in with an
-// error of 2^-12 (cascade.hpp) before s is narrowed to float32.
+// Twice the relative error of the computed s, by which cells are widened. Sparse rows may have an error of 2^-12
+// (cascade.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_path(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;
 }
 
-// What is not negligible in a bound is a sum of norms times functions of s. The functions are tabulated once for a
-// model, a row of the table for each cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the
-// remainder for each theta, W, and everything that does not depend on s.
+// A bound is a sum of norms times functions of s. The functions are tabulated once for a model, with a table row for
+// each cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the remainder for each theta, W, and
+// everything that does not depend on s.
 constexpr int n_contractions = 4;
 namespace term {
 constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + n_contractions, fixed = total + 1;
@@ -114,13 +113,13 @@ constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders +
 constexpr std::size_t n_bound_terms = 16;  // one of them unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
-// From this s on rows may already get the bare intercept (exp_min_argument), so that the kept terms are missing.
+// From this s on rows may get the bare intercept (exp_min_argument), without the kept terms.
 constexpr double bare_from_s = 174.0;
-// Parts of any degrees are together at most W: that takes over before the factor of a remainder overflows.
+// The parts together are at most W, which replaces a remainder before its factor overflows.
 constexpr double most_remainder_factor = 0x1p60;
 
 inline float rounded_up(double x) {
-    if (x == 0.0) return 0.0f;                                // not a number whose products are denormal, and slow
+    if (x == 0.0) return 0.0f;                                // products of a tiny number would be denormal, and slow
     return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
 }
 
@@ -146,7 +145,7 @@ struct RoundingFactors {
     }
 };
 
-// Whether any expansion has a remainder. A polynomial that was trained as one has none, and W is no part of its bounds.
+// Whether any expansion has a remainder. A polynomial that was trained as one has none, and its bounds do not use W.
 inline bool has_remainders(const ModelView& model) {
     const std::size_t n_expansions = model.n_centers * model.n_forms;
     for (std::size_t e = 0; e < n_expansions; ++e) {
@@ -155,7 +154,7 @@ inline bool has_remainders(const ModelView& model) {
     return false;
 }
 
-// What the rows of the table for s in [low, high] have in common, wherever the expansion is cut.
+// The common terms of the table rows for s in [low, high], for every degree of truncation.
 struct BasisCell {
     double low, high;
     MaxPhis phis;
@@ -174,7 +173,7 @@ struct BasisCell {
     }
 };
 
-// A row of the table, the expansion being cut behind `degree`.
+// A table row for an expansion truncated after `degree`.
 inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(model.n_features, degree, cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
@@ -183,8 +182,7 @@ inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& 
         row[term::norms + k] = rounded_up(factor);
     }
     for (int t = 0; t < n_contractions; ++t) row[term::remainders + t] = cell.remainders[t];
-    // The rounding of u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at
-    // most 2.
+    // Rounding u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at most 2.
     const double moved = std::sqrt(cell.high) < 0x1p24 ? std::sqrt(cell.high) * unit32 : 2.0;
     row[term::total] = rounded_up(cell.total + 1.01 * moved + 0x1p-100 + 0x1p-48);
     row[term::fixed] = 1.0f;
@@ -205,7 +203,7 @@ inline void fill_bases(const ModelView& model, int first, int last, float* table
     }
     for (int degree = first; degree <= last; ++degree) {
         float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
-        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // the value is the intercept there
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // where the value is the intercept
             end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
         }
     }
@@ -223,8 +221,8 @@ inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumber
         rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total));
 }
 
-// The bound of a row of that cell: 16 products that are not negative, their sum rounded up once. A norm that float32
-// cannot hold makes it infinite, or NaN where it meets a zero.
+// The bound from a sum of 16 products that are not negative, rounded up once. A norm beyond float32 makes it infinite,
+// or NaN if its factor is zero.
 APPROXSVM_INLINE double finished_bound(float sum) {
     const double bound = 1.00001 * static_cast<double>(sum) + 0x1p-120;
     return bound == bound ? bound : infinity;
@@ -237,9 +235,9 @@ APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
     return finished_bound((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-// What a row at that squared distance from the slice, in scaled coordinates, adds: f changes by at most W times the
-// distance of two points of the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares has
-// a path of norm_path() additions; what underflows in it makes less than 2^-50 of distance.
+// The bound's term for the squared distance of a row to the slice, in scaled coordinates: f changes by at most W times
+// the distance of two points of the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares
+// has a path of norm_path() additions; its underflow is less than 2^-50 of distance.
 inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
     if (!model.varying) return 0.0;
     const double theta = 2.0 * static_cast<double>(model.half_theta);
@@ -248,8 +246,7 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }
 
-// Another bound, for rows further from the center than any support vector: |f - intercept| is small there, and so is
-// what the expansion gives.
+// A bound for rows further from the center than any support vector, where |f - intercept| and the expansion are small.
 inline double far_bound(const ModelView& model, const ExpansionNumbers& expansion, const DecisionNumbers& decision,
                         float half_s) {
     const double widen = s_error(model.n_features), h = static_cast<double>(half_s);

@@ -15,12 +15,13 @@
 //     3 u                  p_j: within half a turn after its whole turns are gone
 //     u (W_j N + 1)        the last addition
 //
-// and by what underflows: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 as much in float64. A cosine errs by 2 pi times
-// that, and by cosine_error_units of its own; with the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j| altogether by
+// and by underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. A cosine errs by 2 pi
+// times that, and by its own cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j| the sum
+// errs by
 //
 //     (path + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
-// and (n + 8) u64 A1 are lost where they are added up. A row that is moved by e changes f by e S at most, and by 2 A1.
+// and adding up the terms by (n + 8) u64 A1. Moving a row by e changes f by at most e S, and by at most 2 A1.
 #pragma once
 
 #include <cmath>
@@ -113,7 +114,7 @@ inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
 
 // --- bounds
 
-// What a row that is meant to be elsewhere, by row_error, changes f by at most.
+// The largest change of f if the exact row is row_error away.
 inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
     if (row_error == 0.0) return 0.0;  // and not where it is NaN
     const double moved = row_error * decision.total, most = 2.0 * decision.sum_moduli;

@@ -33,12 +33,12 @@ inline bool has_engines(const ModelView& model) {
 
 // --- bounds of sums over support vectors
 
-// With B_i = ||gamma x_i|| ||z|| + |coef0| >= |b_i|, everything that may go wrong is a multiple of
+// With B_i = ||gamma x_i|| ||z|| + |coef0| >= |b_i|, every error is a multiple of
 //
 //     M = sum_i |a_i| B_i^p = sum_k C(p, k) w_k (reach ||z||)^k |coef0|^(p - k),
 //     w_k = sum_i |a_i| (||gamma x_i|| / reach)^k,     reach = max_i ||gamma x_i||,
 //
-// and the binomial coefficients times w_k are noted once per decision function, as moments.
+// and the binomial coefficients times w_k are stored once per decision function, as moments.
 struct PolynomialMoments {
     int degree;    // 1 of a sigmoid kernel
     double coef0;  // |coef0|
@@ -48,7 +48,7 @@ struct PolynomialMoments {
 
 struct ModuliAndSlope {
     double moduli;  // M
-    double slope;   // dM / d||z||, what a row that moves by a unit of distance changes f by at most
+    double slope;   // dM / d||z||, the largest change of f if a row moves by a unit of distance
 };
 
 // At rows of norm `norm`; `coef0` is |coef0| or a little more.
@@ -64,7 +64,7 @@ inline ModuliAndSlope moduli_of(const PolynomialMoments& kernel, std::size_t dec
     return {moduli, slope * kernel.reach};
 }
 
-// How b_i was computed: by how many roundings, and what underflow may have made of it at most, times 2^-1000.
+// How b_i was computed: number of roundings, and the largest effect of underflow, times 2^-1000.
 struct ProductPath {
     double roundings;
     double underflow;
@@ -99,7 +99,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
     const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
     if (model.kernel == KernelKind::sigmoid) return sigmoid_bound(model, numbers, sums, path, row_error);
     const double relative = 1.02 * unit64 * (p * (path.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
-    // A sum without support vectors has no moduli, and 0 times infinity is none of its business.
+    // A sum without support vectors has no moduli; avoid 0 times infinity.
     const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
     return 1.0001 * (relative * sums.moduli + moved + numbers.value_error) + 0x1p-51 * std::fabs(numbers.intercept) +
            0x1p-1060 * (numbers.sum_moduli + n_sv + 1.0);
@@ -401,7 +401,7 @@ inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* 
     }
 }
 
-// Kernel values of a row with the support vectors of n_panels panels; terms as in panel_products. Never inlined, as in
+// Kernel values of a row with the support vectors of n_panels panels; terms as in panel_products. Not inlined, as in
 // rbf_classes.hpp.
 template <class FeatureOf>
 APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,

@@ -1,12 +1,11 @@
 // The exact engine: f(z) = sum_i a_i exp(-gamma ||x_i - z||^2) over all support vectors, for a block of rows, one row
-// or sparse rows. Kernel values live in registers only; no matrix of rows by support vectors is ever stored.
+// or sparse rows. Kernel values stay in registers; no matrix of rows by support vectors is stored.
 //
 // With u = input_scale (z - center), xh_i = input_scale (x_i - center) and theta = 2 gamma / input_scale^2
 //
 //     K(x_i, z) = exp(theta xh_i.u - half_theta ||xh_i||^2 - half_theta ||u||^2),
 //
-// computed in Real = float or double; the sums of a_i K and |a_i| K are float64. Rows have passed the test for
-// non-finite values before they come here.
+// computed in Real = float or double; the sums of a_i K and |a_i| K are float64. Rows must be finite.
 //
 // Storage order ("panels"): support vectors are taken panel_width<Real> at a time, so that one feature of a panel is
 // one cache line; a panel is (n_features, panel_width<Real>). The last panel is filled up with zeros whose
@@ -52,7 +51,7 @@ constexpr std::size_t kernel_expansion_panels(std::size_t n_sv) {
     return (n_sv + panel_width<Real> - 1) / panel_width<Real>;
 }
 
-// How many values support vectors have that are stored by columns.
+// Stands for the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
 // Memory for the support vectors of n_lanes lanes, with n_values values by columns or in panels.
@@ -210,10 +209,10 @@ class KernelExpansionWriter {
     std::size_t n_added_ = 0;
 };
 
-// --- what all three have in common
+// --- common to all three
 
-// inner[i] = exp(theta inner[i] + minus_half_sq_norms[i]), where rounding must not make the argument positive. NaN,
-// which only rows of infinite norm can bring, becomes a finite number.
+// inner[i] = exp(theta inner[i] + minus_half_sq_norms[i]); a positive argument, by rounding, becomes 0. NaN, which only
+// rows of infinite norm produce, becomes a finite number.
 template <int N, class Register>
 APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], const Register (&minus_half_sq_norms)[N],
                                        Register nought) {
@@ -237,7 +236,7 @@ APPROXSVM_INLINE f64v widened(f64v kernel) {
     return kernel;
 }
 
-// A row that is infinitely far away, or so far that Real cannot tell, has exactly no kernel sums.
+// The kernel sums of a row with an infinite norm, or a norm that overflows Real, are exactly 0.
 template <class Real>
 APPROXSVM_INLINE void clear_unreachable(const Real* half_sq_norm, std::size_t n_rows, double* sum, double* moduli) {
     for (std::size_t i = 0; i < n_rows; ++i) {
@@ -247,8 +246,8 @@ APPROXSVM_INLINE void clear_unreachable(const Real* half_sq_norm, std::size_t n_
 
 // --- a block of rows, one SIMD lane per row
 
-// Panels whose inner products are formed together: a chunk of the block is then read from the second-level cache once
-// for all of them.
+// Panels whose inner products are computed together, so that a chunk of the block is read from the second-level cache
+// once for all of them.
 constexpr std::size_t block_panels = 4;
 
 // Where the tile_rows support vectors of a tile are: vector i has its feature j at at(i)[j * panel_width].
@@ -377,8 +376,8 @@ APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size
 // moduli = sum_i |a_i| K(x_i, z). A block is (n_features, Registers * lanes_of<Real>), the rows u transposed into
 // lanes; half_sq_norm[r] = half_theta ||u_r||^2. Blocks follow each other, and so do their rows in the other arrays.
 //
-// The support vectors are read once for all blocks: several blocks at a time pay where the panels do not fit the
-// caches and the blocks do.
+// The support vectors are read once for all blocks: several blocks at a time pay if the panels do not fit the caches
+// but the blocks do.
 template <int Registers, class Real>
 inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* blocks, const Real* half_sq_norm,
                               double* sum, double* moduli, std::size_t n_blocks = 1) {
@@ -553,7 +552,7 @@ inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Rea
 
 // --- sparse rows
 
-// Sparse rows that pass over a group of panels before the next group comes into the cache.
+// Sparse rows that are multiplied with a group of panels while it is in the cache.
 constexpr std::size_t sparse_block_rows = 256;
 
 // The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows.

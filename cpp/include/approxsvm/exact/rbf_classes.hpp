@@ -1,5 +1,5 @@
-// The exact engine for all one-vs-one decision functions of a model at once: they share the support vectors, and so
-// every kernel value is computed once (rbf.hpp) and counts in as many sums as there are classes.
+// The exact engine for all one-vs-one decision functions of a model at once. They share the support vectors, so every
+// kernel value is computed once (rbf.hpp) and is used in as many sums as there are classes.
 //
 // LIBSVM keeps n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
 // vectors of class i use number j - 1 and those of class j number i. With
@@ -7,8 +7,7 @@
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //
 // the pair's value is P[i][j - 1] + P[j][i] + intercept. For error bounds, M[c] = sum of weight[s] K(x_s, z), where the
-// weight is the largest |coef[r][s]| or any other number of the caller's that belongs to a support vector in every
-// pair.
+// weight is the largest |coef[r][s]| or another number of the caller's for the support vector, the same in every pair.
 //
 // Sums of one class are its P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 for a row. They
 // are float64, each support vector's product rounded at most once and added to its class by a path of no more additions
@@ -157,7 +156,7 @@ class ClassKernelExpansionWriter {
     std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
-// max_r |coef[r]|, the weight that a support vector needs to count in full in every pair.
+// max_r |coef[r]|, the weight with which a support vector counts in full in every pair.
 inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
     double largest = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
@@ -284,8 +283,8 @@ inline void class_sums_block(const ClassKernelSum<Real>& expansion, const Real* 
 
 constexpr std::size_t max_chunk_panels = 32;
 
-// Panels whose kernel values are kept, in float64, until they are added up: many, for then classes are split rarely,
-// but no more than stay in the second-level cache while sparse rows pass over them.
+// Panels whose kernel values are kept, in float64, until they are added up. With many, classes are rarely split; but
+// they must stay in the second-level cache for all sparse rows.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
@@ -319,9 +318,8 @@ APPROXSVM_INLINE void keep_kernels(const KernelSum<Real>& expansion, std::size_t
     });
 }
 
-// The same of a row with few non-zeros or many, in panels; terms as in panel_products. Never
-// inlined: among the loops around it, compilers run out of registers for the addresses of its innermost one (12 % at
-// 784 features).
+// The same of a row with few non-zeros or many, in panels; terms as in panel_products. Not inlined: with the loops
+// around it, compilers run out of registers for the addresses in its innermost loop (12 % at 784 features).
 template <class Real, class FeatureOf>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
                                              std::size_t n_panels, const Real* values, std::size_t n_terms,

@@ -3,12 +3,12 @@
 //
 //     f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + a rest
 //
-// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The sum is that of the exact engine, in fewer features; what the
-// rest is at most, approxsvm/expansion/subspace.py derives and residual_bound (predict/subspace_stage.hpp) says of a
-// row.
+// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The sum is that of the exact engine, in fewer features. The
+// bound of the rest is derived in approxsvm/expansion/subspace.py and computed by residual_bound
+// (predict/subspace_stage.hpp).
 //
-// Support vectors come as lists (rbf_winner.hpp): each function adds up its own and others, whose coefficients have one
-// sign each, so that the two sums of a function are its moduli as well.
+// Support vectors are in lists (rbf_winner.hpp): each function has its own and others, with coefficients of one sign
+// each, so the two sums of a function also give its moduli.
 #pragma once
 
 #include "../artifact/subspaces_section.hpp"
@@ -64,8 +64,8 @@ struct SubspaceSumsMemory {
     }
 };
 
-// The functions of a row's residual that its bound is made of: phi_1, phi_2, phi_3, the square root of the Poisson tail
-// from 4 on, and the distance of two points in the kernel's space.
+// The functions of a row's residual in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail from 4 on,
+// and the distance of two points in the kernel's space.
 constexpr std::size_t n_residual_terms = 8;  // three of them unused
 constexpr std::size_t residual_cap = 4;
 

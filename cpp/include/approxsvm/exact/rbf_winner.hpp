@@ -1,13 +1,12 @@
-// The exact engine for the pairs of one class: who wins its n_classes - 1 pairs is the winner whatever the others say.
-// Its pairs touch its own support vectors and, of the other classes, those that have a coefficient in their pair with
+// The exact engine for the pairs of one class: a class that wins its n_classes - 1 pairs is the winner, whatever the
+// other pairs. Its pairs need its own support vectors and those of other classes with a coefficient in their pair with
 // it: a fifth to a half of all in models of many classes, with a single coefficient each. Rows that are presumed to
-// belong to that class are taken together, one SIMD lane per row; who else to presume is read off a small network on
-// some of the support vectors (the landmarks).
+// belong to the class are evaluated together, one SIMD lane per row. A small network on some of the support vectors
+// (the landmarks) presumes the class of a row.
 //
-// Kernel values are those of rbf.hpp in float32. The coefficients are float32, too, and the sums over at most
-// listed_tiles tiles: a product goes through listed_path roundings before it is added up in float64.
-// The support vectors of a class have coefficients of one sign in a pair (LIBSVM's duals do), so that the two sums of a
-// pair are its moduli as well.
+// Kernel values are those of rbf.hpp in float32. The coefficients are float32, too, and so are the sums over at most
+// listed_tiles tiles: a product has listed_path roundings before it is added up in float64. The support vectors of a
+// class have coefficients of one sign in a pair, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
 #pragma once
 
 #include "../carver.hpp"
@@ -16,13 +15,13 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Tiles whose inner products are formed together: as many support vectors as in block_panels.
+// Tiles whose inner products are computed together: as many support vectors as in block_panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
 // The coefficient's rounding, the tile_rows additions within a tile and those of the tiles, and the product's.
 constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
-// Moduli of coefficients that float32 adds up without overflow, nor an underflow that counts: products below 2^-126 are
-// off by as much at most, which is 2^-66 of a coefficient.
+// Moduli of coefficients that float32 adds up without overflow or relevant underflow: products below 2^-126 are off by
+// at most as much, which is 2^-66 of a coefficient.
 constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 
 // --- the lists
@@ -71,8 +70,8 @@ struct PairCoefficients {
     }
 };
 
-// How many tiles the lists take, and whether there are any: where the coefficients of a class have one sign in a pair,
-// and float32 adds them up.
+// The number of tiles of the lists, and whether they can be used: the coefficients of a class must have one sign in a
+// pair, and float32 must be able to add them up.
 constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
 struct WinnerTiles {
     bool is_usable;
@@ -95,7 +94,7 @@ struct WinnerTiles {
             is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
         });
         others += tiles_for(n);
-        // Very many classes of a few support vectors each would be mostly what fills the tiles up.
+        // With very many classes of a few support vectors each, the tiles would be mostly padding.
         if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
         for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
         if (!is_usable) own = others = 0;
@@ -201,7 +200,7 @@ inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSu
 // --- sums
 
 // sums[f * stride ..] += what n_tiles tiles from `first` on add to n_sums functions, n_tiles <= listed_tiles. `partial`
-// has room for n_sums * stride numbers. Not inlined: where it is, a compiler runs out of registers in the loop over the
+// has room for n_sums * stride numbers. Not inlined: otherwise compilers run out of registers in the loop over the
 // features, which costs AVX2 a tenth of the engine.
 template <int Registers>
 APPROXSVM_NOINLINE inline void add_listed(const KernelSum<float>& kernels, const ListOfVectors& list,
@@ -300,7 +299,7 @@ inline void products_block(const float* panels, std::size_t n_features, std::siz
 
 // Scores of the classes: weights of the landmarks' kernel values, of the coordinates u, and constants.
 struct Presumption {
-    std::size_t n_classes, n_tiles;  // no class where there is no presumption
+    std::size_t n_classes, n_tiles;  // no classes without a network
     ListOfVectors landmarks;
     KernelSum<float> copies;  // of the landmarks side by side, in the list's order, for rows alone
     const float* linear;      // panels of a vector for each class, as support vectors are in theirs

@@ -1,7 +1,7 @@
-// Support vectors with few non-zeros, feature by feature: for each the support vectors that have it, and its values in
-// them. The inner products of a row with all of them take as many multiply-adds as they have non-zeros in common, and
-// the memory is in proportion to the non-zeros. Of the most frequent features all values are stored, zeros among them,
-// for then whole registers advance.
+// Support vectors with few non-zeros, stored by features: for each the support vectors that have it, and its values.
+// The inner products of a row with all of them take one multiply-add for each shared non-zero, and the memory is
+// proportional to the non-zeros. The most frequent features are stored with all values, including zeros, so that whole
+// registers are used.
 #pragma once
 
 #include "../carver.hpp"
@@ -30,12 +30,12 @@ struct Coordinates {
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
 };
 
-// Features with all values stored, at most, and the share of lanes that one of them has a value in, at least: about
-// where a register of 8 or 16 lanes, zeros among them, costs less than the values one by one.
+// The most features with all values stored, and the least share of lanes with a value in such a feature: about where a
+// register of 8 or 16 lanes, zeros included, costs less than the values one by one.
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 
-// How many there may be among n_values values: all of them together have at least that share.
+// The most such features among n_values values: together they have at least that share.
 constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
     const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
     return most < max_frequent ? most : max_frequent;
@@ -65,7 +65,7 @@ class SparseColumnsWriter {
         for (std::size_t j = 0; n_lanes > 0 && j <= n_features; ++j) memory_.bounds[j] = 0;
     }
 
-    // A value of feature j, wherever.
+    // Counts a value of feature j.
     void count(std::size_t j) { ++memory_.bounds[j + 1]; }
 
     void finish_counting() {
@@ -115,8 +115,8 @@ class SparseColumnsWriter {
 };
 
 // products[lane] = the inner product of a row with each support vector, for all n_lanes, a multiple of lanes_of<Real>.
-// The row has n_terms entries values[k] at the features columns[k]. A term goes through as many roundings as the row
-// and the support vector have non-zeros in common, at most: zeros add nothing.
+// The row has n_terms entries values[k] at the features columns[k]. A term has at most as many roundings as the row and
+// the support vector have non-zeros in common: zeros add nothing.
 template <class Real>
 inline void column_products(const SparseColumns<Real>& x, const Real* values, const std::int32_t* columns,
                             std::size_t n_terms, Real* products) {

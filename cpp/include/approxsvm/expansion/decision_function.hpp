@@ -1,5 +1,5 @@
-// Expansions at work: from the coordinates of rows to decision values. Nothing here allocates, throws, prints or keeps
-// state: the caller lends a workspace, and several threads may use one model with a workspace each.
+// Evaluates expansions at the coordinates of rows. Nothing here allocates, throws, prints or keeps state: the caller
+// provides a workspace, and several threads may use one model with a workspace each.
 #pragma once
 
 #include <cmath>
@@ -42,15 +42,15 @@ struct Expansion {
     double intercept;
 };
 
-// The decision function that form number `form` of a center is of. A majority class's forms are those of its pairs with
-// the other classes, in their order.
+// The decision function of form number `form` of a center. The forms of a majority class are those of its pairs with
+// the other classes, in order.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;
     return form < w ? pair_position(n, form, w) : pair_position(n, w, form + 1);
 }
 
-// Form number `form` of those of a center; which decision function it is of says decision_of.
+// Form number `form` of a center, for the decision function decision_of().
 inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t form = 0) {
     const std::size_t n = model.n_varying, e = center * model.n_forms + form, triangle = e * triangle_size(n);
     return {model.centers + center * model.n_features,
@@ -62,14 +62,14 @@ inline Expansion expansion_of(const ModelView& model, std::size_t center, std::s
             model.decisions[decision_of(model, center, form)].intercept};
 }
 
-// What rows evaluate to, up to degree 2, before the intercept and the Gaussian factor.
+// Value of an expansion up to degree 2, before the intercept and the Gaussian factor.
 struct Value {
     double inner;  // constant + forms
     float half_s;
     double gaussian;  // output_scale exp(-half_s); 0 where float32 cannot hold the factor
 };
 
-// The factor vanishes also for rows so far out that their forms have overflowed.
+// The factor is also 0 for rows so far out that their forms overflow.
 APPROXSVM_INLINE double decision_value(const Expansion& expansion, const Value& value) {
     return expansion.intercept + (value.gaussian > 0.0 ? value.gaussian * value.inner : 0.0);
 }
@@ -107,7 +107,7 @@ inline void linear_row(const float* linear, std::size_t n_features, const float*
     }
 }
 
-// The rows that lie in `block`; true when all their squared norms are finite.
+// The rows in `block`; true if all their squared norms are finite.
 template <int Registers>
 inline bool evaluate_block(const ModelView& model, const Expansion& expansion, const float* block, float* scratch,
                            std::size_t n_rows, Value* values) {
@@ -154,8 +154,8 @@ inline const float* part_of_degree(const Expansion& expansion, std::size_t n_var
 
 // --- features that vary
 
-// Brings the coordinates of the features that vary to the front of a block of all of them; `off_sq` becomes, for each
-// lane, the squared distance to the slice in scaled coordinates.
+// Moves the coordinates of the features that vary to the front of a block; `off_sq` becomes the squared distance of
+// each lane to the slice, in scaled coordinates.
 template <int Registers>
 inline void keep_varying_block(const ModelView& model, float* block, float* off_sq) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -194,8 +194,8 @@ inline float keep_varying_row(const ModelView& model, float* u) {
 
 // --- without bounds
 
-// What follows is for programs that want the expansion alone; evaluate() in evaluate.hpp knows bounds, exact values and
-// sparse rows, too. Scratch memory of decision_function(); behind the workspace there are n_features zeros.
+// For programs that use the expansion alone; evaluate() in evaluate.hpp also handles bounds, exact values and sparse
+// rows. Scratch memory of decision_function(): the workspace, then n_features zeros.
 constexpr std::size_t decision_function_bytes(std::size_t n_features) {
     return workspace_bytes(n_features) + (n_features + panel_rows) * sizeof(float) + 64;
 }
@@ -241,21 +241,21 @@ inline Status decide_block(const ModelView& model, const Expansion& expansion, c
     }
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
         decision_values[i] = decision_value(expansion, values[i]);
-        // An overflow is legitimate, NaN and infinity are not.
+        // A row may overflow, but must not hold NaN or infinity.
         if (!(finite && off_sq[i] <= largest_float) && !all_finite(row[i], rows.column_stride, model.n_features))
             return Status::not_finite;
     }
     return Status::ok;
 }
 
-// The zeros behind the workspace.
+// The zeros after the workspace.
 inline float* fill_zeros(std::size_t n_features, float* scratch) {
     float* zeros = scratch + workspace_bytes(n_features) / sizeof(float);
     for (std::size_t j = 0; j < n_features + panel_rows; ++j) zeros[j] = 0.0f;
     return zeros;
 }
 
-// Values of one expansion, its center near the rows or not.
+// Values of one expansion, with any center.
 template <class Real>
 inline Status decision_function_about(const ModelView& model, std::size_t center, std::size_t form,
                                       const DenseRows<Real>& rows, double* decision_values, void* memory) {
@@ -284,7 +284,7 @@ inline Status decision_function_about(const ModelView& model, std::size_t center
     return Status::ok;
 }
 
-// Of all decision functions, each row about a center near it. `memory` is decision_function_bytes.
+// Values of all decision functions, each row about a center near it. `memory` is of decision_function_bytes.
 template <class Real>
 inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, double* decision_values, void* memory) {
     if (model.n_centers == 1 && model.n_decisions == 1)
@@ -305,7 +305,7 @@ inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, d
     return Status::ok;
 }
 
-// Numbers as raw rows that lie one after the other.
+// Numbers as contiguous raw rows.
 template <class Real>
 inline Status whole_rows(const ModelView& model, Span<const Real> numbers, DenseRows<Real>& rows) {
     const std::size_t d = model.n_raw_features;
@@ -314,8 +314,8 @@ inline Status whole_rows(const ModelView& model, Span<const Real> numbers, Dense
     return Status::ok;
 }
 
-// Decision values of the expansion, (n_rows, n_decisions), oriented as Evaluation says: close for an approximate model,
-// and of any model without a bound. Memory: decision_function_bytes(model.n_features).
+// Decision values of the expansion, (n_rows, n_decisions), with the orientation of Evaluation and without bounds.
+// Memory: decision_function_bytes(model.n_features).
 template <class Real>
 inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, Span<double> decision_values,
                                 Span<unsigned char> memory) {

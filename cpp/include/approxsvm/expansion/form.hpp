@@ -2,7 +2,7 @@
 //
 //     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
 //
-// in float64: nothing is cut off, so that its values are exact but for rounding, and the artifact says by how much.
+// in float64: nothing is truncated, so its values are exact up to rounding, which the artifact bounds.
 #pragma once
 
 #include <cmath>
@@ -73,17 +73,17 @@ inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_feature
     return norms;
 }
 
-// What the form's value at a row may be off by, its intercept's value_error left out; `norm` is not below the row's,
-// nor below that of the row which is meant, `row_error` away.
+// Error bound of the form's value at a row, without value_error; `norm` is an upper bound of the row's norm and of that
+// of the exact row, which is `row_error` away.
 //
-// A product of the form goes through at most 2 n_features + 8 roundings, whatever the order of summation, and the
-// moduli of all products add up to no more than |constant| + ||linear|| norm + ||Q|| norm^2. What underflows makes less
-// than 2^-1050 of a sum of products, once more times a coordinate.
+// A product of the form has at most 2 n_features + 8 roundings, in any order of summation, and the moduli of all
+// products add up to at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow is less than 2^-1050 in a sum of
+// products, and as much times a coordinate.
 inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
                          double row_error) {
     const double path = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
     const double* numbers = form.numbers;
-    // One norm after the other: the square of a small one is zero.
+    // Multiply by one norm at a time: the square of a small one may be zero.
     const double moduli = std::fabs(numbers[form_part::constant]) + norms.linear * norm + norms.quadratic * norm * norm;
     const double terms = numbers[form_part::constant_error] + numbers[form_part::linear_error] * norm +
                          numbers[form_part::quadratic_error] * norm * norm;

@@ -11,8 +11,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// C(n + k - 1, k): how many monomials of degree k there are in n variables. Of coefficients in memory, 4 bytes each in
-// less than 2^31, no intermediate product is beyond 32 bits; what a file claims is counted in 64.
+// C(n + k - 1, k), the number of monomials of degree k in n variables. For coefficients in memory, 4 bytes each and
+// less than 2^31 in all, intermediate products fit 32 bits; sizes that a file claims are computed in 64.
 template <class Integer>
 constexpr Integer n_monomials(Integer n, int k) {
     Integer count = 1;

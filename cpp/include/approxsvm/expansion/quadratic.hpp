@@ -94,8 +94,8 @@ APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, con
     }
 }
 
-// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, where
-// somebody asks for it, sq_norm = ||u||^2.
+// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, if WithNorm,
+// sq_norm = ||u||^2.
 template <int Registers, bool WithNorm = true, class Real>
 inline void quadratic_block(const Real* quadratic, const Real* linear, std::size_t n_features, const Real* block,
                             Real* form, Real* sq_norm) {
@@ -114,7 +114,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     }
     linear += first;
     block += first * stride;
-    // Of a few features this is all, and parts of high degree are made of many such forms.
+    // With a few features this is all, and parts of high degree consist of many such forms.
     switch (n_features - first) {
         case 1:
             add_short_panel<1, WithNorm>(panel, linear, block, total, sq);

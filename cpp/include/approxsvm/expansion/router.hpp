@@ -1,5 +1,5 @@
 // Finds a center near a row in two steps: the nearest of about sqrt(n_centers) groups, then the nearest of its members.
-// Any center gives a right answer with a right bound, a near one a small bound: nothing here needs to be exact.
+// Every center gives a valid bound, a near one a small bound: nothing here needs to be exact.
 //
 // A panel holds router_width points, one lane each: half of ||x||^2 of all, then their negated coordinates, feature by
 // feature, x = input_scale (point - model.center). The nearest point of y has the least ||x||^2 / 2 - x.y.
@@ -18,8 +18,8 @@ constexpr std::size_t router_panels(std::size_t n_points) {
     return (n_points + router_width - 1) / router_width;
 }
 
-// Rows that are routed together, and panels that they are compared with at a time: eight independent sums, so that
-// the multiply-add units are busy, and every number that is loaded is used more than once.
+// Rows that are routed together, and panels that they are compared with at a time: eight independent sums keep the
+// multiply-add units busy, and every number that is loaded is used more than once.
 constexpr int routed_rows = lanes == 16 ? 4 : 2;
 constexpr int routed_panels = lanes >= 8 ? 2 : 1;
 constexpr int router_registers = static_cast<int>(router_width) / lanes;
@@ -32,7 +32,7 @@ struct BestScores {
 template <int Panels>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
                                           const float* y, std::size_t stride, BestScores& best) {
-    constexpr int chains = Panels < routed_panels ? 2 : 1;  // of few sums each is two, for the latency of fmadd
+    constexpr int chains = Panels < routed_panels ? 2 : 1;  // few sums are split in two, for the latency of fmadd
     const std::size_t panel_floats = router_panel_floats(n_features);
     const float* x = panels + first * panel_floats;
     f32v sum[Panels][routed_rows][router_registers], other[Panels][routed_rows][router_registers];

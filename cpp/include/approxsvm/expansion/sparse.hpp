@@ -1,12 +1,12 @@
-// Sparse rows: the center is folded into the constant and linear terms, so that the work follows the
+// Sparse rows: the center is folded into the constant and linear terms, so that the work is proportional to the
 // non-zeros.
 //
 //     u = input_scale (z - center)   =>   constant + linear.u + u'Qu = folded_constant + folded_linear.z +
 //     scale^2 z'Qz
 //
-// The terms of this sum are much larger than the sum when the data lie far from the origin, hence float64
-// throughout, and a folding that is exact to the last bit or two: products of two float32 numbers are exact
-// in float64, and their sums carry a second float64 for what the first one drops.
+// If the data lie far from the origin, the terms are much larger than the sum. So everything is float64, and the
+// folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and their sums keep
+// the rounding error in a second float64.
 #pragma once
 
 #include "../simd/compensated.hpp"
@@ -15,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Doubles that fold_center needs: the folded linear term and as many again for the parts that rounding drops.
+// Doubles that fold_center needs: the folded linear term and its rounding errors.
 constexpr std::size_t folded_doubles(std::size_t n_features) {
     return 2 * n_features;
 }
@@ -77,8 +77,7 @@ inline bool worth_densifying(std::size_t n_nonzero, std::size_t n_features) {
     return n_nonzero * n_nonzero * static_cast<std::size_t>(lanes) > n_features * n_features;
 }
 
-// The non-zeros of one row, with the features that the model has never seen set apart: they count in the norm
-// alone.
+// The non-zeros of one row. Features unknown to the model are kept apart, as they count in the norm only.
 template <class Real, class Index>
 struct SparseRow {
     const Real* values;
@@ -87,15 +86,15 @@ struct SparseRow {
     double unseen_sq_norm;
 };
 
-// Cuts unseen columns off both ends of a row and checks it: columns ascending strictly, values finite. What is not
-// finite is part of the row all the same.
+// Cuts unknown columns off both ends of a row and checks it: columns strictly ascending, values finite. Values that are
+// not finite stay part of the row.
 template <class Real, class Index>
 inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::size_t n_features,
                           SparseRow<Real, Index>& row) {
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // there may be more unseen features than any bound allows additions for
+    double unseen_error = 0.0;  // there may be more unknown features than the bound's path allows for
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
@@ -105,7 +104,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
             ++row.n_nonzero;
         } else {
             add_exactly(row.unseen_sq_norm, unseen_error, static_cast<double>(value) * static_cast<double>(value));
-            if (value != Real{0} && row.unseen_sq_norm == 0.0) row.unseen_sq_norm = 0x1p-1074;  // seen to be there
+            if (value != Real{0} && row.unseen_sq_norm == 0.0) row.unseen_sq_norm = 0x1p-1074;  // not 0: it exists
             if (column < 0) ++row.values, ++row.columns;
         }
     }
@@ -113,11 +112,11 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
     return status;
 }
 
-// What a sparse row evaluates to.
+// Value of an expansion at a sparse row.
 struct SparseValue {
     Value value;
     double half_s;    // not narrowed
-    double row_norm;  // ||z||, unseen features included
+    double row_norm;  // ||z||, including unknown features
 };
 
 // One sparse row by its non-zeros alone, about the only center.

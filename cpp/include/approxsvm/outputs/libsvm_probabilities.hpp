@@ -1,6 +1,6 @@
-// Probabilities from decision values as LIBSVM has them, to the last bit: sigmoids of pairs, coupled, and the density
-// marks of one-class models. The order of operations is part of that: nothing here may be contracted
-// (-ffp-contract=off), reordered or factored out.
+// Probabilities from decision values, bit for bit those of LIBSVM: coupled sigmoids of pairs, and the density marks of
+// one-class models. Operations must keep their order: nothing here may be contracted (-ffp-contract=off), reordered or
+// factored out.
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// LIBSVM's numbers: no probability of a pair is nearer to 0 or 1; coupling ends where classes differ by less than a
-// share of the tolerance, or after so many sweeps, or as many as there are classes.
+// LIBSVM's constants: no probability of a pair is closer to 0 or 1; coupling ends when the classes differ by less than
+// a share of the tolerance, or after a number of sweeps that is at least the number of classes.
 constexpr double least_probability = 1e-7, coupling_tolerance = 0.005;
 constexpr std::size_t coupling_sweeps = 100;
 
@@ -26,7 +26,7 @@ inline double sigmoid_probability(double value, double a, double b) {
     return sigmoid(value * a + b);
 }
 
-// Kept away from 0 and 1. NaN becomes the least.
+// Clipped away from 0 and 1. NaN becomes the smallest probability.
 inline double clipped_probability(double p) {
     const double raised = p > least_probability ? p : least_probability;
     return raised < 1.0 - least_probability ? raised : 1.0 - least_probability;
@@ -54,7 +54,7 @@ inline void make_coupling_matrix(std::size_t k, double* q) {
     }
 }
 
-// One look at Q p: fills qp, (k,), and returns whether p is near enough to a fixed point.
+// Computes qp = Q p, (k,), and returns whether p is close enough to a fixed point.
 inline bool is_coupled(std::size_t k, const double* q, const double* p, double* qp, double& pqp) {
     pqp = 0.0;
     for (std::size_t t = 0; t < k; ++t) {
@@ -93,9 +93,9 @@ inline void couple_probabilities(std::size_t k, double* q, double* qp, double* p
 }
 
 // Probabilities of all classes, (n_classes,), from the values of all pairs and LIBSVM's probA and probB, one of each
-// per pair. Two classes are coupled only where that is asked for: scikit-learn's copy of LIBSVM does it, and stops up
-// to 0.005 away from the sigmoid. `room` is for coupling_doubles(n_classes) numbers. Returns the first of the most
-// probable classes, which is LIBSVM's label with -b 1; it need not be the winner of the votes.
+// per pair. Two classes are coupled only on request: scikit-learn's copy of LIBSVM couples them, and stops up to 0.005
+// from the sigmoid. `room` is for coupling_doubles(n_classes) numbers. Returns the first of the most probable classes,
+// which is LIBSVM's label with -b 1; it may differ from the winner of the votes.
 inline std::size_t class_probabilities(std::size_t n_classes, const double* values, const double* prob_a,
                                        const double* prob_b, double* probabilities, double* room,
                                        bool couple_two_classes = false) {
@@ -113,8 +113,8 @@ inline std::size_t class_probabilities(std::size_t n_classes, const double* valu
     return first_largest(n_classes, probabilities);
 }
 
-// The probability that a row is an inlier of a one-class model, from the model's density marks (ascending): the bin
-// that the value falls into. At the very last mark, as for NaN, LIBSVM says 0.
+// The probability that a row is an inlier of a one-class model, by the bin of the value among the model's density marks
+// (ascending). At exactly the last mark, and for NaN, LIBSVM gives 0.
 inline double inlier_probability(double value, const double* marks) {
     if (value < marks[0]) return 0.001;
     if (value > marks[n_density_marks - 1]) return 0.999;

@@ -1,5 +1,5 @@
-// What the decision values of a row become: scores, probabilities and the class that the source predicts, and what is
-// certain of each although values are only known within bounds.
+// Turns the decision values of a row into scores, probabilities and the class that the source predicts, and tells what
+// is certain if values are known only within bounds.
 //
 // Values are those of all pairs of n_classes >= 2 classes, in order (votes.hpp), or of each of several classes. A
 // one-class model has two classes, normal and outlier, and its one value. A bound says how far its value may be from
@@ -21,7 +21,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Coupling takes a matrix; besides, three arrays of results and as much as an interval of scores needs.
+// A matrix for coupling, three arrays of results, and the memory of an interval of scores.
 constexpr std::size_t outputs_doubles(std::size_t n_classes) {
     return coupling_doubles(n_classes) + 8 * n_classes;
 }
@@ -40,14 +40,14 @@ inline void one_vs_rest_scores(std::size_t n_classes, const double* values, doub
     for (std::size_t c = 0; c < n_classes; ++c) scores[c] += sums[c] / (3.0 * (std::fabs(sums[c]) + 1.0));
 }
 
-// Where s / (3 (|s| + 1)) lies at one end of an interval; sums for which the formula overflows are anywhere.
+// s / (3 (|s| + 1)) at one end of an interval; `limit` if the formula overflows.
 APPROXSVM_INLINE double confidence_at(double sum, double limit) {
     return std::fabs(sum) <= 1e300 ? sum / (3.0 * (std::fabs(sum) + 1.0)) : limit;
 }
 
-// Where the scores of the exact values lie. Pairs of open outcome may vote either way, so that a class with one has an
-// interval about 1 wide; with all its pairs certain it is at most 2/3 of the sum of their bounds wide, as the slope of
-// s / (3 (|s| + 1)) is at most 1/3.
+// Intervals of the scores of the exact values. An open pair may vote either way, so a class with one has an interval
+// about 1 wide. If all its pairs are certain, the interval is at most 2/3 of the sum of their bounds wide, as the slope
+// of s / (3 (|s| + 1)) is at most 1/3.
 inline void one_vs_rest_interval(std::size_t n_classes, const double* values, const double* bounds, double* lowest,
                                  double* highest, double* room) {
     double *sums = room, *spread = sums + n_classes, *moduli = spread + n_classes;
@@ -120,7 +120,7 @@ inline double interpolate(std::size_t n, const double* knots, const double* heig
         const std::size_t middle = left + (right - left) / 2;
         (x >= knots[middle] ? left : right) = middle;
     }
-    // Equal heights may be so far apart that their distance overflows.
+    // Knots of equal heights may be so far apart that their distance overflows.
     if (left + 1 == n || knots[left] == x || heights[left + 1] == heights[left]) return heights[left];
     const double slope = (heights[left + 1] - heights[left]) / (knots[left + 1] - knots[left]);
     return slope * (x - knots[left]) + heights[left];
@@ -134,12 +134,12 @@ inline double calibrated(const Calibrator& calibrator, double value) {
 
 // --- probabilities
 
-// scikit-learn's guard: shares may exceed 1 by rounding.
+// As in scikit-learn: shares may exceed 1 by rounding.
 APPROXSVM_INLINE double without_excess(double share) {
     return share > 1.0 && share <= 1.0 + max_excess ? 1.0 : share;
 }
 
-// The value that a calibrator of two classes takes, from the model's own.
+// The model's value with the orientation of a calibrator of two classes.
 APPROXSVM_INLINE double oriented(const OutputsView& outputs, double value) {
     return outputs.positive == 0 ? value : -value;
 }
@@ -187,7 +187,7 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
     for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] /= total;
 }
 
-// Whether there are probabilities of classes, normal and outlier among them.
+// Whether there are probabilities of classes, including normal and outlier.
 constexpr bool has_probabilities(const OutputsView& outputs) {
     return outputs.probability != ProbabilityKind::none && outputs.probability != ProbabilityKind::laplace_noise;
 }
@@ -239,7 +239,7 @@ inline Interval calibrated_interval(const Calibrator& calibrator, const Interval
     return {interpolate(n, numbers, numbers + n, f.lowest), interpolate(n, numbers, numbers + n, f.highest)};
 }
 
-// The steps rise with the value, but for a 0 at exactly the last mark.
+// The probability is a rising step function of the value, except for a 0 at exactly the last mark.
 inline Interval inlier_interval(const Interval& f, const double* marks) {
     const double last = marks[n_density_marks - 1];
     const Interval steps{inlier_probability(f.lowest, marks), inlier_probability(f.highest, marks)};
@@ -247,7 +247,7 @@ inline Interval inlier_interval(const Interval& f, const double* marks) {
     return {0.0, steps.highest > 0.9 ? steps.highest : 0.9};
 }
 
-// Of P(f) = 1 / (1 + exp(-2 beta f)), the first class's share.
+// The interval of P(f) = 1 / (1 + exp(-2 beta f)), the share of the first class.
 inline Interval softmax_interval(const Interval& f, double beta) {
     return sigmoid_interval(f, -2.0 * beta, 0.0);
 }
@@ -262,7 +262,7 @@ inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest
         hi[c] = hi[c] * (1.0 + wider) + tiny;
     }
     for (std::size_t c = 0; c < n; ++c) {
-        double others_lo = 0.0, others_hi = 0.0;  // not a difference of sums: what is left may be tiny
+        double others_lo = 0.0, others_hi = 0.0;  // not differences of sums, which may cancel
         for (std::size_t k = 0; k < n; ++k) {
             if (k == c) continue;
             others_lo += lo[k];
@@ -273,7 +273,7 @@ inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest
     }
 }
 
-// Of several classes; room is for 5 n_classes numbers.
+// The intervals of several calibrated classes; room is for 5 n_classes numbers.
 inline void calibrated_intervals(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                  const double* bounds, double* lowest, double* highest, double* room) {
     double *lo = room, *hi = lo + n_classes;
@@ -318,9 +318,9 @@ inline void softmax_intervals(const OutputsView& outputs, std::size_t n_classes,
     share_interval(n_classes, lo, hi, lowest, highest);
 }
 
-// Where the probabilities of the exact values lie. Only where has_probabilities(). The coupling of three and more
-// classes stops after a number of sweeps that the least change can change: nothing better than [0, 1] is claimed. Two
-// classes, coupled, stop within 0.005 of the sigmoid.
+// Intervals of the probabilities of the exact values, if has_probabilities(). The coupling of three or more classes
+// stops after a number of sweeps that the smallest change can change, so the intervals are [0, 1]. The coupling of two
+// classes stops within 0.005 of the sigmoid.
 inline void probability_interval(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                  const double* bounds, double* lowest, double* highest, double* room) {
     const Interval f = around(values[0], bounds[0]);
@@ -363,7 +363,7 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
         highest[1 - of_class] = 1.0 - share.lowest;
     }
     const bool coupled = outputs.probability == ProbabilityKind::pairwise_sigmoid;
-    // The ends are as rounded as the probabilities: a few units in the last place of numbers of at most 1.
+    // The ends are rounded like the probabilities: by a few units in the last place of numbers of at most 1.
     const double slack = (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 +
                          (coupled && outputs.couple_two_classes ? coupling_tolerance : 0.0);
     for (std::size_t c = 0; c < n_classes; ++c) {
@@ -375,7 +375,7 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
 
 // --- labels
 
-// The class that the source predicts, by its rule, the first of several.
+// The class that the source predicts by its rule; of equal ones the first.
 inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                    double* room) {
     double* rest = room + n_classes;
@@ -392,7 +392,7 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
     return first_largest(n_classes, room);
 }
 
-// Whether the exact values have the class that these have, which is put into `winner` in any case.
+// Whether the exact values have the same class as these, which is stored in `winner` in any case.
 inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                             const double* bounds, std::size_t& winner, double* room) {
     winner = predicted_class(outputs, n_classes, values, room);
@@ -409,7 +409,7 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
             return true;
         case LabelRule::probability:
             probability_interval(outputs, n_classes, values, bounds, lowest, highest, rest);
-            // Equal up to rounding is not certain: no rule for ties.
+            // Scores that are equal up to rounding are not certain.
             for (std::size_t c = 0; c < n_classes; ++c) {
                 if (c != winner && !(lowest[winner] > highest[c])) return false;
             }

@@ -1,4 +1,4 @@
-// How decision values become labels by LIBSVM's votes, and which labels are certain although some values are not.
+// Labels from decision values by LIBSVM's votes, and which labels are certain if some values are not.
 //
 // A one-vs-one model of n_classes classes has a decision function per pair (i, j), i < j, in the order (0, 1), (0, 2),
 // ..., (1, 2), ...; a positive value is a vote for i, any other for j, and the class with the most votes wins, the
@@ -55,8 +55,8 @@ inline std::size_t vote_winner(std::size_t n_classes, const double* values, Coun
 
 // --- certain winners
 
-// What is known of the pairs of a row: |values[p] - exact value| <= bounds[p] where evaluated[p]. A bound of 0 says
-// that the value is final. A null `evaluated` says that all pairs are.
+// Values of the pairs of a row: |values[p] - exact value| <= bounds[p] if evaluated[p]. A bound of 0 means that the
+// value is final. If `evaluated` is null, all pairs are evaluated.
 struct PairKnowledge {
     const double* values;
     const double* bounds;
@@ -65,8 +65,8 @@ struct PairKnowledge {
 
 enum class Outcome { unknown, first, second };
 
-// Which class of a pair the exact value votes for, if that is certain. Every comparison fails for NaN, and an infinite
-// value proves nothing.
+// The class of a pair for which the exact value votes, if that is certain. Comparisons are false for NaN, and an
+// infinite value proves nothing.
 APPROXSVM_INLINE Outcome outcome_of(double value, double bound) {
     if (!(bound >= 0.0 && is_finite(value))) return Outcome::unknown;
     if (value > bound) return Outcome::first;
@@ -77,7 +77,7 @@ APPROXSVM_INLINE Outcome outcome_of(const PairKnowledge& known, std::size_t pair
     return outcome_of(known.values[pair], known.bounds[pair]);
 }
 
-// Fills the votes that each class is certain of and the most it can still get, (n_classes,) each.
+// Fills the certain votes of each class and the most that it can still get, (n_classes,) each.
 template <class Count>
 inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count* certain, Count* possible) {
     for (std::size_t c = 0; c < n_classes; ++c) certain[c] = possible[c] = 0;
@@ -90,8 +90,8 @@ inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count
     });
 }
 
-// Class w comes before class c however the unknown pairs turn out, if w keeps only its certain votes. This is exact for
-// two classes: c may win all its unknown pairs while w loses all of its own, (w, c) being one of both.
+// Whether class w precedes class c for every outcome of the unknown pairs. The worst case is exact: w loses all its
+// unknown pairs while c wins all of its own, and (w, c) can be one of both.
 template <class Count>
 APPROXSVM_INLINE bool precedes(std::size_t w, Count certain_of_w, std::size_t c, Count possible_of_c) {
     return certain_of_w > possible_of_c || (certain_of_w == possible_of_c && w < c);
@@ -101,7 +101,7 @@ APPROXSVM_INLINE bool precedes(std::size_t w, Count certain_of_w, std::size_t c,
 template <class Count>
 inline bool certain_winner(std::size_t n_classes, const Count* certain, const Count* possible, std::size_t& winner) {
     if (n_classes == 0) return false;
-    const std::size_t w = first_largest(n_classes, certain);  // no other class could precede all
+    const std::size_t w = first_largest(n_classes, certain);  // no other class can precede all
     for (std::size_t c = 0; c < n_classes; ++c) {
         if (c != w && !precedes(w, certain[w], c, possible[c])) return false;
     }

@@ -72,8 +72,8 @@ class RbfFunction {
 
 // --- bounds of expansions
 
-// What the parts of degree 3 up to the remainder's are together, at most: exp(-s/2) sqrt(v'G v) times the square root
-// of sum_k 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
+// Bound of the parts from degree 3 up to the remainder, together: exp(-s/2) sqrt(v'G v) times the square root of
+// sum_k 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
 inline double direction_bound(const ModelView& model, const ExpansionNumbers& numbers, float form, float half_s) {
     const double widen = s_error(model.n_features);
     const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);

@@ -1,4 +1,4 @@
-// The definition of a sum of RBF kernels, term after term in LIBSVM's order in float64, with what rounding does to it.
+// The definition of a sum of RBF kernels, term by term in LIBSVM's order in float64, with a bound of its rounding.
 #pragma once
 
 #include "../artifact/support_vectors.hpp"
@@ -17,9 +17,9 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
            0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
 }
 
-// Squared distances of a row to all support vectors in turn, differences first and in the order of the features. Where
-// support vectors are stored by what differs from a reference, features in which neither they nor the row do are left
-// out: these add zero.
+// Squared distances of a row to all support vectors in turn, by differences in the order of the features. If support
+// vectors are stored relative to a reference, features in which neither they nor the row differ from it are left out,
+// as they add zero.
 class Distances {
   public:
     // The row is z, (n_features,), followed by room for as many numbers and, if `packed` is compressed, features.

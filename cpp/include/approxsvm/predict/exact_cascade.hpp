@@ -1,6 +1,6 @@
-// One decision function through the exact engines: in float32, in float64 where that bound leaves a label open or a
-// tolerance unmet, and by the definition where that does, too. A row suffices when its label cannot differ from the
-// exact one, |value| > bound, and its bound is within the model's tolerance, if values are wanted.
+// One decision function by the exact engines: in float32; in float64 if that bound leaves the label open or exceeds the
+// tolerance; and by the definition if this bound does, too. A value suffices if its label cannot differ from the exact
+// one, |value| > bound, and, if values are requested, its bound is within the model's tolerance.
 //
 // A Kernel says what it is a sum of:
 //     Sums32, Sums64                 what the engines add up (engine_stage.hpp)

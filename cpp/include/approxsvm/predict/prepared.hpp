@@ -1,6 +1,5 @@
-// What a model needs besides its artifact before rows can be evaluated: bound tables, the folded center and, where rows
-// may need the exact model, the support vectors laid out for the exact engine. All of it lives in memory that the
-// caller lends.
+// A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
+// vectors in the layout of the exact engine. All of it is in memory that the caller provides.
 #pragma once
 
 #include <new>

@@ -1,5 +1,5 @@
-// Check rows say whether this machine computes what the writer of an artifact meant (models/FORMAT.md). They are rows
-// as the kernel sees them: what maps raw rows is tested by nothing but its checksum.
+// Check rows test whether this machine computes the values of the machine that wrote an artifact (models/FORMAT.md).
+// They are rows behind the input map, which is protected by the checksum only.
 #pragma once
 
 #include "evaluate.hpp"

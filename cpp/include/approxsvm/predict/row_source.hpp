@@ -1,4 +1,4 @@
-// Rows, wherever they are: one at a time in any form that a later stage wants.
+// Rows of any storage, one at a time in the form that a stage needs.
 #pragma once
 
 #include "../expansion/sparse.hpp"
@@ -7,8 +7,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// What the stages ask of rows. They are compiled once for all types of rows: a call costs nothing beside the work on a
-// block, a row's non-zeros or a kernel sum.
+// The interface of the stages to rows. The stages are compiled once for all types of rows: a virtual call is cheap
+// compared with the work on a block, a row's non-zeros or a kernel sum.
 class RowSource {
   public:
     std::size_t n_rows() const { return n_rows_; }
@@ -16,12 +16,12 @@ class RowSource {
 
     // Whether the row can be read and all of it is finite.
     virtual Status check(std::size_t i) const = 0;
-    // Whether the row can be read at all; NaN and infinity are found later, by what they evaluate to.
+    // Whether the row can be read at all; NaN and infinity are detected later, in the values.
     Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
 
     // Number j of a row that can be read.
     virtual double value(std::size_t i, std::size_t j) const = 0;
-    // u[j * stride] = scale (z_j - center_j); returns the squared norm of features that the model has never seen.
+    // u[j * stride] = scale (z_j - center_j); returns the squared norm of features unknown to the model.
     virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;
     virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
 
@@ -35,15 +35,15 @@ class RowSource {
     // One row; `u` has room for whole registers.
     virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
 
-    // scale (z_j - reference_j) and j where that is not zero, `limit` times at most; returns how many there are, or
-    // limit + 1 when there are more. No reference stands for zeros.
+    // scale (z_j - reference_j) and j for the non-zero ones, at most `limit` of them; returns their number, or limit +
+    // 1 if there are more. No reference stands for zeros.
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       float* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       double* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
 
-    // Checks the row, and evaluates it by its non-zeros about the only center where that is cheaper than all features;
-    // n_nonzero is none_evaluated elsewhere.
+    // Checks the row, and evaluates it by its non-zeros about the only center if that is cheaper than by all features;
+    // otherwise n_nonzero is none_evaluated.
     static constexpr std::size_t none_evaluated = ~std::size_t{0};
     virtual Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                                    std::size_t& n_nonzero) const = 0;

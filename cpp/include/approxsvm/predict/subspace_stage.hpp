@@ -1,5 +1,5 @@
-// Rows on their way through kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest to the
-// one with the most, a full block at a time; and what those sums may differ from the model by.
+// Evaluates rows by kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest to the one with
+// the most, a full block at a time; with bounds of their distance to the model.
 #pragma once
 
 #include "engine_stage.hpp"
@@ -9,9 +9,9 @@ inline namespace APPROXSVM_TARGET {
 
 // --- bounds
 
-// What a row has to do with the bounds of all functions.
+// The row's share in the bounds of all functions.
 struct ResidualOfRow {
-    bool is_known;       // false where nothing is
+    bool is_known;       // false if there is no bound
     double gaussian;     // exp(-gamma ||residual||^2), as computed
     double widened;      // at least the true one
     double of_value;     // of what is multiplied by it, in modulus

@@ -1,8 +1,8 @@
-// Rows on their way through the pairs of the class that they are presumed to belong to: those of a class are taken
-// together as soon as they fill a block. Most rows win all these pairs, and are answered; a row that is certain to lose
-// some is presumed to belong to the class that beats it most clearly, a few times; the rest is for the engine of all
-// pairs. Where there are subspaces, the pairs of a class are first judged by sums in few coordinates, then in more, and
-// by all features last.
+// Evaluates rows by the pairs of the class that they are presumed to belong to; the rows of a class are evaluated
+// together as soon as they fill a block. For most rows the class wins all these pairs, and they are answered. If it
+// certainly loses some, the class that beats it most clearly is presumed next, a few times; the remaining rows go to
+// the engine of all pairs. If there are subspaces, the pairs of a class are first evaluated by sums in few coordinates,
+// then in more, and last by all features.
 #pragma once
 
 #include "engine_stage.hpp"
@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// How many classes a row may be presumed to belong to, one after the other.
+// The most classes that are presumed for a row, one after another.
 constexpr int n_attempts = 4;
 
 // A row that waits, and how many classes it has been presumed to belong to.
@@ -45,7 +45,8 @@ struct WinnerRoom {
     }
 };
 
-// What the pairs of a class say of a row: whether it wins them all for certain, and who beats it for certain.
+// The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
+// it.
 struct WinnerOutcome {
     bool wins_all;
     std::size_t beaten_by;  // n_labels where nobody does
@@ -226,7 +227,7 @@ class WinnerStage {
         queue(level + 1, queued, w, settle, pass_on);
     }
 
-    // Whether the last rows of a queue went into lanes that the next level's last rows leave free.
+    // Moves a short remainder of a queue into free lanes of the next level's remainder; true if done.
     template <class Settle, class PassOn>
     bool fills_up(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         constexpr std::size_t width = lanes;

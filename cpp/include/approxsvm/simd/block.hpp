@@ -39,7 +39,7 @@ APPROXSVM_INLINE void load_square(const float* center, double scale, const Real*
         store(block + (first + static_cast<std::size_t>(i)) * block_stride, r[i]);
 }
 
-// n_rows <= lanes rows, wherever they are, into one register column of the block; missing rows become zeros.
+// n_rows <= lanes rows at any places into one register column of the block; missing rows become zeros.
 template <class Real>
 APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, double scale, const Real* const* rows,
                                  std::ptrdiff_t column_stride, std::size_t n_rows, float* block,
@@ -50,7 +50,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
         for (; first + width <= n_features; first += width) {
             load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
-        // The remainder overlaps columns that are there already, and writes the same numbers again.
+        // The remainder overlaps columns that are already loaded, and writes the same numbers again.
         if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }

@@ -1,4 +1,4 @@
-// Sums that keep what rounding lost.
+// Sums with their rounding errors.
 #pragma once
 
 #include <cmath>
@@ -8,12 +8,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// a b rounded, whatever the compiler contracts: for code that goes on to ask what the rounding lost.
+// a b rounded, even if the compiler contracts, for code that then computes the rounding error.
 APPROXSVM_INLINE double rounded_product(double a, double b) {
     return std::fma(a, b, 0.0);
 }
 
-// a + b rounded, and what rounding lost (Knuth).
+// a + b rounded, and its rounding error (Knuth).
 APPROXSVM_INLINE double two_sum(double a, double b, double& lost) {
     const double s = a + b, of_b = s - a;
     lost = (a - (s - of_b)) + (b - of_b);

@@ -1,5 +1,5 @@
-// cos(2 pi t), a register of float32 or float64 at a time: angles are counted in turns, so that the range reduction is
-// a subtraction that rounds nothing.
+// cos(2 pi t), a register of float32 or float64 at a time. Angles are in turns, so that the range reduction is a
+// subtraction without rounding.
 #pragma once
 
 #include "simd.hpp"
@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Beyond so many turns adding `shift` would not round to an integer any more.
+// Beyond so many turns, adding `shift` would no longer round to an integer.
 constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
 
 // |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
@@ -23,7 +23,7 @@ constexpr double cosine_error_units = 8.0;
 //     the last multiplication and addition of P, without fused ones two roundings: 1 + 0.65; those before it   2.0
 //     a times P                                                                                                1.0
 //
-// altogether below 5.1, and 8 with all that is of second order. cpp/tests/test_cosine.cpp compares with cosl.
+// together below 5.1, and below 8 with all terms of second order. cpp/tests/test_cosine.cpp compares with cosl.
 template <int N, class Register, class Real, int Degree>
 APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real (&p)[Degree + 1]) {
     const Register shift = set1(shift_), quarter = set1(Real(0.25)), nought = set1(Real{0});
@@ -38,7 +38,7 @@ APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real 
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = mul(t[i], sum[i]);
 }
 
-// In place. Beyond max_turns and for what is not finite the results are of no use, and may be anything.
+// In place. Beyond max_turns, and for numbers that are not finite, the results are undefined.
 template <int N>
 APPROXSVM_INLINE void cosine_of_turns(f32v (&t)[N]) {
     constexpr float p[] = {0x1.921fb4p+2f, -0x1.4abbb6p+5f, 0x1.46676ep+6f, -0x1.3232fap+6f, 0x1.3c4b30p+5f};

@@ -17,8 +17,8 @@ constexpr float exp_min_argument = -87.33f;
 // minimax; the relative error of the polynomial is 3.1e-9. cpp/tests/test_kernels.cpp walks through every
 // float32 of the range.
 //
-// N registers advance together, step by step: one register's chain of dependent operations would leave the
-// multiply-add units idle most of the time.
+// N registers advance together, step by step, as the dependent operations of a single register would leave the
+// multiply-add units mostly idle.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f32v (&x)[N]) {
     const f32v shift = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to the nearest integer
@@ -41,15 +41,15 @@ APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
     return one[0];
 }
 
-// The same for float64: exp(exp64_min_argument) is the last round figure above the smallest normal number.
+// The same for float64: the last round argument for which exp is above the smallest normal number.
 constexpr double exp64_min_argument = -708.0;
 
 // exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp64_min_argument).
 //
 // As above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of degree 9 by
-// minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. What is left is
-// rounding: of the last sum and of r + r^2 P(r), half a ULP and a quarter, and of r itself, a quarter.
+// minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest is rounding:
+// half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
 // cpp/tests/test_rbf.cpp compares with expl.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {

@@ -1,4 +1,4 @@
-// Sums of squares and products, and what rounding does to them.
+// Sums of squares and products, and their rounding.
 #pragma once
 
 #include <cmath>
@@ -11,14 +11,14 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
 
-// Additions of an inner product are cut into chunks of so many features, for the sake of the rounding error: shorter
-// ones where few chunks make up an inner product.
+// Inner products are added up in chunks of this many features, which reduces the rounding error; chunks are shorter if
+// an inner product has few of them.
 constexpr std::size_t chunk_features(std::size_t n_features) {
     return n_features <= 512 ? 16 : 32;
 }
 
-// The longest path of roundings that a term of an inner product of n_features terms goes through, with or without fused
-// multiply-add, in blocks, rows and sparse rows. The argument of exp is then wrong by at most
+// The longest path of roundings of a term of an inner product of n_features terms, with or without fused multiply-add,
+// in blocks, rows and sparse rows. The argument of exp is then wrong by at most
 // u (inner_product_path + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
 // was computed by a path that is no longer.
 constexpr std::size_t inner_product_path(std::size_t n_features) {
@@ -26,7 +26,7 @@ constexpr std::size_t inner_product_path(std::size_t n_features) {
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
 }
 
-// term(0) + ... + term(n - 1) in eight lanes, which are added up in pairs: in the same order on every target.
+// term(0) + ... + term(n - 1) in eight lanes, which are added up in pairs, in the same order on every target.
 template <class Term>
 APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     constexpr std::size_t width = 8;
@@ -68,9 +68,9 @@ inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1
     return total;
 }
 
-// Not below the Euclidean norm of n numbers whose squares add up to `sq_norm` by a path of no more than n + 4
-// additions; the numbers themselves, `stride` apart, are looked at where squares are beyond float64 or lose digits.
-// Infinite for NaN.
+// Upper bound of the Euclidean norm of n numbers whose squares add up to `sq_norm` by a path of at most n + 4
+// additions. If squares overflow or lose digits, it is computed from the numbers themselves, `stride` apart. Infinite
+// for NaN.
 inline double norm_above(double sq_norm, const double* x, std::size_t n, std::size_t stride = 1) {
     const double widen = 1.0 + 2.0 * (static_cast<double>(n) + 8.0) * unit64;
     if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) return std::sqrt(sq_norm) * widen;

@@ -2,29 +2,28 @@
 // by the flags of the translation unit; the names below mean the same in each. `f32v` is a register of `lanes` floats,
 // `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
 //
-// All functions of the core live in an inline namespace named after the target, so that the linker can never
-// replace a function compiled for an old CPU by its AVX-512 twin.
+// All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
+// function for an old CPU by its AVX-512 twin.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-// GCC says with __GCC_IEC_559 whether any part of -ffast-math is on.
+// __GCC_IEC_559 of GCC shows whether any part of -ffast-math is on.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
     (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
-#error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and each of its parts"
+#error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and its parts"
 #endif
 
-// Contraction, -ffp-contract=fast, is harmless to every bound. A compiler that turns a * b + c into one fused operation
-// leaves out the rounding of the product. The bounds of this library are made of the standard model of rounding, where
-// each result is the exact one times 1 + d, |d| <= u: a fused operation is within it, with d = 0 for its product, and
-// every bound holds for all such d. What could break is code that relies on two uses of one product being equal, for
-// one may be fused and the other rounded. There is none: differences of equals are not taken (is_finite compares), what
-// narrowing loses is measured on differences times a power of two, which round nothing, the range reductions of exp
-// have exact products, and whose rounding error is wanted is a rounded_product. The result of an addition has one value
-// whatever it was contracted with. cpp/tests/test_contraction.cpp tries it. Values may differ in their last bits from
-// those of another build; only LIBSVM's probabilities to the last bit (libsvm_probabilities.hpp) need
+// Contraction, -ffp-contract=fast, does not affect the bounds. It turns a * b + c into one fused operation, without the
+// rounding of the product. The bounds of this library use the standard model of rounding: each result is the exact one
+// times 1 + d, |d| <= u. A fused operation satisfies it with d = 0 for its product, and every bound holds for all such
+// d. Code would break if it relied on two uses of one product being equal, as one may be fused and the other rounded.
+// There is no such code: is_finite compares instead of subtracting, what narrowing loses is measured on differences
+// times a power of two, which are not rounded, the range reductions of exp have exact products, and products whose
+// rounding error is computed are rounded_product. cpp/tests/test_contraction.cpp tests it. Values may differ in their
+// last bits from those of another build; only LIBSVM's exact probabilities (libsvm_probabilities.hpp) need
 // -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
@@ -431,8 +430,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return vcvt_high_f64_f32(x);
 }
 
-#else  // Portable: four lanes, as SSE2 or any other 128-bit unit (or none) provides them. No fused
-       // multiply-add.
+#else  // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
 
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
@@ -656,9 +654,9 @@ APPROXSVM_INLINE auto with_registers_for(std::size_t n, std::size_t width, const
     return take(Number<1>{});
 }
 
-// Not std::isfinite: an inline function of the standard library could be emitted with this target's
-// instructions and then be shared with the whole program by the linker. Nor x - x, which need not be 0 for a product
-// that the compiler fuses into the subtraction.
+// Not std::isfinite: an inline function of the standard library could be emitted with this target's instructions, and
+// the linker could then use it in the whole program. Not x - x either, which may differ from 0 if the compiler fuses a
+// product into the subtraction.
 APPROXSVM_INLINE bool is_finite(float x) {
     return x >= -largest_float && x <= largest_float;
 }
@@ -666,12 +664,12 @@ APPROXSVM_INLINE bool is_finite(double x) {
     return x >= -largest_double && x <= largest_double;
 }
 
-// (p - center) * scale for float32 rows: one rounding, that of the difference (scale is a power of two).
+// (p - center) * scale for float32 rows; only the difference is rounded, as scale is a power of two.
 APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double scale) {
     return mul(sub(load(p), load(center)), set1(static_cast<float>(scale)));
 }
 
-// Eight lanes, one per row of a matrix panel; used where a single input row is evaluated.
+// Eight lanes, one per row of a matrix panel, for a single input row.
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
