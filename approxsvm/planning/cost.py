@@ -4,24 +4,24 @@ The unit of cost is a multiply-add in a float32 microkernel at full speed. The c
 are in `Constants`, measured for each target by ``python -m benchmarks.costs``. The target selects them; nothing is
 timed when a model is compiled.
 
-* a row of the exact engine costs n_sv (n_terms + `kernel`): exp and the two sums, n_terms its features, or its
-  non-zeros where those are few; half as much again where the support vectors do not fit a second-level cache of 1 MB;
-* `row` for everything that is done once for a row of a stage: loading it, exp, the bound;
-* the way to one of many centers costs `routing`, for its rows are loaded three times and lie apart, and n_features for
-  every point that is looked at, 5 sqrt(n_centers) of them on average;
-* where support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a non-zero in common
-  costs 64 in place of that, and in a frequent feature every support vector 4 (read off on a Xeon with AVX-512);
-* coefficients are shared by the rows of a block: with m rows together each costs 25 / m of a multiply-add for every
-  coefficient where that is more than 1, and 30 / m in addition where all of them together do not fit the cache. Of
-  calls with 10,000 rows, each center gets its share;
-* support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) take what the engine says, 7 to
-  25 each, in place of n_terms + `kernel`: rows are thought to be on the grid like these;
-* above degree 2 coefficients come in runs, one for each monomial of a degree less, and each costs `run` at least: with
-  10 features a form of degree 6 has 8,008 coefficients in 3,003 runs;
-* a row that is refined costs `row` and its coefficients, once more;
-* of several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks; in the exact engine the
-  pairs of a presumed winner cost half as much again for a support vector, for these are not read one after the other,
-  and 40 for each in place of 30 (read off on a Xeon with AVX-512).
+* A row costs n_sv (n_terms + `kernel`) in the exact engine, for exp and the two sums. n_terms is the number of its
+  features, or of its non-zeros if those are few. The cost is 1.5 x if the support vectors do not fit a second-level
+  cache of 1 MB.
+* `row` covers everything that a stage does once for a row: loading it, exp, the bound.
+* With many centers, a row costs `routing`, as it is loaded three times from scattered places, and n_features for every
+  point that it is compared with, 5 sqrt(n_centers) on average.
+* If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a shared non-zero costs 64
+  instead, and in a frequent feature every support vector costs 4 (measured on a Xeon with AVX-512).
+* The rows of a block share the coefficients: each of m rows costs max(1, 25 / m) for every coefficient, and 30 / m more
+  if all coefficients together do not fit the cache. A call is taken to have 10,000 rows, divided among the centers.
+* Support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) cost what the engine says, 7 to
+  25 each, instead of n_terms + `kernel`, if rows are on the grid, too.
+* Above degree 2 coefficients come in runs, one for each monomial of the degree below, and a run costs at least `run`.
+  With 10 features a form of degree 6 has 8,008 coefficients in 3,003 runs.
+* Refining a row costs `row` and its coefficients once more.
+* With several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks. In the exact engine, the
+  pairs of a presumed winner cost 1.5 x for a support vector, as these are not contiguous, and 40 for each instead of
+  `kernel` (measured on a Xeon with AVX-512).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SPILLED: Final = 1.5
 # The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
 _CALL_ROWS: Final = 10_000
-# Of rows alone: a form of several classes about a center, and a coefficient of listed sums.
+# Rows alone: cost of a form of several classes about a center, and of a coefficient of listed sums.
 _PAIR_COST_ALONE: Final = 10_000.0
 _LISTED_ALONE: Final = 4.0
 
@@ -67,40 +67,22 @@ _LISTED_ALONE: Final = 4.0
 class Constants:
     """Costs of a target that are not multiply-adds, in multiply-adds."""
 
-    Attributes
-    ----------
-    row : float
-        Once for a row of a stage.
-    routing : float
-        For its way to one of many centers.
-    kernel : float
-        For a support vector in the exact engine, beside its inner product.
-    run : float
-        At least for a run of coefficients above degree 2.
-    coefficient : float
-        For one of an expansion, at least: what rows that share it do not wait for, a row alone does.
-    product : float
-        For a product of a row with a support vector, or with the basis of a subspace.
-    width : int
-        Rows that make a block's lanes full; 0 of rows alone.
-    """
-
-    row: float
-    routing: float
-    kernel: float
-    run: float
-    coefficient: float = 1.0
-    product: float = 1.0
-    width: int = 8
+    row: float  # once for a row of a stage
+    routing: float  # of a row to one of many centers
+    kernel: float  # of a support vector in the exact engine, besides its inner product
+    run: float  # the least cost of a run of coefficients above degree 2
+    coefficient: float = 1.0  # of one of an expansion, at least; a row alone waits for each to be loaded
+    product: float = 1.0  # of a row with a feature of a support vector or of a subspace's basis
+    width: int = 8  # rows that fill the lanes of a block; 0 for rows alone
 
     @classmethod
     def here(cls) -> Constants:
-        """Of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
+        """Constants of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
         return _of_target(_OF_TARGETS)
 
     @classmethod
     def alone(cls) -> Constants:
-        """The same of rows that come one a call."""
+        """The same for calls of one row."""
         return _of_target(_ALONE)
 
     @property

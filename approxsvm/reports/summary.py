@@ -22,37 +22,6 @@ def made_of(n_support_vectors: int, kernel: str) -> str:
 class Summary:
     """Source, plan and size of a compiled model."""
 
-    Attributes
-    ----------
-    source, task : str
-        The model that was compiled.
-    mode : str
-        "certified", "approximate" or "exact".
-    tolerance : float
-        What decision values are promised to be within of the exact ones; infinite when labels decide alone.
-    kernel : str
-        "Gaussian", "linear", "polynomial of degree ...", or how many terms a model without support vectors has.
-    degree, n_centers : int
-        Highest power of the expansion, and about how many points; 0 when there is none.
-    center : str
-        "mean" (of the support vectors) or "origin".
-    n_features, n_support_vectors : int
-        Size of the source model.
-    gamma : float
-        Of the source model.
-    gamma_max_support_vectors : float
-        The paper's limit 1 / (4 max||x||^2) with norms from the center, taken over the support vectors.
-    n_bytes : int
-        Size of the artifact.
-    plan : str
-        Why the compiler chose what it chose.
-    certified_fraction : float or None
-        Share of the rows predicted so far that an expansion's own bound proved, or that of sums in few coordinates,
-        those aside whose exact values were asked for; None before any, and where rows are not settled by such.
-    rows_per_stage : dict
-        How many rows each stage has answered so far.
-    """
-
     source: str
     task: str
     mode: str  # "certified", "approximate" or "exact"
