@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
+from approxsvm import _native
 from benchmarks.experiment import Experiment, Rows, Run, number
 from benchmarks.karl import best_tree
 from benchmarks.peers import Trained, onnx_session, svm_classifier, write_libsvm_model
@@ -96,7 +97,8 @@ def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
 def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.float32]) -> dict[str, Any]:
     found: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
     here = run.record.machine.target
-    for target in _FLAGS if here == "avx512" else (here,):
+    built = set(_native.runnable_targets()) if here == "avx512" else set()  # the library may be of one target
+    for target in {here: None} | {target: None for target in _FLAGS if target in built}:
         suffix = "" if target == here else f"_{target}"
         times = _printed(run, target, rows.shape[1])
         keys = ("cpp_nanoseconds", "cpp_p99_nanoseconds", "c_nanoseconds", "c_p99_nanoseconds")
