@@ -26,7 +26,7 @@ class Summary:
     task: str
     mode: str  # "certified", "approximate" or "exact"
     tolerance: float  # largest promised error of decision values; infinite if only labels are promised
-    kernel: str  # "Gaussian", "linear", "polynomial of degree ..." or "... cosines"
+    kernel: str  # "Gaussian", "linear", "sigmoid, ...", "polynomial of degree ..." or a number of terms
     degree: int  # of the expansions; 0 without them
     n_centers: int  # of the expansions; 0 without them
     center: str  # "mean" (of the support vectors) or "origin"

@@ -154,7 +154,7 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
-    """Time per row of the compiled model, its exact engine alone, and the source, as bars on a logarithmic scale."""
+    """Time per row of the compiled model, its exact engine alone, and the source, as bars on a log scale."""
     against = evidence.against
     if against is None:
         return []

@@ -28,7 +28,10 @@ TEST(errors_of_listed_sums_near_and_far) {
             for (const double of_row : {0.0, 0.1, 1.0, 3.0, 10.0, 60.0}) {
                 std::vector<double> direction(d);
                 double norm = 0;
-                for (double& x : direction) norm += (x = normal(generator)) * x;
+                for (double& x : direction) {
+                    x = normal(generator);
+                    norm += x * x;
+                }
                 for (double& x : direction) x *= unit / std::sqrt(norm);
                 std::vector<float> u(d);
                 for (std::size_t j = 0; j < d; ++j) u[j] = static_cast<float>(of_row * direction[j]);

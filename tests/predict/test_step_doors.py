@@ -94,7 +94,7 @@ def test_files_of_text(mixed, compiled, tmp_path):
     assert pd.read_csv(answers)["label"].tolist() == labels.tolist()
     text = scored(changed(frame.astype(object), 3, "age", "old"))
     assert text.exit_code == 1
-    assert "column 'age' holds 'old', which is no number" in text.output
+    assert "column 'age' holds 'old', which is not a number" in text.output
     assert BAD in scored(changed(frame, 3, "job", 9.0)).output
 
 

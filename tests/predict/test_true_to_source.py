@@ -20,7 +20,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -278,12 +277,6 @@ def test_one_row_does_not_change_the_bounds_of_others():
     np.testing.assert_array_equal(fast.certified(outlier)[: len(X)], fast.certified(X))
     clipped = approxsvm.compile(make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, y), X)
     assert clipped.error_bound(outlier)[-1] < 1.0
-
-
-def test_multi_target_regressors_are_refused_by_name():
-    X, _ = data(0.0, n=40)
-    with pytest.raises(approxsvm.UnsupportedModelError, match="MultiOutputRegressor"):
-        approxsvm.compile(MultiOutputRegressor(SVR()).fit(X, X[:, :2]))
 
 
 # What an independent review found.

@@ -50,6 +50,7 @@ CLASSIFIERS = {
     "pairs": (OneVsOneClassifier(SVC(gamma=0.3)), THREE),
     "linear pairs": (make_pipeline(StandardScaler(), OneVsOneClassifier(LinearSVC())), THREE),
     "polynomial pairs": (OneVsOneClassifier(SVC(kernel="poly", degree=2, gamma=0.3, coef0=1.0)), THREE),
+    "sigmoid pairs": (OneVsOneClassifier(SVC(kernel="sigmoid", gamma=0.1, coef0=-0.5)), THREE),
 }
 REGRESSIONS = {
     "bag": BaggingRegressor(SVR(gamma=0.3), 8, random_state=0),
@@ -57,6 +58,7 @@ REGRESSIONS = {
     "vote": VotingRegressor(
         [("a", SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3)), ("c", SVR())], weights=[1, 3, 0]
     ),
+    "sigmoid bag": BaggingRegressor(SVR(kernel="sigmoid", gamma=0.1, coef0=-0.5), 4, random_state=0),
     "linear vote": VotingRegressor(
         [("a", Ridge()), ("b", LinearSVR(random_state=0, max_iter=100_000)), ("c", SVR(kernel="linear"))]
     ),

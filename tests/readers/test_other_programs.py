@@ -433,6 +433,7 @@ def test_onnx_refusals(tmp_path):
         ("-s 0 -t 2", FOUR),
         ("-s 0 -t 2 -b 1", FOUR),
         ("-s 0 -t 1 -d 2 -r 1", TWO),
+        ("-s 0 -t 3 -g 0.1 -r 0.5", FOUR),
         ("-s 2 -t 2", TARGET),
         ("-s 3 -t 0", TARGET),
         ("-s 4 -t 2", TARGET),
@@ -460,8 +461,8 @@ def test_svm_model_refusals():
     model.SV[3][1].index = 1
     with pytest.raises(ModelFormatError, match="support vector 3 of this svm_model has index 1 behind index 1"):
         read_any(model)
-    model.SV[3][1].index, model.param.kernel_type = 2, 3
-    with pytest.raises(UnsupportedModelError, match="sigmoid"):
+    model.SV[3][1].index, model.param.kernel_type = 2, 4
+    with pytest.raises(UnsupportedModelError, match="precomputed"):
         read_any(model)
 
 
