@@ -97,7 +97,7 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.outputs import Outputs, TemperatureCalibration
-from approxsvm.model.schema import SECTION_IDS
+from approxsvm.model.schema import SECTION_IDS, names_of
 from approxsvm.model.steps import Projection
 
 SECTIONS = tuple(SECTION_IDS)
@@ -220,7 +220,7 @@ BROKEN: list[tuple[Any, ...]] = [
         ("majority_only", field(MAJORITY_ONLY, "I", v), f"majority_only is {v}, expected 0")
         for v in (1, 2, 2**24, 2**32 - 1)
     ),
-    ("kernel", field(KERNEL, "I", 7), "kernel is 7, expected 0 to 3"),
+    ("kernel", field(KERNEL, "I", 99), "kernel is 99, expected 0 to 3"),
     *(("tolerance_asked", field(140, "I", v), f"tolerance_asked is {v}, expected 0 to 1") for v in (2, 256, 2**32 - 1)),
     *(
         ("tolerance", field(TOLERANCE, "d", x), f"tolerance is {x:g}, expected more than 0")
@@ -634,7 +634,8 @@ def broken_modes_and_header_of_cosines() -> Broken:
         yield broken("modes", field(GAMMA, "d", gamma), artifact, "gamma is")
     for kernel in (0, 1):
         yield broken("modes", field(KERNEL, "I", kernel), artifact)
-    yield broken("modes", field(KERNEL, "I", 4), artifact, "kernel is 4, expected 0 to 3")
+    n_kernels = len(names_of("kernel"))
+    yield broken("modes", field(KERNEL, "I", n_kernels), artifact, f"kernel is {n_kernels}, expected 0 to")
     for kernel in (2, 3):
         for mode in MODES:
             yield broken("modes", field(KERNEL, "I", kernel), classifier(mode))

@@ -47,6 +47,16 @@ def names_of(enumeration: str) -> tuple[str, ...]:
     return tuple(_SCHEMA["enumerations"][enumeration])
 
 
+def number_of(enumeration: str, name: str) -> int:
+    """The number of an enumerator."""
+    names = names_of(enumeration)
+    if name not in names:
+        raise ImportError(
+            f"the compiled part of approxsvm has no {enumeration} {name!r}: build it again (CONTRIBUTING.md, Commands)"
+        )
+    return names.index(name)
+
+
 def record(tag: str) -> struct.Struct:
     """The fixed-width numbers of a record."""
     return struct.Struct("<" + "".join(f"{n}{code}" if n > 1 else code for _, code, n in _SCHEMA["records"][tag]))

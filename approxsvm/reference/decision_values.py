@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -45,13 +45,17 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
             if model.kernel == "gaussian":
                 vectors = model.dense_support_vectors(first, last)
             for row, z in enumerate(X):
-                if model.kernel != "gaussian":
-                    base = model.gamma * (vectors @ z) + model.coef0
-                    kernel = np.tanh(base) if model.is_sigmoid else base**model.degree
-                else:
-                    kernel = np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1))
+                kernel = _KERNELS[model.kernel](model, vectors, z)
                 sums[row] += [coef[first:last] @ kernel for coef in coefficients]
     return sums + model.intercept[decisions]
+
+
+# Values of a kernel at support vectors and a row.
+_KERNELS: Final[dict[str, Callable[[KernelModel, Any, FloatArray], FloatArray]]] = {
+    "gaussian": lambda model, vectors, z: np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1)),
+    "polynomial": lambda model, vectors, z: (model.gamma * (vectors @ z) + model.coef0) ** model.degree,
+    "sigmoid": lambda model, vectors, z: np.tanh(model.gamma * (vectors @ z) + model.coef0),
+}
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:

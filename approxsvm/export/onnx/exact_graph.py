@@ -66,7 +66,9 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)
     vectors = artifact.support_vectors()
-    find = {"polynomial": _polynomial, "sigmoid": _sigmoid, "gaussian": _gaussian}[artifact.kernel]
+    find = {"polynomial": _polynomial, "sigmoid": _sigmoid, "gaussian": _gaussian}.get(artifact.kernel)
+    if find is None:
+        raise UnsupportedModelError(f"the ONNX export has no {artifact.kernel} kernel")
     return find(g, artifact, rows, vectors, with_bounds)
 
 

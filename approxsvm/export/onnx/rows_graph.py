@@ -64,6 +64,8 @@ def map_rows(g: GraphBuilder, raw: str, input_map: InputMap | None, *, with_erro
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     for stage in input_map.stages:
+        if type(stage) not in _RUN:
+            raise UnsupportedModelError(f"the ONNX export has no step of kind {stage.kind}")
         x, error = _RUN[type(stage)](g, stage, x, error, with_errors)
     if error is None:
         return GraphRows(x)

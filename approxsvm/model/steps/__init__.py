@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from approxsvm.model.schema import names_of
+from approxsvm.model.schema import number_of
 from approxsvm.model.steps.affine import Affine
 from approxsvm.model.steps.logarithm import Logarithm
 from approxsvm.model.steps.normalizer import Normalizer
@@ -18,4 +18,4 @@ __all__ = ["STEPS", "STEP_KINDS", "Affine", "Logarithm", "Normalizer", "Power", 
 # In the order in which stages that come next in maps side by side go first.
 STEPS: Final[tuple[type[Step], ...]] = (Table, Affine, Logarithm, Power, Projection, Normalizer)
 # By their numbers in artifacts.
-STEP_KINDS: Final = tuple(next(step for step in STEPS if step.kind == name) for name in names_of("stage_kind"))
+STEP_KINDS: Final = tuple(sorted(STEPS, key=lambda step: number_of("stage_kind", step.kind)))

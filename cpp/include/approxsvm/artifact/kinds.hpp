@@ -11,6 +11,7 @@ inline namespace APPROXSVM_TARGET {
 // By KernelKind.
 constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, sigmoid_rules};
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
+static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
 // Those of a number that is none are the first's, and the number is refused.
 constexpr const KindRules& rules_of(std::uint32_t kernel) {

@@ -40,6 +40,29 @@ struct BoundedValue {
     double value, bound;
 };
 
+// What is wrong with the first row that is refused: one beyond float64 before any that misses a tolerance.
+class RefusedRow {
+  public:
+    explicit RefusedRow(Fault* fault) : fault_(fault) {}
+    Status status() const { return status_; }
+
+    void beyond_float64(std::size_t i) {
+        if (status_ != Status::beyond_float64) note(Status::beyond_float64, {i, infinity, largest_double});
+    }
+    void beyond_tolerance(std::size_t i, double bound, double tolerance) {
+        if (status_ == Status::ok) note(Status::beyond_tolerance, {i, bound, tolerance});
+    }
+
+  private:
+    void note(Status status, const Fault& fault) {
+        status_ = status;
+        if (fault_) *fault_ = fault;
+    }
+
+    Fault* const fault_;
+    Status status_ = Status::ok;
+};
+
 template <class Kernel>
 class ExactCascade {
   public:
@@ -54,6 +77,7 @@ class ExactCascade {
           tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
           engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
                                                                     : infinity),
+          refused_(request.fault),
           engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
                     memory.sums32),
           engine64_(prepared, source, batch, kernel_.sums(memory.products64), memory.later_block, memory.nonzeros64,
@@ -71,7 +95,7 @@ class ExactCascade {
     Status finish() {
         engine32_.finish(offer32());
         engine64_.finish(offer64());
-        return status_;
+        return refused_.status();
     }
 
     double tolerance() const { return tolerance_; }
@@ -129,19 +153,11 @@ class ExactCascade {
     void settle_by_definition(std::size_t i) {
         const BoundedValue found = kernel_.define(source_, i, row_error_of(request_, i));
         if constexpr (Kernel::refuses) {
-            if (!(found.bound < infinity)) return refuse(Status::beyond_float64, {i, infinity, largest_double});
+            if (!(found.bound < infinity)) return refused_.beyond_float64(i);
             const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
-            if (has_promise && !(found.bound <= tolerance_))
-                refuse(Status::beyond_tolerance, {i, found.bound, tolerance_});
+            if (has_promise && !(found.bound <= tolerance_)) refused_.beyond_tolerance(i, found.bound, tolerance_);
         }
         settle(i, found.value, found.bound, by_definition);
-    }
-
-    // Notes the first row that is refused; beyond_float64 outranks beyond_tolerance.
-    void refuse(Status status, const Fault& fault) {
-        if (status_ != Status::ok && (status_ == status || status_ == Status::beyond_float64)) return;
-        status_ = status;
-        if (request_.fault) *request_.fault = fault;
     }
 
     const ModelView& view_;
@@ -152,7 +168,7 @@ class ExactCascade {
     const Request request_;
     const double tolerance_;         // of values, where they are wanted
     const double engine_tolerance_;  // of what the engines themselves may err by
-    Status status_ = Status::ok;
+    RefusedRow refused_;
     EngineStage<float, typename Kernel::Sums32> engine32_;
     EngineStage<double, typename Kernel::Sums64> engine64_;
     FewValuesStage few_;

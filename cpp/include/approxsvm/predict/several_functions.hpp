@@ -44,6 +44,7 @@ class SeveralFunctions {
           values_(memory.pair_values),
           bounds_(memory.pair_bounds),
           room_(memory.pair_moved),
+          refused_(request.fault),
           engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
                     memory.sums32),
           engine64_(prepared, source, batch, kernel_.sums(memory.products64), memory.later_block, memory.nonzeros64,
@@ -56,7 +57,7 @@ class SeveralFunctions {
     Status finish() {
         engine32_.finish(offer32());
         engine64_.finish(offer64());
-        return status_;
+        return refused_.status();
     }
 
   private:
@@ -96,10 +97,10 @@ class SeveralFunctions {
         const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
         for (std::size_t k = 0; k < n_; ++k) {
             bounds_[k] += kernel_.slack(k, row_error_of(request_, i));
-            if (!(bounds_[k] < infinity)) return refuse(Status::beyond_float64, {i, infinity, largest_double});
+            if (!(bounds_[k] < infinity)) return refused_.beyond_float64(i);
         }
         for (std::size_t k = 0; has_promise && k < n_; ++k) {
-            if (!(bounds_[k] <= tolerance_)) refuse(Status::beyond_tolerance, {i, bounds_[k], tolerance_});
+            if (!(bounds_[k] <= tolerance_)) refused_.beyond_tolerance(i, bounds_[k], tolerance_);
         }
         settle(i, by_definition);
     }
@@ -114,13 +115,6 @@ class SeveralFunctions {
         ++counts_[stage];
     }
 
-    // Notes the first row that is refused; beyond_float64 outranks beyond_tolerance.
-    void refuse(Status status, const Fault& fault) {
-        if (status_ != Status::ok && (status_ == status || status_ == Status::beyond_float64)) return;
-        status_ = status;
-        if (request_.fault) *request_.fault = fault;
-    }
-
     const ModelView& view_;
     const Kernel kernel_;
     const RowSource& source_;
@@ -131,7 +125,7 @@ class SeveralFunctions {
     const bool wants_exact_;
     const std::size_t n_;
     double *const values_, *const bounds_, *const room_;  // of one row, (n_decisions,) each
-    Status status_ = Status::ok;
+    RefusedRow refused_;
     EngineStage<float, typename Kernel::Sums32> engine32_;
     EngineStage<double, typename Kernel::Sums64> engine64_;
 };
