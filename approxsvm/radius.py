@@ -62,7 +62,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
     exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # the former has its expansions alone
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     n_rows = len(values)
-    values, bounds = (np.ascontiguousarray(one.reshape(n_rows, -1)) for one in (values, bounds))
+    values, bounds = (np.ascontiguousarray(one.reshape(n_rows, -1 if n_rows else 1)) for one in (values, bounds))
     numbers, gamma = artifact.decision_numbers(), float(artifact.header["gamma"])
     moduli, norms = numbers["sum_moduli"] * _UP, _norms(artifact)
     fixed = bounds + numbers["value_error"]
@@ -88,6 +88,8 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
         middle = 0.5 * (low + high)
         passes = is_certain(middle)
         low, high = np.where(passes, middle, low), np.where(passes, high, middle)
+    if math.isinf(stretch):
+        return np.zeros(n_rows)
     radius = low / (stretch * _UP) if stretch > 0.0 else np.full(n_rows, np.inf)
     radius = np.where(everywhere, np.inf, np.where(certain, radius, 0.0))
     return np.asarray(radius)
@@ -132,22 +134,47 @@ def _stretch(map_: InputMap) -> float:
     """What a move of a raw row may be multiplied by, at most.
 
     The linear map up to the next limit is a factor for each column as long as nothing projects, then a matrix.
+    Infinite where factors are so large or small that products of them might overflow or underflow.
     """
     product, columns = 1.0, map_.columns
     linear: FloatArray = np.ones(len(columns))
+    moduli, roundings = linear, 0  # sums of the products' moduli, which what cancels is rounded by, and how often
     for stage in map_.stages:
         if isinstance(stage, Affine):
-            linear = linear * _factors(stage)
-            if linear.ndim == 2 and (stage.low is not None or stage.high is not None):
-                product *= _norm(linear, columns)
+            factors = _factors(stage)
+            if not _are_moderate(factors, 2.0**300):
+                return math.inf
+            linear, moduli = linear * factors, moduli * factors
+            roundings += 4
+            is_limited = stage.low is not None or stage.high is not None
+            # Copies of a column that limits may stop one without the other no longer cancel behind them.
+            if is_limited and (linear.ndim == 2 or len(np.unique(columns)) < len(columns)):
+                product *= _norm(linear, columns, moduli, roundings)
                 linear, columns = np.ones(stage.n_outputs), np.arange(stage.n_outputs)
+                moduli, roundings = linear, 0
         elif isinstance(stage, Projection):
-            linear = linear[:, np.newaxis] * stage.matrix if linear.ndim == 1 else linear @ stage.matrix
+            roundings += 1 if linear.ndim == 1 else linear.shape[1] + 1
+            if not _are_moderate(stage.matrix, 2.0**300):
+                return math.inf
+            linear, moduli = _projected(linear, stage.matrix), _projected(moduli, np.abs(stage.matrix))
         else:
             raise UnsupportedModelError(
                 f"certified radii cannot be told through a {stage.kind}, which has no steepest slope"
             )
-    return product * _norm(linear, columns) * _UP
+        if not _are_moderate(moduli, 2.0**600):
+            return math.inf
+    return product * _norm(linear, columns, moduli, roundings) * _UP
+
+
+def _are_moderate(numbers: FloatArray, limit: float) -> bool:
+    """Whether all numbers but zeros are between a limit and its inverse in modulus."""
+    moduli = np.abs(numbers[numbers != 0.0])
+    return bool(((moduli >= 1.0 / limit) & (moduli <= limit)).all())
+
+
+def _projected(linear: FloatArray, matrix: FloatArray) -> FloatArray:
+    found: FloatArray = linear[:, np.newaxis] * matrix if linear.ndim == 1 else linear @ matrix
+    return found
 
 
 def _factors(stage: Affine) -> FloatArray:
@@ -161,10 +188,17 @@ def _factors(stage: Affine) -> FloatArray:
     return factors
 
 
-def _norm(linear: FloatArray, columns: Any) -> float:
+def _norm(linear: FloatArray, columns: Any, moduli: FloatArray, roundings: int) -> float:
     """The spectral norm, at most, of columns that go in times a factor each, or a matrix; some go in several times."""
     if linear.ndim == 1:
-        return float(np.sqrt(np.bincount(columns, linear * linear).max(initial=0.0))) * _UP
+        largest = float(np.abs(linear).max(initial=0.0))
+        if largest == 0.0:
+            return 0.0
+        linear = linear / largest  # squares of which do not overflow
+        return largest * float(np.sqrt(np.bincount(columns, linear * linear).max())) * _UP
     together = np.zeros((int(columns.max(initial=0)) + 1, linear.shape[1]))
+    rounded = together.copy()
     np.add.at(together, columns, linear)
-    return float(np.linalg.norm(together, 2) + 2.0**-30 * np.linalg.norm(together))
+    np.add.at(rounded, columns, moduli)
+    lost = 2.0 * (roundings + len(columns)) * UNIT64 * np.linalg.norm(rounded)
+    return float(np.linalg.norm(together, 2) + 2.0**-30 * np.linalg.norm(together) + lost)

@@ -68,15 +68,18 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
         raise ModelFormatError(f"{fields.where}: {len(functions)} decision functions, expected 1")
     terms = _terms(functions[0], n_sv, is_indexed=False)
     task = _TASKS[kind]
-    return KernelModel(
-        task=task,
-        support_vectors=support_vectors,
-        dual_coef=terms.coef,
-        intercept=np.array([terms.intercept]),
-        labels=np.array([1, 0]) if task == "classification" else np.empty(0),
-        source=f"opencv {kind}",
-        **kernel,
-    )
+    try:
+        return KernelModel(
+            task=task,
+            support_vectors=support_vectors,
+            dual_coef=terms.coef,
+            intercept=np.array([terms.intercept]),
+            labels=np.array([1, 0]) if task == "classification" else np.empty(0),
+            source=f"opencv {kind}",
+            **kernel,
+        )
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{fields.where}: {error}") from None
 
 
 def _model_in(root: Any, name: str) -> Fields:
@@ -129,8 +132,8 @@ def _classifier(fields: Fields, rows: Any, functions: list[Fields], kernel: dict
     given = fields.values.get("class_labels")
     labels = fields.inner("class_labels").numbers("data", n_classes) if isinstance(given, dict) else None
     labels = fields.numbers("class_labels", n_classes) if labels is None else labels
-    if (labels != np.floor(labels)).any():
-        raise ModelFormatError(f"{fields.where}.class_labels: {labels.tolist()} are not whole numbers")
+    if (labels != np.floor(labels)).any() or (np.abs(labels) > 2**31).any():
+        raise ModelFormatError(f"{fields.where}.class_labels: {labels.tolist()} are not whole numbers of 32 bits")
     terms = [_terms(function, len(rows), is_indexed=True) for function in functions]
     try:
         block = pair_block(n_classes, len(rows), terms)

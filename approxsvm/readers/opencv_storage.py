@@ -19,7 +19,7 @@ from approxsvm.readers.markup import Element, parse_xml
 
 _DEEPEST: Final = 100
 _MOST_TIMES_GZIP: Final = 100  # numbers in text compress to a third; what claims more than this is no model
-_FLOW_TOKEN: Final = re.compile(r'[\[\]{},]|"(?:\\.|[^"\\])*"|[^\s\[\]{},"][^\[\]{},"]*')
+_FLOW_TOKEN: Final = re.compile(r'[\[\]{},]|"(?:\\.|[^"\\])*(?:"|$)|[^\s\[\]{},"][^\[\]{},"]*')
 _KEY: Final = re.compile(r'("[^"]*"|[^\s:\[\]{},"#][^:]*):(?=\s|$|[\[{"])\s*')
 _TAG: Final = re.compile(r"!!?\S*\s*")
 
@@ -62,22 +62,35 @@ def parse_storage(content: bytes, name: str) -> Any:
     """
     text = content.lstrip()
     if text.startswith(b"<"):
-        return _of_element(parse_xml(text, name))
+        return _of_element(parse_xml(text, name), name)
     if text.startswith(b"{"):
         try:
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=lambda pairs: _distinct(pairs, name))
+        except ModelFormatError:
+            raise
         except (ValueError, RecursionError) as error:
             raise ModelFormatError(f"{name}: not well-formed JSON: {error}") from None
     return _Yaml(content.decode("utf-8", "replace"), name).parse()
 
 
-def _of_element(element: Element) -> Any:
+def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+    """Fields, each of which is there once: OpenCV takes the first, other readers the last."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in fields if names.count(name) > 1)
+        raise ModelFormatError(f"{where}: the field {twice} is there twice")
+    return fields
+
+
+def _of_element(element: Element, name: str) -> Any:
     if not element.children:
         tokens = element.text.split()
         return tokens[0] if len(tokens) == 1 else tokens
     if all(child.name == "_" for child in element.children):
-        return [_of_element(child) for child in element.children]
-    return {child.name: _of_element(child) for child in element.children}
+        return [_of_element(child, name) for child in element.children]
+    pairs = [(child.name, _of_element(child, name)) for child in element.children]
+    return _distinct(pairs, f"{name}, line {element.line}")
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,11 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
     """
     io = import_package("skops.io", "skops", "reading files of skops")
     name = os.fspath(path)
+    # A text is one name: `in` would take any part of it for a name.
+    named = set() if isinstance(trust, bool) else {trust} if isinstance(trust, str) else set(trust)
     try:
         found = io.get_untrusted_types(file=name)
-        allowed = found if trust is True else [kind for kind in found if kind in (trust or ())]
+        allowed = found if trust is True else [kind for kind in found if kind in named]
         unknown = [kind for kind in found if kind not in allowed]
         if unknown:
             more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""

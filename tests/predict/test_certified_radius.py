@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -92,6 +93,27 @@ def test_the_bound_is_attained(gamma):
     left = np.array([[-radius, 0.0]])
     assert fast.predict(0.999 * left).tolist() == [1]
     assert fast.predict(1.001 * left).tolist() == [0]
+
+
+def test_copies_of_a_column_that_a_limit_stops_do_not_cancel():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 1, (400, 2))
+    y = np.sin(6 * rows[:, 0]) + rows[:, 1] > 0.5
+    copies = make_column_transformer((MinMaxScaler(clip=True), [0]), ("passthrough", [0, 1]))
+    source = make_pipeline(copies, PCA(whiten=True), SVC(gamma=0.5, C=10)).fit(rows, y)
+    near = np.column_stack([rng.uniform(-0.5, 1.5, 3000), rng.uniform(0, 1, 3000)])
+    radius, labels = approxsvm.compile(source).certified_radius(near), source.predict(near)
+    assert np.isfinite(radius).all()
+    for _ in range(10):
+        moved = near + 0.999999 * radius[:, np.newaxis] * unit(rng.normal(size=near.shape))
+        assert (source.predict(moved) == labels).all()
+
+
+def test_scales_whose_products_are_no_numbers_prove_nothing():
+    rows = T[:, :2] * 1e165
+    source = make_pipeline(MinMaxScaler(), SVC()).fit(rows, TWO)
+    assert (approxsvm.compile(source).certified_radius(rows) == 0).all()
+    assert approxsvm.compile(source).certified_radius(rows[:0]).shape == (0,)
 
 
 def test_nothing_to_fear():

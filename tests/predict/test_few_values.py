@@ -146,6 +146,28 @@ def test_coefficients_of_very_different_sizes(target: str) -> None:
         check(model, on_grid(30, [2] * 40, 7), exact(model))
 
 
+@pytest.mark.parametrize("ratio", [1e-25, 1e-38, 1e-50, 1e-100])
+def test_pairs_of_very_different_sizes(target: str, ratio: float) -> None:
+    """Coefficients are stored as shares of the largest one of all pairs, beside which one pair's may vanish."""
+    vectors = on_grid(90, [2] * 40, 10)
+    model = model_of(vectors, 3, gamma=0.3)
+    coef, first = np.array(model.dual_coef), model.n_support[0]
+    coef[1, first:] *= ratio
+    model = KernelModel(**{**vars(model), "dual_coef": coef, "intercept": np.array([-0.5, -0.5, -1e-5 * ratio])})
+    evaluator = exact(model)
+    assert goes_by_few_values(evaluator)
+    check(model, np.vstack([on_grid(40, [2] * 40, 11), vectors[:20]]), evaluator)
+
+
+def test_grids_so_wide_that_kernels_are_those_of_equal_rows_alone(target: str) -> None:
+    signs = on_grid(32, [2] * 40, 12, -1.0, 2.0)
+    vectors = 2.0**480 * np.vstack([signs, -signs])
+    coef = np.where(np.arange(64) % 3, 1.0, -1.0)[np.newaxis]
+    model = model_of(vectors, gamma=2.0**200, coef=coef)
+    assert goes_by_few_values(exact(model))
+    check(model, vectors, exact(model))
+
+
 def test_classes_with_both_signs_in_a_pair_go_by_the_engine(target: str) -> None:
     vectors = on_grid(90, [2] * 40, 8)
     model = model_of(vectors, 3, coef=np.random.default_rng(2).normal(size=(2, 90)))

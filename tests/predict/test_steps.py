@@ -199,6 +199,45 @@ def test_unknown_categories_name_column_and_value(encoder):
     assert not compiled.artifact.input_map.takes(bad)[5]
 
 
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        TargetEncoder(),
+    ],
+)
+def test_unknown_categories_among_long_numbers(encoder):
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.choice([1e17, 2e17, 3e17], 200), rng.normal(size=200)]
+    encoded = ColumnTransformer([("codes", encoder, [0])], remainder="passthrough")
+    source = make_pipeline(encoded, SVC()).fit(X, X[:, 0] == 3e17)
+    rows = np.c_[[5e17, 3e17, 1e17, 1.5e17, 0.5], np.zeros(5)]
+    assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_nan_on_its_way_to_an_imputer(with_rows):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] > 0.2
+    X[rng.random(200) < 0.3, 0] = np.nan
+    empty = np.c_[X, np.full(200, np.nan)]
+    codes = np.c_[rng.choice([1.0, 2.0, np.nan], 200), X[:, 1]]
+    encoded = make_pipeline(OrdinalEncoder(), SimpleImputer())
+    for rows, step in (
+        (X, make_pipeline(PowerTransformer(standardize=False), SimpleImputer(add_indicator=True))),
+        (empty, SimpleImputer()),
+        (codes, ColumnTransformer([("codes", encoded, [0])], remainder="passthrough")),
+    ):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Skipping features without any observed values")
+            source = make_pipeline(step, SVC()).fit(rows, y)
+            labels = source.predict(rows)
+        fast = approxsvm.compile(source, rows if with_rows else None)
+        assert (fast.predict(rows) == labels).all()
+
+
 def test_unknown_categories_of_outputs_that_are_not_selected():
     X, y = table()
     encoded = of_codes(OneHotEncoder())

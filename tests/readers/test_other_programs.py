@@ -469,6 +469,23 @@ def test_svm_model_refusals():
 # --- calibrated models of skops ask for a type
 
 
+def test_a_text_of_names_trusts_no_name_that_is_part_of_it(tmp_path):
+    io = pytest.importorskip("skops.io")
+    io.dump(CalibratedClassifierCV(SVC(), ensemble=False).fit(X, TWO), tmp_path / "model")
+    name = io.get_untrusted_types(file=tmp_path / "model")[0]
+    with pytest.raises(UnsupportedModelError, match="does not trust"):
+        read_any(tmp_path / "model", trust=f"{name}, {name}")
+
+
+def test_fields_that_are_there_twice_are_refused(tmp_path):
+    for text in (
+        '{"opencv_ml_svm": {"gamma": 0.5, "gamma": 7}}',
+        "<opencv_storage><opencv_ml_svm><gamma>0.5</gamma><gamma>7</gamma></opencv_ml_svm></opencv_storage>",
+    ):
+        with pytest.raises(ModelFormatError, match="gamma is there twice"):
+            parse_storage(text.encode(), "model")
+
+
 def test_skops_asks_for_types_of_calibration(tmp_path):
     io = pytest.importorskip("skops.io")
     fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, TWO)

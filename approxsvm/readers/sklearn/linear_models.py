@@ -77,8 +77,8 @@ def side_by_side(parts: LinearParts, name: str, read: Callable[[LinearParts], Si
         return read(parts)
     if len(parts.labels):
         raise UnsupportedModelError(
-            f"this {name} has {len(parts.coef)} classes, one against the rest, which are read behind RBFSampler and "
-            "SkewedChi2Sampler; here train one model for each class"
+            f"this {name} has {len(parts.coef)} classes, which are read behind RBFSampler and SkewedChi2Sampler; "
+            "here train one model for each class"
         )
     functions = [
         replace(parts, coef=parts.coef[k : k + 1], intercept=parts.intercept[k : k + 1]) for k in range(len(parts.coef))

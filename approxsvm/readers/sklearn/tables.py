@@ -61,6 +61,10 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
     ]
     if step.add_indicator:
         columns += _marks(step.indicator_)
+    if isinstance(step.missing_values, float) and np.isnan(step.missing_values):
+        # Columns that were empty are left out: nobody looks at them.
+        used = sorted({j for j, _ in columns})
+        return _then(map_.then_select(used), [(used.index(j), steps) for j, steps in columns])
     return _then(map_, columns)
 
 
@@ -108,6 +112,8 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
         unknown = _of_unknown(step, base, j, numbers, block)
         is_nan = np.isnan(numbers)
         nan = known[is_nan][0] if is_nan.any() else _of_nan(step, base, j, block)
+        if is_nan.any():
+            nan = np.where(np.isnan(nan), SAME, nan)  # encoded_missing_value=nan: for an imputer behind
         known, numbers = known[~is_nan], numbers[~is_nan]
         for k in range(known.shape[1]):
             # Unknown categories are refused by the first output alone: tables would grow with the square of them.
@@ -160,7 +166,7 @@ def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
 
 def _of_unknown(step: Any, base: Any, j: int, numbers: Any, block: slice) -> npt.NDArray[np.float64]:
     """What becomes of a number that is no category; REFUSED where the encoder refuses."""
-    unknown = np.floor(np.nanmax(np.append(np.abs(numbers), 0.0))) + 1.5
+    unknown = next(k + 0.5 for k in range(len(numbers) + 1) if k + 0.5 not in numbers)
     return _tried(step, base, j, unknown, block)
 
 

@@ -170,7 +170,7 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
     asked = np.append(knots, (knots[1:] + knots[:-1]) / 2)
-    agrees = np.allclose(calibrator.f_(asked), np.append(heights, (heights[1:] + heights[:-1]) / 2), 1e-9, 1e-12)
+    agrees = np.allclose(calibrator.f_(asked), np.interp(asked, knots, heights), 1e-9, 1e-12)
     if not agrees or (calibrator.X_min_, calibrator.X_max_) != (knots[0], knots[-1]):
         raise ModelFormatError("f_, X_min_ or X_max_ of an IsotonicRegression contradict its thresholds")
     return IsotonicCalibrator(knots, heights)

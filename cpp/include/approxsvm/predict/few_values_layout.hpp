@@ -459,17 +459,18 @@ class FewValuesWriter {
     }
 
     void fill_kernels(FewValues& few) const {
-        const double g = view_.gamma * (few.step * few.step);
+        const double g = view_.gamma * (few.step * few.step);  // may be infinite: zero times it is no number
+        const auto kernel = [g](double h) { return h == 0.0 ? 1.0 : std::exp(-(g * h)); };
         few.n_digits = digits_of(few.max_sq_steps);
         double unit = 1.0;
         for (std::size_t k = 0; k < few.n_digits; ++k, unit *= static_cast<double>(digit_values)) {
             for (std::size_t i = 0; i < digit_values; ++i) {
-                const double value = std::exp(-(g * (unit * static_cast<double>(i))));
+                const double value = kernel(unit * static_cast<double>(i));
                 memory_.digits[k * digit_values + i] = value >= 0x1p-126 ? static_cast<float>(value) : 0.0f;
             }
         }
         for (std::size_t h = 0; h <= most_sq_steps; ++h) {
-            memory_.kernels64[h] = std::exp(-(g * static_cast<double>(h)));
+            memory_.kernels64[h] = kernel(static_cast<double>(h));
         }
         few.digits = memory_.digits;
         few.kernels64 = memory_.kernels64;

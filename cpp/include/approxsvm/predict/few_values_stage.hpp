@@ -31,31 +31,34 @@ struct FewRoom {
     }
 };
 
-// What rounding does to sums of few_values.hpp: `of_moduli` of the moduli that they add up, `of_all` of A1.
+// What rounding does to sums of few_values.hpp: `of_moduli` of the moduli that they add up, `of_all` of A1, and
+// `of_scale`, which underflow of coefficients and products loses.
 //
 // In float32: an entry of a table of digits is off by u of itself, and so are their products, 2 n_digits - 1 roundings
 // in all; the coefficient's is one, its product's another where that is not fused, and a sum takes few_path of them.
 // Moduli are computed, too, which the factor covers. Sums of chunks take float64. Exponents: g = gamma step^2 takes two
 // roundings and g h one, so that K errs by 3 u64 g h of itself, and exp by two units in the last place. An entry below
 // 2^-126 is zero: elsewhere g h is below 88 for each digit, which 2^-40 covers. So kernel values below 2^-126 may be
-// zero, and products with a coefficient, which is stored as a share of the largest one.
+// zero, which is of A1. Coefficients are shares of the largest one of all functions, beside which all of another
+// function's may be next to nothing: they and their products lose up to 2^-150 of coef_scale each, whatever A1 is.
 //
 // In float64 the same, with one table, whose entries below 2^-1022 may be zero. The grid adds few.grid_error to both.
 struct FewErrors {
-    double of_moduli, of_all;
+    double of_moduli, of_all, of_scale;
 
     static FewErrors of_float32(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         return {
             1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path + 1.0) + 1.01 * n * unit64 + 0x1p-40,
-            few.grid_error + 0x1p-120 * n};
+            few.grid_error + 0x1p-120 * n, 0x1p-145 * n * few.coef_scale};
     }
     static FewErrors of_float64(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
-        return {1.01 * unit64 * (n + 3.0 * few.exponent_reach), few.grid_error + 0x1p-1000};
+        return {1.01 * unit64 * (n + 3.0 * few.exponent_reach), few.grid_error + 0x1p-1000, 0.0};
     }
     double bound(double moduli, const DecisionNumbers& decision) const {
-        return of_moduli * moduli + of_all * decision.sum_moduli + 0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+        return of_moduli * moduli + of_all * decision.sum_moduli + of_scale + 0x1p-51 * std::fabs(decision.intercept) +
+               0x1p-1040;
     }
 };
 
