@@ -164,8 +164,10 @@ def test_grids_so_wide_that_kernels_are_those_of_equal_rows_alone(target: str) -
     vectors = 2.0**480 * np.vstack([signs, -signs])
     coef = np.where(np.arange(64) % 3, 1.0, -1.0)[np.newaxis]
     model = model_of(vectors, gamma=2.0**200, coef=coef)
-    assert goes_by_few_values(exact(model))
-    check(model, vectors, exact(model))
+    with np.errstate(over="ignore"):
+        evaluator = exact(model)
+    assert goes_by_few_values(evaluator)
+    check(model, vectors, evaluator)
 
 
 def test_classes_with_both_signs_in_a_pair_go_by_the_engine(target: str) -> None:
