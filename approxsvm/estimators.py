@@ -408,14 +408,13 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         With ``name="m"`` the header has these functions of a raw row, which it scales itself:
 
-        * ``int m_predict(const float row[])``, the position of the label in ``m_labels``; for a regression ``float
-          m_predict``.
-        * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's; for a
-        regression,
-          whether the value is within the tolerance of the exact one.
-        * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain. * ``void
-        m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[], float
-          bounds[])``.
+        * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
+          for a regression ``float m_predict``.
+        * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's;
+          for a regression, whether the value is within the tolerance of the exact one.
+        * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain.
+        * ``void m_decision_values(const float row[], float values[])`` and
+          ``void m_error_bounds(const float row[], float bounds[])``.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
