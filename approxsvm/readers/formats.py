@@ -39,9 +39,10 @@ FORMATS: Final = (
         (),
         None,
         "LIBSVM 3.37, ThunderSVM 0.3, R's e1071 1.7",
-        f"all five types; {_RBF}; probabilities; with a range file of svm-scale or a scale file of e1071's write.svm",
+        f"all five types; {_RBF}; sigmoid kernels; probabilities; with a range file of svm-scale or a scale file of "
+        "e1071's write.svm",
         "LIBSVM's",
-        "sigmoid and precomputed kernels: train another one (approxsvm-predict evaluates sigmoid ones as they are); "
+        "precomputed kernels: train another one; "
         "e1071's scale files that leave columns out: scale all of them or none",
     ),
     Format(
