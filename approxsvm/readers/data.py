@@ -18,6 +18,7 @@ from approxsvm.rows import check_sparse
 _MAX_DEFLATE_RATIO = 1032  # of the method's longest match, 258 bytes for two bits
 _MAX_EMPTY_ROWS = 1 << 20  # of a sparse matrix: rows without a number
 _MAX_CELLS_PER_BYTE = 64  # of text; a table without gaps has one cell for each two bytes or more
+_EXACT_NUMBERS = {"float_precision": "round_trip"}  # the float64 nearest to each text, whatever pandas does by default
 
 
 def read_rows(
@@ -157,8 +158,8 @@ def _csv(path: str | os.PathLike[str]) -> Any:
         first = file.readline().strip().split(",")
     _check_cells(path, len(first))
     if not all(map(is_number, first)):
-        return pandas.read_csv(path)
-    table = pandas.read_csv(path, header=None)
+        return pandas.read_csv(path, **_EXACT_NUMBERS)
+    table = pandas.read_csv(path, header=None, **_EXACT_NUMBERS)
     return table.rename(columns=lambda column: column + 1)
 
 
@@ -263,7 +264,12 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         has_names = not all(map(is_number, filter(None, first)))
         separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
         table = pandas.read_csv(
-            path, header=0 if has_names else None, skip_blank_lines=False, compression=None, **separator
+            path,
+            header=0 if has_names else None,
+            skip_blank_lines=False,
+            compression=None,
+            **separator,
+            **_EXACT_NUMBERS,
         )
         numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     except OSError:

@@ -10,6 +10,7 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as MissingOperator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -224,7 +225,11 @@ def test_other_doors_say_the_same(digits):
     assert verified.kept
     assert verified.label_differences == 0
     assert fast.summary.kernel == "203 cosines"
-    session = onnxruntime.InferenceSession(fast.to_onnx(input_type="float64").SerializeToString())
+    graph = fast.to_onnx(input_type="float64").SerializeToString()
+    try:
+        session = onnxruntime.InferenceSession(graph)
+    except MissingOperator as error:
+        pytest.skip(f"onnxruntime {onnxruntime.__version__} has no cosines of float64: {error}")
     label, shares, certain = session.run(None, {"X": X})
     np.testing.assert_array_equal(label, source.predict(X))
     np.testing.assert_allclose(shares, source.predict_proba(X), atol=1e-9)

@@ -8,7 +8,8 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
+from scipy.sparse import random as random_sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -251,5 +252,5 @@ def test_reference_row() -> None:
     assert packing.reference_row(np.where(vectors == 2.5, 0.0, vectors)) is None  # zero needs no row
     assert packing.reference_row(rng.normal(size=(500, 30))) is None
     assert packing.reference_row(np.empty((0, 4))) is None
-    sparse = random_array((40, 900), density=0.01, random_state=1).tocsr()
+    sparse = csr_array(random_sparse(40, 900, density=0.01, random_state=1))
     assert packing.reference_row(sparse.toarray()) is None

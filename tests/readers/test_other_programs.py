@@ -359,6 +359,7 @@ def test_onnx_one_class(tmp_path):
     assert (approxsvm.compile(tmp_path / "model").predict(Z) == own.ravel()).all()
 
 
+@pytest.mark.filterwarnings("ignore:\\nThe format of the columns of the 'remainder':FutureWarning")  # scikit-learn 1.6
 def test_onnx_inputs_with_a_name_each(tmp_path):
     skl2onnx = pytest.importorskip("skl2onnx")
     pandas = pytest.importorskip("pandas")

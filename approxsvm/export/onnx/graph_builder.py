@@ -141,8 +141,8 @@ class GraphBuilder:
         """In another type."""
         return self.op("Cast", value, to=self.type_of(dtype))
 
-    def rows_sum(self, value: str, axis: int = -1, keepdims: bool = False) -> str:
-        """Sums along an axis, the last one by default."""
+    def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
+        """Sums of rows, or along an axis; never -1, by which onnxruntime 1.30 keeps the shape of no rows."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:

@@ -70,7 +70,7 @@ def evaluate(g: GraphBuilder, of_rows: Monomials, matrix: str) -> str:
         C of each, shape (n_polynomials, n_tails, n_heads), float64.
     """
     products = g.op("Mul", g.op("MatMul", of_rows.tails, matrix), of_rows.heads)
-    return g.op("Transpose", g.rows_sum(products), perm=[1, 0])
+    return g.op("Transpose", g.rows_sum(products, axis=2), perm=[1, 0])
 
 
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
