@@ -42,8 +42,7 @@ FORMATS: Final = (
         f"all five types; {_RBF}; sigmoid kernels; probabilities; with a range file of svm-scale or a scale file of "
         "e1071's write.svm",
         "LIBSVM's",
-        "precomputed kernels: train another one; "
-        "e1071's scale files that leave columns out: scale all of them or none",
+        "precomputed kernels: train another one; e1071's scale files that leave columns out: scale all of them or none",
     ),
     Format(
         "skops file",
