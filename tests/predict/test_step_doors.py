@@ -82,7 +82,6 @@ def test_arrow_nulls(mixed, compiled):
         predictor.predict_arrow(pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")  # pandas 2.0 writes a NaN
 def test_files_of_text(mixed, compiled, tmp_path):
     _, frame, labels = mixed
     given, answers = tmp_path / "rows.csv", tmp_path / "answers.csv"
