@@ -134,6 +134,8 @@ class Experiment:
     def _measure_all(self, run: Run) -> None:
         cases = self.cases(run.options) if callable(self.cases) else self.cases
         only = run.options.only if isinstance(run.options.only, str) else ""
+        if not any(only in name for name in cases):
+            raise click.ClickException(f"--only: no name contains {only!r}; there are {'; '.join(cases)}")
         for name, case in cases.items():
             if only not in name:
                 continue

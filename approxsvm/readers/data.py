@@ -18,7 +18,6 @@ from approxsvm.rows import check_sparse
 _MAX_DEFLATE_RATIO = 1032  # of the method's longest match, 258 bytes for two bits
 _MAX_EMPTY_ROWS = 1 << 20  # of a sparse matrix: rows without a number
 _MAX_CELLS_PER_BYTE = 64  # of text; a table without gaps has one cell for each two bytes or more
-_EXACT_NUMBERS = {"float_precision": "round_trip"}  # the float64 nearest to each text, whatever pandas does by default
 
 
 def read_rows(
@@ -152,14 +151,20 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
     return _pandas(path).read_parquet(path)
 
 
+def _exact_numbers(pandas: Any) -> dict[str, Any]:
+    """The float64 nearest to each text, which pandas before 3.1 gives when asked, and later ones always do."""
+    version = tuple(map(int, pandas.__version__.split(".")[:2]))
+    return {"float_precision": "round_trip"} if version < (3, 1) else {}
+
+
 def _csv(path: str | os.PathLike[str]) -> Any:
     pandas = _pandas(path)
     with open(path, encoding="utf-8") as file:
         first = file.readline().strip().split(",")
     _check_cells(path, len(first))
     if not all(map(is_number, first)):
-        return pandas.read_csv(path, **_EXACT_NUMBERS)
-    table = pandas.read_csv(path, header=None, **_EXACT_NUMBERS)
+        return pandas.read_csv(path, **_exact_numbers(pandas))
+    table = pandas.read_csv(path, header=None, **_exact_numbers(pandas))
     return table.rename(columns=lambda column: column + 1)
 
 
@@ -269,7 +274,7 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
             skip_blank_lines=False,
             compression=None,
             **separator,
-            **_EXACT_NUMBERS,
+            **_exact_numbers(pandas),
         )
         numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     except OSError:

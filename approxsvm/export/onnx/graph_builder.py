@@ -142,7 +142,7 @@ class GraphBuilder:
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
-        """Sums of rows, or along an axis; never -1: onnxruntime before 1.23 has another shape then if there are no rows."""
+        """Sums of rows, or along an axis; never -1, by which onnxruntime 1.30 keeps the shape of no rows."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
