@@ -436,7 +436,7 @@ def test_what_does_not_compile_is_named(rows):
         with pytest.raises(UnsupportedModelError, match=r"step 'randombinningfeatures' .*cannot be compiled"):
             approxsvm.compile(binned)
     three = make_pipeline(TaylorFeatures(degree=1), LinearSVC()).fit(X, np.arange(len(X)) % 3)
-    with pytest.raises(UnsupportedModelError, match="3 classes, one against the rest"):
+    with pytest.raises(UnsupportedModelError, match="3 classes, which are read behind"):
         approxsvm.compile(three, mode="approximate")
     scaled = make_pipeline(TaylorFeatures(degree=1), StandardScaler(), LinearSVC()).fit(X, y)
     with pytest.raises(UnsupportedModelError, match="step 'taylorfeatures'"):

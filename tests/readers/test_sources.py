@@ -306,7 +306,7 @@ def test_linear_models_alone_and_calibrated():
 
 def test_several_linear_functions_are_refused():
     X, y = data(3)
-    with pytest.raises(UnsupportedModelError, match="3 classes, one against the rest"):
+    with pytest.raises(UnsupportedModelError, match="3 classes, which are read behind"):
         read_any(LinearSVC(max_iter=10_000).fit(StandardScaler().fit_transform(X), y))
     with pytest.raises(UnsupportedModelError, match="a mean of 2 models"):
         approxsvm.read_model(make_pipeline(Nystroem(n_components=5), Ridge()).fit(X, np.column_stack([y, y])))
