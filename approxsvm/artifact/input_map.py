@@ -6,32 +6,27 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.artifact.packing import padded
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.schema import names_of, record
+from approxsvm.model.schema import number_of, record
 from approxsvm.model.steps import STEP_KINDS, Step
 
 # An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")
 _STAGE: Final = record("stage")
-_NUMBERS: Final = {name: k for k, name in enumerate(names_of("stage_kind"))}
 
 
 def pack_input_map(input_map: InputMap) -> bytes:
     """As fixed-width numbers (models/FORMAT.md, "input_map")."""
-    columns = _padded(input_map.columns.astype("<u4"))
+    columns = padded(input_map.columns.astype("<u4").tobytes())
     stages = [stage for stage in input_map.stages if not stage.is_identity]
     pieces = [_HEADER.pack(len(input_map.columns), len(stages), input_map.n_raw_features, input_map.by_column), columns]
     for stage in stages:
         parts, arrays = stage.stored()
-        pieces.append(_STAGE.pack(_NUMBERS[stage.kind], parts, stage.n_outputs))
-        pieces += [_padded(values.astype(values.dtype.newbyteorder("<"))) for values in arrays]
+        pieces.append(_STAGE.pack(number_of("stage_kind", stage.kind), parts, stage.n_outputs))
+        pieces += [padded(values.astype(values.dtype.newbyteorder("<")).tobytes()) for values in arrays]
     return b"".join(pieces)
-
-
-def _padded(values: Any) -> bytes:
-    content: bytes = values.tobytes()
-    return content + bytes(-len(content) % 8)
 
 
 def unpack_input_map(content: Any) -> InputMap:

@@ -114,13 +114,14 @@ def _index_bytes(n_features: int) -> int:
     return 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
 
 
-def _padded(content: bytes) -> bytes:
+def padded(content: bytes) -> bytes:
+    """Zeros behind it, up to a multiple of eight bytes."""
     return content + bytes(-len(content) % 8)
 
 
 def _pack_dense(dense: FloatArray) -> bytes:
     kind, dictionary, values = _narrow(dense.ravel())
-    return _HEADER.pack(_DENSE, kind, 0, len(dictionary), dense.size) + dictionary.tobytes() + _padded(values)
+    return _HEADER.pack(_DENSE, kind, 0, len(dictionary), dense.size) + dictionary.tobytes() + padded(values)
 
 
 def _pack_csr(
@@ -136,7 +137,7 @@ def _pack_csr(
     pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
     header = _HEADER.pack(_CSR if reference is None else _RELATIVE, kind, width, len(dictionary), len(data))
     relative_to = b"" if reference is None else reference.astype("<f8").tobytes()
-    return header + dictionary.tobytes() + relative_to + b"".join(map(_padded, pieces))
+    return header + dictionary.tobytes() + relative_to + b"".join(map(padded, pieces))
 
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
