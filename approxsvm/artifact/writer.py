@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -16,13 +16,11 @@ import numpy.typing as npt
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
-from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.router import Router
-from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (
@@ -48,7 +46,6 @@ from approxsvm.model.schema import (
     fields_of,
     number_of,
     offset_of,
-    record,
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
@@ -126,22 +123,6 @@ def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> np
     return pairs
 
 
-@dataclass(frozen=True, eq=False)
-class Presumption:
-    """A network that presumes which of several classes wins a row.
-
-    Attributes
-    ----------
-    landmarks : ndarray of shape (n_landmarks,), uint32
-        Support vectors.
-    weights : ndarray of shape (1 + n_features + n_landmarks, n_classes), float32
-        Constants, then weights of the features of z - center, then of the kernel values at the landmarks.
-    """
-
-    landmarks: npt.NDArray[np.uint32]
-    weights: npt.NDArray[np.float32]
-
-
 def input_scale_for(gamma: float) -> float:
     """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
 
@@ -165,9 +146,7 @@ def build(
     frame: Frame,
     expanded: Expanded | None = None,
     *,
-    presumption: Presumption | None = None,
-    subspaces: Sequence[SubspaceGroup] = (),
-    subspace_expansion: Artifact | None = None,
+    others: Mapping[str, bytes] | None = None,
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
     plan: str = "",
@@ -183,13 +162,8 @@ def build(
         For a single center, what it is expanded about.
     expanded : Expanded, optional
         Left out in mode "exact".
-    presumption : Presumption, optional
-        For the exact engine of several classes.
-    subspaces : sequence of SubspaceGroup
-        Kernel sums in few coordinates that come before the exact engine, of each class or of the only function; none
-        where it is empty.
-    subspace_expansion : Artifact, optional
-        Takes the place of the first of these sums: the function in its coordinates.
+    others : mapping of bytes, optional
+        Optional sections by their names, laid out by whoever found what is in them.
     tolerance : float
         Of values; infinite when only labels count.
     tolerance_asked : bool
@@ -222,21 +196,10 @@ def build(
     sections["decisions"] = pack_decisions(decisions)
     if mode != "approximate":
         sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
-    if presumption is not None:
-        sections["presumption"] = _pack_presumption(presumption)
-    if subspaces:
-        sections["subspaces"] = pack_subspaces(subspaces, subspace_expansion is not None)
-    if subspace_expansion is not None:
-        sections["subspace_expansion"] = subspace_expansion.data
+    sections |= others or {}
     if plan:
         sections["plan"] = plan.encode()
     return assemble(model, header, sections)
-
-
-def _pack_presumption(presumption: Presumption) -> bytes:
-    landmarks = presumption.landmarks.astype("<u4").tobytes()
-    head = record("presumption").pack(len(presumption.landmarks), 0) + landmarks
-    return head + bytes(-len(landmarks) % 8) + presumption.weights.astype("<f4").tobytes()
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:

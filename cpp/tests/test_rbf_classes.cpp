@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/exact/rbf_winner.hpp>
+#include <approxsvm/exact/presumption.hpp>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>

@@ -146,7 +146,7 @@ FILES_THAT_NAME = {
     "normalizer": 8,  # a step
     "logarithm|log1p": 13,  # another, which a feature map takes, too
     "density_marks|DensityMarks": 12,  # an output
-    "presumption": 12,  # a section
+    "presumption": 7,  # a section
     "direction_bound|direction_trace|direction_scale": 6,  # the bound of degree 2
 }
 

@@ -9,10 +9,10 @@
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
 #include "../exact/kinds.hpp"
+#include "../exact/presumption.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
 #include "../exact/rbf_subspace.hpp"
-#include "../exact/rbf_winner.hpp"
 #include "../expansion/sparse.hpp"
 #include "../outputs/votes.hpp"
 #include "few_values_layout.hpp"
@@ -152,8 +152,7 @@ struct PreparedPieces {
 
     PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
         : winner(pair_coefficients(view), carver),
-          presumption(winner.is_usable && view.presumption ? view.n_labels : 0, view.n_features, view.n_landmarks,
-                      carver),
+          presumption(view, winner.is_usable && view.sections[section::presumption], carver),
           subspaces(view, carver),
           few(view, may_have_few_values(view), carver) {
         const std::size_t d = view.n_features;
@@ -479,27 +478,6 @@ inline const double* fill_engine_center(const ModelView& view, double* center) {
     return center;
 }
 
-// The presumption's weights are of z - center; the engine's are of scaled rows about its own center.
-inline Presumption fill_presumption(const ModelView& view, const PreparedPieces& pieces, const PreparedModel& model) {
-    const std::size_t n = view.n_labels, d = view.n_features;
-    const float *const of_features = view.presumption + n, *const of_landmarks = of_features + d * n;
-    PresumptionWriter writer(model.class32.expansion.kernels, pieces.presumption, n);
-    for (std::size_t c = 0; c < n; ++c) {
-        double constant = static_cast<double>(view.presumption[c]);
-        for (std::size_t j = 0; j < d; ++j) {
-            const double weight = static_cast<double>(of_features[j * n + c]);
-            const double center = model.engine_center ? model.engine_center[j] : 0.0;
-            constant += weight * (center - static_cast<double>(view.center[j]));
-            writer.set_weight(c, j, weight / view.input_scale);
-        }
-        writer.set_constant(c, constant);
-    }
-    for (std::size_t m = 0; m < view.n_landmarks; ++m) {
-        writer.add_landmark(pieces.winner.lane_of[view.landmarks[m]], of_landmarks + m * n);
-    }
-    return writer.presumption();
-}
-
 // Fills memory of single_prepared_bytes().
 inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Carver carver(memory);
@@ -534,7 +512,10 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
         model.winner.is_usable = pieces.winner.is_usable;
         if (pieces.winner.is_usable) {
             model.winner.sums = fill_winner(pair_coefficients(view), model.class32.expansion.kernels, pieces.winner);
-            if (view.presumption) model.winner.presumption = fill_presumption(view, pieces, model);
+            if (view.sections[section::presumption]) {
+                model.winner.presumption = fill_presumption(view, pieces.presumption, model.class32.expansion.kernels,
+                                                            pieces.winner.lane_of, model.engine_center);
+            }
         }
     }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
