@@ -31,10 +31,7 @@ inline Status read_check_rows(const SectionTable& sections, section::Id id, cons
     }
     if (size.status() != Status::ok) return size.status();
     for (std::size_t k = 0; k < n_rows; ++k) {
-        const CheckRecord row = read_at<CheckRecord>(rows, k * check_row_bytes);
-        numbers(field::check_row_amplitude, row.amplitude, finite_from_0, k);
-        numbers(field::check_row_value, row.value, finite_number, k);
-        numbers(field::check_row_tolerance, row.tolerance, finite_from_0, k);
+        check_record(numbers, read_at<CheckRecord>(rows, k * check_row_bytes), k);
     }
     return numbers.status();
 }
@@ -46,11 +43,7 @@ inline Status read_decisions(const SectionTable& sections, ModelView& model, Art
         return size.status();
     model.decisions = reinterpret_cast<const DecisionNumbers*>(sections.at(section::decisions));
     for (std::size_t k = 0; k < model.n_decisions; ++k) {
-        const DecisionNumbers& decision = model.decisions[k];
-        numbers(field::decisions_intercept, decision.intercept, finite_number, k);
-        numbers(field::decisions_total, decision.total, finite_from_0, k);
-        numbers(field::decisions_sum_moduli, decision.sum_moduli, finite_from_0, k);
-        numbers(field::decisions_value_error, decision.value_error, finite_from_0, k);
+        check_record(numbers, model.decisions[k], k);
     }
     return numbers.status();
 }
