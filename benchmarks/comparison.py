@@ -49,28 +49,15 @@ _MAX_WORDS = 160
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one source.
+    """What came of one source."""
 
-    Attributes
-    ----------
-    verdict : str
-        "equal", "differs" or "source has no answer"; "refused" is an error of ours or NotFittedError, "wrong exception"
-        any other. Who asks may have words of its own.
-    reason : str
-        What differs, or the words of the refusal.
-    exception : str
-        The class of it.
-    n_rows : int
-        Rows that were compared.
-    n_ties : int
-        Of these, labels that differ where the source's own rounding decides.
-    """
-
+    # "equal", "differs" or "source has no answer"; "refused" is an error of ours or NotFittedError, "wrong exception"
+    # any other. Who asks may have words of its own.
     verdict: str
-    reason: str = ""
-    exception: str = ""
-    n_rows: int = 0
-    n_ties: int = 0
+    reason: str = ""  # what differs, or the words of the refusal
+    exception: str = ""  # the class of it
+    n_rows: int = 0  # rows that were compared
+    n_ties: int = 0  # of these, labels that differ where the source's own rounding decides
 
 
 def counts(findings: Iterable[Finding]) -> dict[str, int]:

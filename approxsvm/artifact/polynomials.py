@@ -39,6 +39,9 @@ def build_polynomial(
 ) -> Artifact:
     """Lay out a model with a polynomial or sigmoid kernel; as `build`, and without an expansion.
 
+    Raises UnsupportedModelError: the coefficients, kernels at the origin or the labels are beyond what the format
+    holds.
+
     Parameters
     ----------
     model : KernelModel
@@ -49,11 +52,6 @@ def build_polynomial(
     tolerance : float, optional
         Of values: a row that misses it is to be refused.
     plan : str
-
-    Raises
-    ------
-    UnsupportedModelError
-        The coefficients, kernels at the origin or the labels are beyond what the format holds.
     """
     assert (form is None) == (mode == "exact")
     frame = Frame.of(model, "origin")

@@ -71,27 +71,13 @@ _HOPELESS: Final = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Subspaces:
-    """Stages in few coordinates, and what rows cost with them.
+    """Stages in few coordinates, and what rows cost with them."""
 
-    Attributes
-    ----------
-    sections : dict of bytes
-        Of the artifact.
-    cost : Cost
-        Of a row on average, by these and the exact engine behind them.
-    presumed_cost : float
-        Without what presuming its class takes.
-    reason : str
-        For people.
-    tried : TriedPlan
-        The same in numbers.
-    """
-
-    sections: dict[str, bytes]
-    cost: Cost
-    presumed_cost: float
-    reason: str
-    tried: TriedPlan
+    sections: dict[str, bytes]  # of the artifact
+    cost: Cost  # of a row on average, by these and the exact engine behind them
+    presumed_cost: float  # without what presuming its class takes
+    reason: str  # for people
+    tried: TriedPlan  # the same in numbers
 
     @property
     def n_bytes(self) -> int:
@@ -373,6 +359,8 @@ def in_subspaces(
 ) -> Artifact:
     """An exact artifact with stages of as many coordinates, whether they pay or not.
 
+    Raises UnsupportedModelError: float32 cannot hold the sums, or the format the model.
+
     Parameters
     ----------
     model : KernelModel
@@ -385,11 +373,6 @@ def in_subspaces(
     center : {"mean", "origin"}
     tolerance : float
         Of values; infinite where labels alone count.
-
-    Raises
-    ------
-    UnsupportedModelError
-        float32 cannot hold the sums, or the format the model.
     """
     problem = Problem(model, Frame.of(model, center), X)
     point = problem.frame.center

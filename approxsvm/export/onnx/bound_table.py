@@ -64,25 +64,14 @@ _EXP_AND_PRODUCTS: Final = 2.0**-40
 
 @dataclass(frozen=True, eq=False)
 class BoundTable:
-    """Functions of s by cells.
+    """Functions of s by cells."""
 
-    Attributes
-    ----------
-    functions : ndarray of shape (N_CELLS, n_columns), float32
-        Per unit of N_k, for each degree that remainders do not cover; of T, for each theta; of W where T's factor would
-        overflow; and of W, for everything beyond the degree.
-    degree : int
-        Where the expansions are cut off.
-    first_remainder_degree : int
-        The lowest degree that remainders cover.
-    thetas : tuple of float
-        The contractions that the table has.
-    """
-
+    # (N_CELLS, n_columns): per unit of N_k, for each degree that remainders do not cover; of T, for each theta; of W
+    # where T's factor would overflow; and of W, for everything beyond the degree
     functions: npt.NDArray[np.float32]
-    degree: int
-    first_remainder_degree: int
-    thetas: tuple[float, ...]
+    degree: int  # where the expansions are cut off
+    first_remainder_degree: int  # the lowest degree that remainders cover
+    thetas: tuple[float, ...]  # the contractions that the table has
 
     @property
     def n_columns(self) -> int:

@@ -32,17 +32,10 @@ _TINY: Final = 2.0**-1000
 
 @dataclass(frozen=True)
 class GraphRows:
-    """Names of mapped rows.
+    """Names of mapped rows."""
 
-    Attributes
-    ----------
-    values : str
-        Shape (n_rows, n_features), float64.
-    error : str, optional
-        Shape (n_rows, 1): how far, in Euclidean distance, each may be from what is meant. None where they are that.
-    """
-
-    values: str
+    values: str  # shape (n_rows, n_features), float64
+    # Shape (n_rows, 1): how far, in Euclidean distance, each may be from what is meant. None where they are that.
     error: str | None = None
 
 

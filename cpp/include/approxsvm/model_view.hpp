@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "schema.hpp"
+#include "status.hpp"
 
 namespace approxsvm {
+
+struct ArtifactFault;
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
@@ -162,6 +165,10 @@ struct ModelView {
     // gives the values side by side.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
+
+    // Describes an artifact inside this one, which has been validated with it, by the reader that opened this one: the
+    // other targets, which lay models out, need none.
+    Status (*describe)(const unsigned char* bytes, std::size_t n_bytes, ModelView& model, ArtifactFault* fault);
 };
 
 // Memory of a caller's: where it begins and how many elements it holds, which is checked before anything is written.

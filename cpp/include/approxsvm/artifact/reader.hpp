@@ -80,7 +80,7 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
 }
 
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
-                                ArtifactFault* fault = nullptr);
+                                ArtifactFault* fault);
 
 // An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
 // origin.
@@ -173,7 +173,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     for (std::size_t k = 0; k < ensemble.n_members; ++k) {
         const std::size_t n_bytes = static_cast<std::size_t>(header_of(bytes).file_bytes);
         ModelView member;
-        Status status = describe_artifact(bytes, n_bytes, member);
+        Status status = ensemble.describe(bytes, n_bytes, member, nullptr);
         if (status == Status::ok) status = visit(member);
         if (status != Status::ok) return status;
         bytes += n_bytes;
@@ -238,6 +238,7 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                 ArtifactFault* fault) {
     model = ModelView{};
+    model.describe = describe_artifact;
     SectionTable sections{};
     Status status = read_header(bytes, model, fault);
     if (status == Status::ok) status = read_sections(bytes, n_bytes, sections, fault);

@@ -131,7 +131,7 @@ inline std::size_t single_prepared_bytes(const ModelView& view);
 inline ModelView subspace_expansion_of(const ModelView& view) {
     ModelView expansion;
     const unsigned char* const bytes = view.subspaces.expansion;
-    describe_artifact(bytes, static_cast<std::size_t>(header_of(bytes).file_bytes), expansion);
+    view.describe(bytes, static_cast<std::size_t>(header_of(bytes).file_bytes), expansion, nullptr);
     return expansion;
 }
 
