@@ -73,21 +73,14 @@ def short(words: str) -> str:
     return words if len(words) <= _MAX_WORDS else f"{words[: _MAX_WORDS - 3]}..."
 
 
-def compare(source: Any, X: Any, rows: Any = None, theirs: Answers | None = None, **options: Any) -> Finding:
-    """Compile a fitted source and ask both the same.
-
-    Parameters
-    ----------
-    source : fitted estimator
-    X : whatever it was fitted on
-        Sample rows for `compile`.
-    rows : whatever it predicts, optional
-        Rows that both are asked about; X when left out.
-    theirs : dict, optional
-        The `answers` of the source about them, where they are known.
-    **options
-        Of `approxsvm.compile`.
-    """
+def compare(
+    source: Any,
+    X: Any,  # sample rows for `compile`
+    rows: Any = None,  # rows that both are asked about; X when left out
+    theirs: Answers | None = None,  # the `answers` of the source about them, where they are known
+    **options: Any,  # of `approxsvm.compile`
+) -> Finding:
+    """Compile a fitted source and ask both the same."""
     rows = X if rows is None else rows
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -201,21 +201,16 @@ def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
 
 
 class _Trial:
-    """Stages of some groups, tried on rows that are theirs.
+    """Stages of some groups, tried on rows that are theirs."""
 
-    Parameters
-    ----------
-    problem : Problem
-    lists : list of Lists
-        Of all groups.
-    costs : _CallCosts
-    most : int
-        Coordinates, of all stages.
-    in_order : InOrder
-        Maps a function over arguments side by side.
-    """
-
-    def __init__(self, problem: Problem, lists: list[Lists], costs: _CallCosts, most: int, in_order: InOrder) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        lists: list[Lists],  # of all groups
+        costs: _CallCosts,
+        most: int,  # coordinates, of all stages
+        in_order: InOrder,  # maps a function over arguments side by side
+    ) -> None:
         self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
@@ -350,29 +345,16 @@ class _Trial:
 
 def in_subspaces(
     model: KernelModel,
-    numbers: tuple[int, ...],
-    degree: int = 0,
+    numbers: tuple[int, ...],  # coordinates, ascending
+    degree: int = 0,  # of an expansion in place of the first sums; 0 for none
     *,
-    X: Any = None,
+    X: Any = None,  # (n_rows, n_features): sample rows, which say how several classes are presumed
     center: CenterChoice = "mean",
-    tolerance: float = math.inf,
+    tolerance: float = math.inf,  # of values; infinite where labels alone count
 ) -> Artifact:
     """An exact artifact with stages of as many coordinates, whether they pay or not.
 
     Raises UnsupportedModelError: float32 cannot hold the sums, or the format the model.
-
-    Parameters
-    ----------
-    model : KernelModel
-    numbers : tuple of int
-        Coordinates, ascending.
-    degree : int
-        Of an expansion in place of the first sums; 0 for none.
-    X : ndarray or csr_array of shape (n_rows, n_features), or None
-        Sample rows, which say how several classes are presumed.
-    center : {"mean", "origin"}
-    tolerance : float
-        Of values; infinite where labels alone count.
     """
     problem = Problem(model, Frame.of(model, center), X)
     point = problem.frame.center

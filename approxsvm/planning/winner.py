@@ -28,15 +28,11 @@ _NUMBERS_OF_LANDMARKS: Final = (0, 16, 32, 64, 128, 256, 512)
 _RIDGE: Final = 1e-6
 
 
-def presume(problem: Problem, presumed_cost: float | None = None) -> dict[str, bytes]:
+def presume(
+    problem: Problem,  # of several classes
+    presumed_cost: float | None = None,  # of a row whose class is presumed, where subspaces are tried first
+) -> dict[str, bytes]:
     """Fit networks with more and more landmarks and take the one with which rows cost least.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of several classes.
-    presumed_cost : float, optional
-        Of a row whose class is presumed, where subspaces are tried first.
 
     Returns
     -------

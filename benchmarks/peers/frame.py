@@ -39,16 +39,13 @@ class LeftOutError(ImportError):
 
 
 class Sample:
-    """Some test rows in all the forms that contenders want, made once so that they share the processor's cache.
+    """Some test rows in all the forms that contenders want, made once so that they share the processor's cache."""
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_test_rows, n_features)
-    numbers : ndarray of int
-        Which test rows.
-    """
-
-    def __init__(self, X: csr_array, numbers: npt.NDArray[np.intp]) -> None:
+    def __init__(
+        self,
+        X: csr_array,  # (n_test_rows, n_features)
+        numbers: npt.NDArray[np.intp],  # which test rows
+    ) -> None:
         self.numbers = numbers
         self.csr: csr_array = X[numbers]
 

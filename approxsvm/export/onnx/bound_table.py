@@ -79,20 +79,13 @@ class BoundTable:
         return int(self.functions.shape[1])
 
 
-def bound_table(degree: int, first_remainder_degree: int, thetas: tuple[float, ...], path: float) -> BoundTable:
-    """Tabulate.
-
-    Parameters
-    ----------
-    degree : int
-        Where the expansions are cut off.
-    first_remainder_degree : int
-        The lowest degree that remainders cover.
-    thetas : tuple of float
-        Contractions that there are.
-    path : float
-        Of roundings of a product, and of s, whichever is longer.
-    """
+def bound_table(
+    degree: int,  # where the expansions are cut off
+    first_remainder_degree: int,  # the lowest degree that remainders cover
+    thetas: tuple[float, ...],  # contractions that there are
+    path: float,  # of roundings of a product, and of s, whichever is longer
+) -> BoundTable:
+    """Tabulate."""
     low, high = _cells()
     columns = [_of_norm(k, degree, path, low, high) for k in range(first_remainder_degree)]
     overflows = np.zeros(N_CELLS)

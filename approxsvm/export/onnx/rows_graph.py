@@ -39,18 +39,14 @@ class GraphRows:
     error: str | None = None
 
 
-def map_rows(g: GraphBuilder, raw: str, input_map: InputMap | None, *, with_errors: bool) -> GraphRows:
-    """Replay an input map.
-
-    Parameters
-    ----------
-    g : GraphBuilder
-    raw : str
-        Shape (n_rows, n_raw_features), float64.
-    input_map : InputMap, optional
-    with_errors : bool
-        Whether anybody asks how far rows are off.
-    """
+def map_rows(
+    g: GraphBuilder,
+    raw: str,  # shape (n_rows, n_raw_features), float64
+    input_map: InputMap | None,
+    *,
+    with_errors: bool,  # whether anybody asks how far rows are off
+) -> GraphRows:
+    """Replay an input map."""
     if input_map is None:
         return GraphRows(raw)
     x, error = raw, None
