@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/exact/presumption.hpp>
+#include <approxsvm/exact/winner_engine.hpp>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>

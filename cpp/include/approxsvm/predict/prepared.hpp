@@ -9,10 +9,10 @@
 #include "../bounds/certificate.hpp"
 #include "../carver.hpp"
 #include "../exact/kinds.hpp"
-#include "../exact/presumption.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
 #include "../exact/rbf_subspace.hpp"
+#include "../exact/winner_engine.hpp"
 #include "../expansion/sparse.hpp"
 #include "../outputs/votes.hpp"
 #include "few_values_layout.hpp"
@@ -37,13 +37,6 @@ struct ClassEngine {
     const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'
 };
 
-// The engine in float32 for the pairs of one class, and who is presumed to win. Its support vectors are class32's.
-struct WinnerEngine {
-    bool is_usable;
-    WinnerKernelSum sums;
-    Presumption presumption;
-};
-
 struct PreparedModel {
     const ModelView* view;
     const float* basis;           // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
@@ -57,8 +50,8 @@ struct PreparedModel {
     ExactEngine<double> exact64;
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
-    WinnerEngine winner;
-    FewValues few;  // in place of the engines, for rows on its grid
+    WinnerEngine winner;  // its support vectors are class32's
+    FewValues few;        // in place of the engines, for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
     double typical_float32_bound;             // of the engine in float32, for a row at the center
@@ -143,16 +136,14 @@ struct PreparedPieces {
     std::uint32_t* features = nullptr;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
     const void* of_kind = nullptr;
-    WinnerMemory winner;
-    PresumptionMemory presumption;
+    WinnerEngineMemory winner;
     SubspacesMemory subspaces;
     FewValuesMemory few;
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
     PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
-        : winner(pair_coefficients(view), carver),
-          presumption(view, winner.is_usable && view.sections[section::presumption], carver),
+        : winner(view, pair_coefficients(view), carver),
           subspaces(view, carver),
           few(view, may_have_few_values(view), carver) {
         const std::size_t d = view.n_features;
@@ -509,14 +500,8 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
     if (has_class_engines(view)) {
         fill_class_engines(view, pieces, model);
-        model.winner.is_usable = pieces.winner.is_usable;
-        if (pieces.winner.is_usable) {
-            model.winner.sums = fill_winner(pair_coefficients(view), model.class32.expansion.kernels, pieces.winner);
-            if (view.sections[section::presumption]) {
-                model.winner.presumption = fill_presumption(view, pieces.presumption, model.class32.expansion.kernels,
-                                                            pieces.winner.lane_of, model.engine_center);
-            }
-        }
+        model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels, pieces.winner,
+                                          model.engine_center);
     }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
     if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));

@@ -1,5 +1,6 @@
-// A network that presumes which of several classes wins a row, so that the engine begins with the pairs of that class.
-// Scores of the classes are weights of the landmarks' kernel values, of the coordinates u, and constants.
+// The engine in float32 for the pairs of one class, with the network that presumes which class wins a row, so that the
+// engine begins with that one's pairs. Scores of the classes are weights of the landmarks' kernel values, of the
+// coordinates u, and constants.
 #pragma once
 
 #include "../artifact/presumption_section.hpp"
@@ -155,6 +156,44 @@ inline std::size_t presumed_class_row(const Presumption& presumption, const floa
         }
     }
     return best;
+}
+
+// --- both
+
+struct WinnerEngine {
+    bool is_usable;
+    WinnerKernelSum sums;
+    Presumption presumption;
+
+    bool presumes() const { return presumption.n_classes > 0; }
+    std::size_t presumed_class(const float* u, float half_sq_norm, float* scores, float* values, double* room,
+                               double* own) const {
+        return presumed_class_row(presumption, u, half_sq_norm, scores, values, room, own);
+    }
+    template <int Registers>
+    void presume_block(const float* block, const float* half_sq_norm, float* scores, std::uint32_t* presumed) const {
+        presumed_classes_block<Registers>(*sums.kernels, presumption, block, half_sq_norm, scores, presumed);
+    }
+};
+
+struct WinnerEngineMemory {
+    WinnerMemory lists;
+    PresumptionMemory presumption;
+
+    WinnerEngineMemory(const ModelView& view, const PairCoefficients& pairs, Carver& carver)
+        : lists(pairs, carver), presumption(view, lists.is_usable && view.sections[section::presumption], carver) {}
+};
+
+inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
+                                       const KernelSum<float>& kernels, const WinnerEngineMemory& memory,
+                                       const double* engine_center) {
+    WinnerEngine engine{};
+    engine.is_usable = memory.lists.is_usable;
+    if (!engine.is_usable) return engine;
+    engine.sums = fill_winner(pairs, kernels, memory.lists);
+    if (view.sections[section::presumption])
+        engine.presumption = fill_presumption(view, memory.presumption, kernels, memory.lists.lane_of, engine_center);
+    return engine;
 }
 
 }  // namespace APPROXSVM_TARGET
