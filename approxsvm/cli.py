@@ -8,7 +8,10 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from approxsvm.output_files import refuse_shared_files, write_whole
 from approxsvm.progress_bar import compiling, progress_bar
 from approxsvm.reports.folds import fold_table
 
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _TYPED = "approxsvm.typed"  # key of the original arguments in a context
 _BAD_ROWS_SHOWN = 10
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
@@ -125,25 +129,6 @@ _INPUT = InputFile(path_type=Path)
 _OUTPUT = OutputFile(path_type=Path)
 
 
-def _dense_options(command: Any) -> Any:
-    """Add the options for dense text instead of LIBSVM's, for every command that reads rows."""
-    for option in (
-        click.option(
-            "--labels/--no-labels",
-            "labels",
-            default=True,
-            show_default=True,
-            help="With --dense: whether the first column holds labels.",
-        ),
-        click.option("--delimiter", help="With --dense: the character between columns. Default: white space."),
-        click.option(
-            "--dense", is_flag=True, help="The data are dense text: one row per line, with a value for every column."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 # Files of rows without labels, unless a column of that name holds them.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 _report_option = click.option(
@@ -154,15 +139,96 @@ _report_option = click.option(
 )
 
 
-def _read_truth(
-    path: Path, dense: bool, delimiter: str | None, labels: bool, n_features: int, target: str | None
-) -> Any:
-    """True labels or targets in a file of rows; None if it has none."""
-    if dense:
-        return approxsvm.read_dense(path, delimiter=_character(delimiter), n_features=n_features)[1] if labels else None
-    if path.suffix.lower() not in _TABLES:
-        return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
-    return None if target is None else approxsvm.read_rows(path, columns=[target]).iloc[:, 0]
+@dataclass(frozen=True)
+class RowsFormat:
+    """How rows and labels are written in a file, and which columns of a table are the features."""
+
+    dense: bool
+    delimiter: str | None
+    labels: bool
+    columns: str | None = None
+    target: str | None = None
+
+    def read(self, path: Path, n_features: int | None) -> Any:
+        """Rows of a file."""
+        if not self.dense:
+            rows = approxsvm.read_rows(path, n_features=n_features, columns=_names(self.columns), target=self.target)
+        elif self.columns is not None or self.target is not None:
+            raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
+        else:
+            delimiter = _character(self.delimiter)
+            rows = approxsvm.read_dense(path, delimiter=delimiter, labels=self.labels, n_features=n_features)[0]
+        return _some(rows, path)
+
+    def read_for(self, model: Any, path: Path) -> Any:
+        """Rows for a model or an artifact; for one without names, the features of a table in order."""
+        from approxsvm.raw_columns import RawColumns  # here, as it imports NumPy
+        from approxsvm.table_columns import choose_columns, frame_names, warn
+
+        raw = RawColumns.of(model)
+        is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
+        rows = self.read(path, None if is_found_by_name else raw.n_columns)
+        names = frame_names(rows)
+        if names is None or raw.names is not None:
+            return rows
+        if self.columns is None:
+            choose_columns(names, raw, tell=warn)
+            numbered = [f"f{k}" for k in range(raw.n_columns)]
+            rows = rows[numbered] if set(numbered) <= set(names) else rows
+        return rows.to_numpy()
+
+    def truth(self, path: Path, n_features: int) -> Any:
+        """True labels or targets; None if the file has none."""
+        if self.dense and not self.labels:
+            return None
+        if self.dense:
+            return approxsvm.read_dense(path, delimiter=_character(self.delimiter), n_features=n_features)[1]
+        if path.suffix.lower() not in _TABLES:
+            return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
+        return None if self.target is None else approxsvm.read_rows(path, columns=[self.target]).iloc[:, 0]
+
+
+def _taking(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
+    """Add options to a command, which gets what they say as one record under that name."""
+
+    def add(command: Any) -> Any:
+        @wraps(command)
+        def with_record(*args: Any, **given: Any) -> Any:
+            fields = {key: given.pop(key) for key in signature(record).parameters if key in given}
+            return command(*args, **given, **{name: record(**fields)})
+
+        result: Any = with_record
+        for option in reversed(options):
+            result = option(result)
+        return result
+
+    return add
+
+
+_DENSE_OPTIONS = (
+    click.option(
+        "--dense", is_flag=True, help="The data are dense text: one row per line, with a value for every column."
+    ),
+    click.option("--delimiter", help="With --dense: the character between columns. Default: white space."),
+    click.option(
+        "--labels/--no-labels",
+        "labels",
+        default=True,
+        show_default=True,
+        help="With --dense: whether the first column holds labels.",
+    ),
+)
+_TABLE_OPTIONS = (
+    click.option(
+        "--columns",
+        metavar="NAME,NAME,...",
+        help="In a .csv or .parquet file: the feature columns, in the model's order. Default: all columns. "
+        "Without a header line they are called 1, 2, ...",
+    ),
+    click.option("--target", help="In a .csv or .parquet file: a column to leave out, such as the label."),
+)
+_dense_options = _taking(_DENSE_OPTIONS, "rows_format", RowsFormat)
+_rows_options = _taking((*_TABLE_OPTIONS, *_DENSE_OPTIONS), "rows_format", RowsFormat)
 
 
 def _repeatable() -> str:
@@ -170,108 +236,60 @@ def _repeatable() -> str:
     return shlex.join(["approxsvm", *click.get_current_context().meta[_TYPED]])
 
 
-def _range_options(command: Any) -> Any:
-    """Add the options for a model that was trained on scaled rows."""
-    for option in (
-        click.option(
-            "--restore-target",
-            is_flag=True,
-            help="With --range: give regression values in the units of the unscaled target (svm-scale -y).",
-        ),
-        click.option(
-            "--range",
-            "range_file",
-            type=_INPUT,
-            help="The file that svm-scale -s wrote for the training rows, or R's write.svm beside the model. The "
-            "artifact then takes unscaled rows and scales them itself.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True)
+class SourceFormat:
+    """How a model is read, and what its rows and target were scaled by."""
+
+    trust: bool
+    range_file: Path | None
+    restore_target: bool
+
+    def read(self, path: Path, n_features: int | None) -> tuple[Any, Any]:
+        """A model, and its source: an estimator, with its own transformers and predictions, or the model's path.
+
+        With a range file the source is the model itself.
+        """
+        from approxsvm.readers import read_estimator_file  # here, as it imports NumPy
+
+        if self.range_file is None and self.restore_target:
+            raise InputError("--restore-target needs --range, the file with the range of the target")
+        estimator = read_estimator_file(path, trust=self.trust)
+        model = approxsvm.read_any(path if estimator is None else estimator, n_features=n_features)
+        if self.range_file is None:
+            return model, path if estimator is None else estimator
+        model = approxsvm.with_range_file(model, self.range_file, restore_target=self.restore_target)
+        return model, model
 
 
-def _read_source(
-    path: Path, n_features: int | None, trust: bool, range_file: Path | None, restore_target: bool
-) -> tuple[Any, Any]:
-    """A model, and its source: an estimator, with its own transformers and predictions, or the model's path.
-
-    With a range file the source is the model itself.
-    """
-    from approxsvm.readers import read_estimator_file  # here, as it imports NumPy
-
-    if range_file is None and restore_target:
-        raise InputError("--restore-target needs --range, the file with the range of the target")
-    estimator = read_estimator_file(path, trust=trust)
-    model = approxsvm.read_any(path if estimator is None else estimator, n_features=n_features)
-    if range_file is None:
-        return model, path if estimator is None else estimator
-    model = approxsvm.with_range_file(model, range_file, restore_target=restore_target)
-    return model, model
-
-
-def _column_options(command: Any) -> Any:
-    """Add the options for tables with more columns than the features."""
-    for option in (
-        click.option("--target", help="In a .csv or .parquet file: a column to leave out, such as the label."),
-        click.option(
-            "--columns",
-            metavar="NAME,NAME,...",
-            help="In a .csv or .parquet file: the feature columns, in the model's order. Default: all columns. "
-            "Without a header line they are called 1, 2, ...",
-        ),
-    ):
-        command = option(command)
-    return command
+_SOURCE_OPTIONS = (
+    click.option(
+        "--range",
+        "range_file",
+        type=_INPUT,
+        help="The file that svm-scale -s wrote for the training rows, or R's write.svm beside the model. The "
+        "artifact then takes unscaled rows and scales them itself.",
+    ),
+    click.option(
+        "--restore-target",
+        is_flag=True,
+        help="With --range: give regression values in the units of the unscaled target (svm-scale -y).",
+    ),
+    click.option(
+        "--trust", is_flag=True, help="Load a pickle, which can run any code; make whatever types a skops file names."
+    ),
+)
+_source_options = _taking(_SOURCE_OPTIONS, "source_format", SourceFormat)
 
 
-def _read_rows(
-    path: Path,
-    dense: bool,
-    delimiter: str | None,
-    labels: bool,
-    n_features: int | None,
-    columns: str | None = None,
-    target: str | None = None,
-) -> Any:
-    if not dense:
-        rows = approxsvm.read_rows(path, n_features=n_features, columns=_names(columns), target=target)
-    elif columns is not None or target is not None:
-        raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
-    else:
-        rows = approxsvm.read_dense(path, delimiter=_character(delimiter), labels=labels, n_features=n_features)[0]
-    return _some(rows, path)
+def _choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
+    """An option with a few values, whose default is shown."""
+    return click.option(flag, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
 
 
 def _some(rows: Any, path: Path) -> Any:
     if rows.shape[0] == 0:
         raise InputError(f"{path}: the file has no rows")
     return rows
-
-
-def _read_rows_for(
-    model: Any,
-    path: Path,
-    dense: bool,
-    delimiter: str | None,
-    labels: bool,
-    columns: str | None = None,
-    target: str | None = None,
-) -> Any:
-    """Rows for a model or an artifact; for one without names, the features of a table in order."""
-    from approxsvm.raw_columns import RawColumns  # here, as it imports NumPy
-    from approxsvm.table_columns import choose_columns, frame_names, warn
-
-    raw = RawColumns.of(model)
-    is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
-    rows = _read_rows(path, dense, delimiter, labels, None if is_found_by_name else raw.n_columns, columns, target)
-    names = frame_names(rows)
-    if names is None or raw.names is not None:
-        return rows
-    if columns is None:
-        choose_columns(names, raw, tell=warn)
-        numbered = [f"f{k}" for k in range(raw.n_columns)]
-        rows = rows[numbered] if set(numbered) <= set(names) else rows
-    return rows.to_numpy()
 
 
 def _character(delimiter: str | None) -> str | None:
@@ -282,12 +300,11 @@ def _character(delimiter: str | None) -> str | None:
 @main.command("convert-model")
 @click.argument("source", type=_INPUT)
 @click.option("-o", "--output", "output", required=True, type=_OUTPUT, help="The .asvm file to write.")
-@click.option(
+@_choice(
     "--mode",
-    type=click.Choice(["certified", "approximate", "exact"]),
-    default="certified",
-    show_default=True,
-    help="certified: labels are proven to equal the exact model's. approximate: the expansion alone, the smallest "
+    "certified approximate exact",
+    "certified",
+    "certified: labels are proven to equal the exact model's. approximate: the expansion alone, the smallest "
     "artifact. exact: the exact model alone, on a fast engine.",
 )
 @click.option(
@@ -296,12 +313,11 @@ def _character(delimiter: str | None) -> str | None:
     help="Largest error of a decision value, or of a regression's value. Default: none for classifiers, whose labels "
     "alone count; a thousandth of the range of values for regressions.",
 )
-@click.option(
+@_choice(
     "--center",
-    type=click.Choice(["mean", "origin"]),
-    default="mean",
-    show_default=True,
-    help="Center of a single expansion: the mean of the support vectors, or the origin as in the paper (Claesen et "
+    "mean origin",
+    "mean",
+    "Center of a single expansion: the mean of the support vectors, or the origin as in the paper (Claesen et "
     "al. 2014).",
 )
 @click.option(
@@ -312,12 +328,11 @@ def _character(delimiter: str | None) -> str | None:
 )
 @click.option("--degree", type=click.IntRange(1, 6), help="Degree of the expansions. Default: chosen by cost.")
 @click.option("--centers", type=click.IntRange(min=1), help="Number of expansion centers. Default: chosen by cost.")
-@click.option(
+@_choice(
     "--effort",
-    type=click.Choice(["low", "normal", "high"]),
-    default="normal",
-    show_default=True,
-    help="How long to search for the best plan: with up to 64, 1,024 or 4,096 centers.",
+    "low normal high",
+    "normal",
+    "How long to search for the best plan: with up to 64, 1,024 or 4,096 centers.",
 )
 @click.option(
     "--rows-per-call",
@@ -336,21 +351,16 @@ def _character(delimiter: str | None) -> str | None:
     type=click.IntRange(min=1),
     help="Number of columns of the rows to predict, if the support vectors of a LIBSVM model use fewer.",
 )
-@click.option(
+@_choice(
     "--labels-by",
-    type=click.Choice(["source", "probability"]),
-    default="source",
-    show_default=True,
-    help="source: the labels of the source itself. probability: the most probable class, which an SVC's own labels "
+    "source probability",
+    "source",
+    "source: the labels of the source itself. probability: the most probable class, which an SVC's own labels "
     "contradict in some rows.",
 )
 @_report_option
-@_range_options
-@click.option(
-    "--trust", is_flag=True, help="Load a pickle, which can run any code; make whatever types a skops file names."
-)
-@_column_options
-@_dense_options
+@_source_options
+@_rows_options
 def convert_model(
     source: Path,
     output: Path,
@@ -367,14 +377,8 @@ def convert_model(
     n_features: int | None,
     labels_by: Any,
     report: Path | None,
-    range_file: Path | None,
-    restore_target: bool,
-    trust: bool,
-    columns: str | None,
-    target: str | None,
-    dense: bool,
-    delimiter: str | None,
-    labels: bool,
+    source_format: SourceFormat,
+    rows_format: RowsFormat,
 ) -> None:
     """Compile the model SOURCE into an artifact, an .asvm file.
 
@@ -390,10 +394,10 @@ def convert_model(
         raise InputError("--report needs --data, the rows to show")
     console = Console(highlight=False)
     with compiling(None, f"Reading {source}") as show:
-        model, against = _read_source(source, n_features, trust, range_file, restore_target)
+        model, against = source_format.read(source, n_features)
         rows = None
         if data is not None:
-            rows = _read_rows_for(model, data, dense, delimiter, labels, columns, target)
+            rows = rows_format.read_for(model, data)
         fast = approxsvm.compile(
             model if against is source else against,
             rows,
@@ -422,7 +426,7 @@ def convert_model(
     if summary.plan:
         console.print(f"plan: {summary.plan}", soft_wrap=True)
     if report is not None and data is not None:
-        truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
+        truth = rows_format.truth(data, fast.n_features_in_)
         name = f"{data}, the sample that the plan was made from"
         _write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
 
@@ -475,12 +479,8 @@ def inspect(artifact: Path) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @_report_option
-@_range_options
-@click.option(
-    "--trust", is_flag=True, help="Load a pickle, which can run any code; make whatever types a skops file names."
-)
-@_column_options
-@_dense_options
+@_source_options
+@_rows_options
 def verify(
     artifact: Path,
     against: Path,
@@ -488,14 +488,8 @@ def verify(
     max_rows: int | None,
     as_json: bool,
     report: Path | None,
-    range_file: Path | None,
-    restore_target: bool,
-    trust: bool,
-    columns: str | None,
-    target: str | None,
-    dense: bool,
-    delimiter: str | None,
-    labels: bool,
+    source_format: SourceFormat,
+    rows_format: RowsFormat,
 ) -> None:
     """Compare ARTIFACT with its model on data; exit status 1 when a promise is broken.
 
@@ -507,10 +501,10 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model, source = _read_source(against, fast.n_features_in_, trust, range_file, restore_target)
-    rows = _read_rows_for(fast.artifact, data, dense, delimiter, labels, columns, target)
+    model, source = source_format.read(against, fast.n_features_in_)
+    rows = rows_format.read_for(fast.artifact, data)
     if report is not None:
-        truth = _read_truth(data, dense, delimiter, labels, fast.n_features_in_, target)
+        truth = rows_format.truth(data, fast.n_features_in_)
         options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
         evidence = _write_report(report, fast, rows, truth, source, **options)
         judged = evidence.against.judged
@@ -553,19 +547,17 @@ def verify(
 @click.option("--c", "c_header", type=_OUTPUT, metavar="FILE", help="Write a C99 header for microcontrollers.")
 @click.option("--onnx", "onnx_file", type=_OUTPUT, metavar="FILE", help="Write an ONNX graph of standard operators.")
 @click.option("--name", default="model", show_default=True, help="With --c: prefix of every name in the header.")
-@click.option(
+@_choice(
     "--coefficients",
-    type=click.Choice(["float32", "int16", "int8"]),
-    default="float32",
-    show_default=True,
-    help="With --c: type of the coefficients. Bounds include the rounding to integers.",
+    "float32 int16 int8",
+    "float32",
+    "With --c: type of the coefficients. Bounds include the rounding to integers.",
 )
-@click.option(
+@_choice(
     "--inputs",
-    type=click.Choice(["float32", "int16", "int8"]),
-    default="float32",
-    show_default=True,
-    help="With --c: type of the rows. Integers need --data, which sets the range that they cover.",
+    "float32 int16 int8",
+    "float32",
+    "With --c: type of the rows. Integers need --data, which sets the range that they cover.",
 )
 @click.option(
     "--data", type=_INPUT, help="With --inputs int16 or int8: rows like those to predict, as for convert-model."
@@ -576,8 +568,7 @@ def verify(
     help="With --onnx: include the exact model, for rows whose label the expansions do not certify. Included by "
     "default if the graph then has at most 256 MiB.",
 )
-@_column_options
-@_dense_options
+@_rows_options
 def export(
     artifact: Path,
     c_header: Path | None,
@@ -587,11 +578,7 @@ def export(
     inputs: Any,
     data: Path | None,
     fallback: bool | None,
-    columns: str | None,
-    target: str | None,
-    dense: bool,
-    delimiter: str | None,
-    labels: bool,
+    rows_format: RowsFormat,
 ) -> None:
     """Write ARTIFACT, an .asvm file, as C source code or as an ONNX graph.
 
@@ -610,7 +597,7 @@ def export(
     if c_header is not None:
         rows = None
         if data is not None:
-            rows = _read_rows_for(fast.artifact, data, dense, delimiter, labels, columns, target)
+            rows = rows_format.read_for(fast.artifact, data)
         cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
         click.echo(str(cost))
     if onnx_file is not None:
@@ -650,12 +637,11 @@ def export(
 @click.option(
     "--columns", metavar="NAME,NAME,...", help="The feature columns, in the model's order. Default: matched by name."
 )
-@click.option(
+@_choice(
     "--on-error",
-    type=click.Choice(["fail", "null", "skip"]),
-    default="fail",
-    show_default=True,
-    help="What to do with a row that holds a null, NaN, infinity or text that is not a number.",
+    "fail null skip",
+    "fail",
+    "What to do with a row that holds a null, NaN, infinity or text that is not a number.",
 )
 @click.option(
     "--input-format",
@@ -769,9 +755,7 @@ def _names(text: str | None) -> list[str] | None:
 @click.argument("test_data", type=_INPUT, required=False)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, if a file uses fewer.")
 @_dense_options
-def gamma_max(
-    data: Path, test_data: Path | None, n_features: int | None, dense: bool, delimiter: str | None, labels: bool
-) -> None:
+def gamma_max(data: Path, test_data: Path | None, n_features: int | None, rows_format: RowsFormat) -> None:
     """Print the largest gamma that passes the paper's validity test.
 
     DATA holds the training rows, TEST_DATA the rows to predict (default: DATA).
@@ -784,7 +768,7 @@ def gamma_max(
         approxsvm gamma-max a9a a9a.t
     """
     names = [data] if test_data is None else [data, test_data]
-    rows = [_read_rows(name, dense, delimiter, labels, n_features) for name in names]
+    rows = [rows_format.read(name, n_features) for name in names]
     width = max(X.shape[1] for X in rows)
     for X in rows:
         if X.shape[1] < width and not hasattr(X, "tocsr"):
@@ -799,13 +783,7 @@ def gamma_max(
 
 @main.command("cross-validate")
 @click.argument("data", type=_INPUT)
-@click.option(
-    "--svm-type",
-    type=click.Choice(["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]),
-    default="c-svc",
-    show_default=True,
-    help="Type of the models to train, as LIBSVM names it.",
-)
+@_choice("--svm-type", "c-svc nu-svc epsilon-svr nu-svr", "c-svc", "Type of the models to train, as LIBSVM names it.")
 @click.option(
     "-c",
     "--cost",
@@ -827,34 +805,15 @@ def gamma_max(
 )
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds and of the compiler.")
-@click.option(
-    "--mode",
-    type=click.Choice(["certified", "approximate", "exact"]),
-    default="certified",
-    show_default=True,
-    help="As for convert-model.",
-)
-@click.option(
-    "--center",
-    type=click.Choice(["mean", "origin"]),
-    default="mean",
-    show_default=True,
-    help="As for convert-model.",
-)
+@_choice("--mode", "certified approximate exact", "certified", "As for convert-model.")
+@_choice("--center", "mean origin", "mean", "As for convert-model.")
 @click.option("--tolerance", type=click.FloatRange(min=0.0, min_open=True), help="As for convert-model.")
-@click.option(
-    "--effort",
-    type=click.Choice(["low", "normal", "high"]),
-    default="normal",
-    show_default=True,
-    help="As for convert-model.",
-)
-@click.option(
+@_choice("--effort", "low normal high", "normal", "As for convert-model.")
+@_choice(
     "--trainer",
-    type=click.Choice(["auto", "sklearn", "libsvm"]),
-    default="auto",
-    show_default=True,
-    help="What to train with; auto is LIBSVM if libsvm-official is installed, else scikit-learn.",
+    "auto sklearn libsvm",
+    "auto",
+    "What to train with; auto is LIBSVM if libsvm-official is installed, else scikit-learn.",
 )
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of columns, if the file uses fewer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -875,9 +834,7 @@ def cross_validate(
     trainer: Any,
     n_features: int | None,
     as_json: bool,
-    dense: bool,
-    delimiter: str | None,
-    labels: bool,
+    rows_format: RowsFormat,
 ) -> None:
     """Train, compile and predict by folds; compare the results.
 
@@ -887,10 +844,10 @@ def cross_validate(
     Example:
         approxsvm cross-validate a9a -c 1 -g 0.01 --folds 5
     """
-    if dense:
-        if not labels:
+    if rows_format.dense:
+        if not rows_format.labels:
             raise InputError("cross-validate needs labels: --no-labels cannot be used here")
-        X, y = approxsvm.read_dense(data, delimiter=_character(delimiter), n_features=n_features)
+        X, y = approxsvm.read_dense(data, delimiter=_character(rows_format.delimiter), n_features=n_features)
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
     X = _some(X, data)

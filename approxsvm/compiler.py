@@ -69,9 +69,9 @@ def compile(
     "approximate", with bounds on float32 rounding only: `certified` says which labels are proven to be those of the
     pipeline over the real numbers.
 
-    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is a sum of cosines. It is
-    evaluated in float32 where that settles the label or meets the tolerance. Without a tolerance, values are exact up
-    to float64 rounding.
+    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated as it is, in
+    float32 where that settles the label or meets the tolerance. Without a tolerance, values are exact up to float64
+    rounding.
 
     Parameters
     ----------

@@ -602,20 +602,6 @@ class CompiledSVC(CompiledClassifier):
         values: FloatArray = self._evaluator.decision_function(self._rows(X))
         return values
 
-    def predicted_classes(self, X: Any) -> npt.NDArray[np.intp]:
-        """Positions of the predicted labels in ``artifact.labels``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), int
-        """
-        classes: npt.NDArray[np.intp] = self._evaluator.classes(self._rows(X))
-        return classes
-
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
     """Compiled support vector regressor; parameters as in CompiledModel."""

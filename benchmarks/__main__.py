@@ -45,22 +45,15 @@ print(imported, peak())
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds, and test rows, evenly spread, of which None means all.
+    """How long to measure: rounds, and test rows, evenly spread, of which None means all."""
 
-    Attributes
-    ----------
-    rounds, slow_rounds : int
-        Of expansions and of exact predictors in memory.
-    slow_rows, engine_rows : int or None
-        For LIBSVM and scikit-learn, and for other exact predictors that are faster.
-    process_rounds, process_rows : int or None
-        Of whole processes.
-    """
-
+    # Of expansions and of exact predictors in memory
     rounds: int = 21
     slow_rounds: int = 5
+    # For LIBSVM and scikit-learn, and for other exact predictors that are faster
     slow_rows: int | None = 512
     engine_rows: int | None = 4096
+    # Of whole processes
     process_rounds: int = 5
     process_rows: int | None = None
 

@@ -30,30 +30,15 @@ _FLOAT32_ROUNDOFF = 2.0**-24
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Decision values of the test rows in float64, and how far from them a path may stray.
+    """Decision values of the test rows in float64, and how far from them a path may stray."""
 
-    Attributes
-    ----------
-    exact : ndarray of shape (n_rows,)
-        Decision values of the model itself.
-    exact_rounded : ndarray of shape (n_rows,)
-        The same for the rows as float32 holds them, which is what dense float32 rows are judged by.
-    exact_slack : float
-        Exact paths may disagree about labels where ``|exact|`` is not larger.
-    expansion : ndarray of shape (n_rows,)
-        Decision values of the degree-2 expansion about the mean.
-    expansion_slack : ndarray of shape (n_rows,)
-        What float32 rounding may add to or take from them.
-    labels : tuple of two labels
-        The label of a positive value, and of any other.
-    """
-
-    exact: FloatArray
+    exact: FloatArray  # (n_rows,): decision values of the model itself
+    # (n_rows,): the same for the rows as float32 holds them, which is what dense float32 rows are judged by
     exact_rounded: FloatArray
-    exact_slack: float
-    expansion: FloatArray
-    expansion_slack: FloatArray
-    labels: tuple[Any, Any]
+    exact_slack: float  # exact paths may disagree about labels where ``|exact|`` is not larger
+    expansion: FloatArray  # (n_rows,): decision values of the degree-2 expansion about the mean
+    expansion_slack: FloatArray  # (n_rows,): what float32 rounding may add to or take from them
+    labels: tuple[Any, Any]  # the label of a positive value, and of any other
 
     @classmethod
     def of(cls, case: Case) -> Answers:

@@ -176,10 +176,7 @@ def words(chart: Chart) -> str:
 def svg(chart: Chart) -> str:
     """A file of its own, transparent.
 
-    Raises
-    ------
-    MissingPackageError
-        matplotlib is not installed.
+    Raises MissingPackageError: matplotlib is not installed.
     """
     drawn = drawn_svg(chart.draw, (_WIDTH, chart.inches), _STYLE, {"Title": chart.title, "Description": "@"})
     lines = drawn.replace("<dc:description>@<", f"<dc:description>{words(chart)}<")

@@ -49,28 +49,15 @@ _MAX_WORDS = 160
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one source.
+    """What came of one source."""
 
-    Attributes
-    ----------
-    verdict : str
-        "equal", "differs" or "source has no answer"; "refused" is an error of ours or NotFittedError, "wrong exception"
-        any other. Who asks may have words of its own.
-    reason : str
-        What differs, or the words of the refusal.
-    exception : str
-        The class of it.
-    n_rows : int
-        Rows that were compared.
-    n_ties : int
-        Of these, labels that differ where the source's own rounding decides.
-    """
-
+    # "equal", "differs" or "source has no answer"; "refused" is an error of ours or NotFittedError, "wrong exception"
+    # any other. Who asks may have words of its own.
     verdict: str
-    reason: str = ""
-    exception: str = ""
-    n_rows: int = 0
-    n_ties: int = 0
+    reason: str = ""  # what differs, or the words of the refusal
+    exception: str = ""  # the class of it
+    n_rows: int = 0  # rows that were compared
+    n_ties: int = 0  # of these, labels that differ where the source's own rounding decides
 
 
 def counts(findings: Iterable[Finding]) -> dict[str, int]:
@@ -86,21 +73,14 @@ def short(words: str) -> str:
     return words if len(words) <= _MAX_WORDS else f"{words[: _MAX_WORDS - 3]}..."
 
 
-def compare(source: Any, X: Any, rows: Any = None, theirs: Answers | None = None, **options: Any) -> Finding:
-    """Compile a fitted source and ask both the same.
-
-    Parameters
-    ----------
-    source : fitted estimator
-    X : whatever it was fitted on
-        Sample rows for `compile`.
-    rows : whatever it predicts, optional
-        Rows that both are asked about; X when left out.
-    theirs : dict, optional
-        The `answers` of the source about them, where they are known.
-    **options
-        Of `approxsvm.compile`.
-    """
+def compare(
+    source: Any,
+    X: Any,  # sample rows for `compile`
+    rows: Any = None,  # rows that both are asked about; X when left out
+    theirs: Answers | None = None,  # the `answers` of the source about them, where they are known
+    **options: Any,  # of `approxsvm.compile`
+) -> Finding:
+    """Compile a fitted source and ask both the same."""
     rows = X if rows is None else rows
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -105,10 +105,7 @@ def _hash_of_numbers(text: bytes) -> str:
 def fetch(entry: Entry, root: Path, mirror: str | None = None) -> None:
     """Download, convert, compare, and put into its place.
 
-    Raises
-    ------
-    ClickException
-        No source has it, or what came is something else; nothing is kept of that.
+    Raises ClickException: no source has it, or what came is something else; nothing is kept of that.
     """
     pieces = [_first_that_answers(sources, root, mirror) for sources in entry.about["sources"]]
     content = b"".join(pieces)
@@ -161,10 +158,7 @@ def _as_libsvm(y: Any, X: Any) -> bytes:
 def downloaded(url: str, folder: Path, pause_seconds: float = 1.0) -> Path:
     """A file of the network; what an earlier try has left is taken up.
 
-    Raises
-    ------
-    OSError
-        It is not there, or the connection broke off each time.
+    Raises OSError: it is not there, or the connection broke off each time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{Path(urlsplit(url).path).name}"

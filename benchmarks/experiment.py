@@ -76,30 +76,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One command.
+    """One command."""
 
-    Attributes
-    ----------
-    name : str
-        Of the record.
-    help : str
-        What ``--help`` says above the options: the text of the module.
-    measure : callable
-        Given a `Run` and a case, yields names of tables and rows for them.
-    cases : mapping, or callable
-        What is varied, by name; or a function of the options that makes it.
-    options : sequence of click.Option
-        Besides ``--only`` and ``--results``.
-    summarize : callable, optional
-        Adds to the finished record.
-    """
-
-    name: str
-    help: str | None
-    measure: Callable[[Run, Any], Rows]
+    name: str  # of the record
+    help: str | None  # what ``--help`` says above the options: the text of the module
+    measure: Callable[[Run, Any], Rows]  # given a `Run` and a case, yields names of tables and rows for them
+    # What is varied, by name; or a function of the options that makes it
     cases: Mapping[str, Any] | Callable[[SimpleNamespace], Mapping[str, Any]]
-    options: Sequence[click.Option] = ()
-    summarize: Callable[[Record], None] = lambda record: None
+    options: Sequence[click.Option] = ()  # besides ``--only`` and ``--results``
+    summarize: Callable[[Record], None] = lambda record: None  # adds to the finished record
 
     def main(self) -> None:
         """Run the command."""
@@ -168,10 +153,7 @@ def demand_labels(
 ) -> None:
     """Demand these labels, but where the source's own rounding decides: there `clear` is False.
 
-    Raises
-    ------
-    WrongAnswerError
-        A label differs.
+    Raises WrongAnswerError: a label differs.
     """
     wrong = np.flatnonzero((labels != expected) & clear)
     if len(wrong):

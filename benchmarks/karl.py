@@ -26,10 +26,7 @@ _ROUNDS = 3
 def _library() -> ctypes.CDLL:
     """The compiled source.
 
-    Raises
-    ------
-    ImportError
-        There is no C++ compiler, or it refused.
+    Raises ImportError: there is no C++ compiler, or it refused.
     """
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "karl.so"

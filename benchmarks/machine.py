@@ -28,25 +28,15 @@ _WRITTEN = ("benchmarks/results", "docs", "README.md")
 
 @dataclass(frozen=True)
 class Machine:
-    """Processor, software and what else was running.
-
-    Attributes
-    ----------
-    all_threads : int
-        What "all threads" means in the tables.
-    target : str
-        The build of our microkernels that predicts.
-    load_average : float
-        Of the last minute when the run began: above about 0.5, times are not to be trusted.
-    """
+    """Processor, software and what else was running."""
 
     cpu: str
     architecture: str
     n_cpus: int
-    all_threads: int
-    target: str
+    all_threads: int  # what "all threads" means in the tables
+    target: str  # the build of our microkernels that predicts
     commit: str
-    load_average: float
+    load_average: float  # of the last minute when the run began: above about 0.5, times are not to be trusted
     python: str
     packages: dict[str, str]
     tools: dict[str, str | None]

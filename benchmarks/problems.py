@@ -90,10 +90,7 @@ ADULT = Source("Adult", "a9a", "a9a.t")
 def unpacked(packed: Path) -> bytes:
     """The content of a file beside which .bz2, .xz or .gz stands.
 
-    Raises
-    ------
-    MissingError
-        There is none.
+    Raises MissingError: there is none.
     """
     for suffix, opener in ((".bz2", bz2.open), (".xz", lzma.open), (".gz", gzip.open)):
         path = packed.with_name(packed.name + suffix)

@@ -45,28 +45,15 @@ class Draw:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows to train on and to predict.
+    """Rows to train on and to predict."""
 
-    Attributes
-    ----------
-    X, rows : whatever scikit-learn takes
-        In the same container.
-    matrix : ndarray of shape (n_rows, n_features)
-        The numbers of X, those of its columns that are numbers.
-    names : list of str, or None
-        Of these columns, where X is a data frame.
-    has_strangers : bool
-        Whether X has columns besides that are no finite numbers.
-    form : str
-        What X is, in words.
-    """
-
+    # In the same container
     X: Any
     rows: Any
-    matrix: FloatArray
-    names: list[str] | None
-    has_strangers: bool
-    form: str
+    matrix: FloatArray  # (n_rows, n_features): the numbers of X, those of its columns that are numbers
+    names: list[str] | None  # of these columns, where X is a data frame
+    has_strangers: bool  # whether X has columns besides that are no finite numbers
+    form: str  # what X is, in words
 
 
 def random_data(draw: Draw) -> Data:

@@ -23,20 +23,11 @@ _MAX_ITER = 3000
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is to be predicted.
-
-    Attributes
-    ----------
-    task : {"classification", "regression", "one_class"}
-    y : array-like, or None
-        Labels or values; none of a one-class machine.
-    has_several_targets : bool
-        Of a regression.
-    """
+    """What is to be predicted."""
 
     task: Task
-    y: Any
-    has_several_targets: bool = False
+    y: Any  # labels or values; none of a one-class machine
+    has_several_targets: bool = False  # of a regression
 
     @property
     def has_positions(self) -> bool:

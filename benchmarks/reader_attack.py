@@ -46,28 +46,15 @@ _TICK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one model.
+    """What came of one model."""
 
-    Attributes
-    ----------
-    index : int
-        Its own seed.
-    source, form : str
-        The estimator, and what its rows came in.
-    changes : tuple of str
-        What was done to it after it was fitted.
-    finding : Finding
-        Of the comparison; or "not fitted": scikit-learn itself refuses.
-    faults : tuple of str
-        What should not be.
-    """
-
-    index: int
+    index: int  # its own seed
+    # The estimator, and what its rows came in
     source: str
     form: str
-    changes: tuple[str, ...]
-    finding: Finding
-    faults: tuple[str, ...] = ()
+    changes: tuple[str, ...]  # what was done to it after it was fitted
+    finding: Finding  # of the comparison; or "not fitted": scikit-learn itself refuses
+    faults: tuple[str, ...] = ()  # what should not be
 
 
 def _no_word(phase: str) -> None:

@@ -34,33 +34,15 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass
 class Record:
-    """One run of one experiment.
+    """One run of one experiment."""
 
-    Attributes
-    ----------
-    part : str
-        Name of the experiment, and of its file.
-    command : str
-        How to measure it again.
-    date : str
-        When it began, ISO 8601 in UTC.
-    machine : Machine
-        Processor, versions, commit, and the load when it began.
-    seconds : float
-        How long all of it took.
-    has_stand_ins : bool
-        Whether data sets were random rows of the same shapes: nothing to publish.
-    tables : dict of str to list of dict
-        Figures, flat, by the name of their table.
-    """
-
-    part: str
-    command: str
-    date: str
-    machine: Machine
-    seconds: float = 0.0
-    has_stand_ins: bool = False
-    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    part: str  # name of the experiment, and of its file
+    command: str  # how to measure it again
+    date: str  # when it began, ISO 8601 in UTC
+    machine: Machine  # processor, versions, commit, and the load when it began
+    seconds: float = 0.0  # how long all of it took
+    has_stand_ins: bool = False  # whether data sets were random rows of the same shapes: nothing to publish
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # figures, flat, by the name of their table
 
     @classmethod
     def begin(cls, part: str, all_threads: int = 1) -> Record:

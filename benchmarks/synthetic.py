@@ -33,10 +33,7 @@ _SIDE_SHARE = 1 / 7  # of a picture that is empty at each side
 def make(root: Path, chosen: Sequence[Entry]) -> None:
     """Write stand-ins for these files.
 
-    Raises
-    ------
-    ClickException
-        The folder holds real data.
+    Raises ClickException: the folder holds real data.
     """
     mark = root / STAND_INS
     if not mark.exists() and any(any((root / folder).glob("*")) for folder in ("data", "models")):

@@ -25,20 +25,15 @@ from approxsvm.model.schema import DECISION_NUMBERS
 from approxsvm.reference.definition import CosineDefinition
 
 
-def build_cosines(model: CosineModel, *, tolerance: float | None = None, plan: str = "") -> Artifact:
+def build_cosines(
+    model: CosineModel,
+    *,
+    tolerance: float | None = None,  # of values: a row that misses it is to be refused
+    plan: str = "",
+) -> Artifact:
     """Lay out a linear model on random Fourier features, of mode "exact".
 
-    Parameters
-    ----------
-    model : CosineModel
-    tolerance : float, optional
-        Of values: a row that misses it is to be refused.
-    plan : str
-
-    Raises
-    ------
-    UnsupportedModelError
-        The coefficients, frequencies or labels are beyond what the format holds.
+    Raises UnsupportedModelError: the coefficients, frequencies or labels are beyond what the format holds.
     """
     frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
     promise = np.inf if tolerance is None else float(tolerance)

@@ -31,29 +31,16 @@ from approxsvm.reference.definition import PolynomialDefinition, SigmoidDefiniti
 
 def build_polynomial(
     model: KernelModel,
-    mode: Mode,
-    form: PolynomialForm | None = None,
+    mode: Mode,  # the form alone, both, or the support vectors alone
+    form: PolynomialForm | None = None,  # left out in mode "exact"
     *,
-    tolerance: float | None = None,
+    tolerance: float | None = None,  # of values: a row that misses it is to be refused
     plan: str = "",
 ) -> Artifact:
     """Lay out a model with a polynomial or sigmoid kernel; as `build`, and without an expansion.
 
-    Parameters
-    ----------
-    model : KernelModel
-    mode : {"approximate", "certified", "exact"}
-        The form alone, both, or the support vectors alone.
-    form : PolynomialForm, optional
-        Left out in mode "exact".
-    tolerance : float, optional
-        Of values: a row that misses it is to be refused.
-    plan : str
-
-    Raises
-    ------
-    UnsupportedModelError
-        The coefficients, kernels at the origin or the labels are beyond what the format holds.
+    Raises UnsupportedModelError: the coefficients, kernels at the origin or the labels are beyond what the format
+    holds.
     """
     assert (form is None) == (mode == "exact")
     frame = Frame.of(model, "origin")

@@ -10,12 +10,19 @@ import numpy as np
 from approxsvm.model.schema import record
 
 if TYPE_CHECKING:  # artifacts are read without SciPy
+    from approxsvm.artifact.views import Artifact
     from approxsvm.expansion.subspace import SubspaceGroup
 
 _HEADER: Final = record("subspaces")
 
 
-def pack_subspaces(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
+def subspace_sections(groups: Sequence[SubspaceGroup], expansion: Artifact | None) -> dict[str, bytes]:
+    """Kernel sums in few coordinates, and the expansion that takes the place of the first stage's, if there is one."""
+    sections = {"subspaces": _pack(groups, expansion is not None)}
+    return sections if expansion is None else sections | {"subspace_expansion": expansion.data}
+
+
+def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
     """Those of each class, or of the only decision function; an expansion takes the place of the first stage's sums."""
     numbers = [stage.n_coordinates for stage in groups[0].stages]
     pieces = [_HEADER.pack(len(numbers), 0) + np.array(numbers, "<u4").tobytes()]

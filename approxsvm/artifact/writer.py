@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -16,13 +16,11 @@ import numpy.typing as npt
 from approxsvm.artifact import packing
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
-from approxsvm.artifact.subspaces import pack_subspaces
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.router import Router
-from approxsvm.expansion.subspace import SubspaceGroup
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (
@@ -48,7 +46,6 @@ from approxsvm.model.schema import (
     fields_of,
     number_of,
     offset_of,
-    record,
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
@@ -61,20 +58,11 @@ MOST_AMPLITUDE: Final = 2.0**60
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where distances are taken from.
+    """Where distances are taken from."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,), float32
-        Mean of the support vectors, or the origin.
-    choice : {"mean", "origin"}
-        Which of them.
-    max_sv_norm, max_sv_norm_origin : float
-        max ||x_i - center|| and max ||x_i||.
-    """
-
-    center: npt.NDArray[np.float32]
-    choice: CenterChoice
+    center: npt.NDArray[np.float32]  # (n_features,): mean of the support vectors, or the origin
+    choice: CenterChoice  # which of them
+    # max ||x_i - center|| and max ||x_i||
     max_sv_norm: float
     max_sv_norm_origin: float
 
@@ -87,33 +75,20 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """Expansions about common centers, how good they are, and the way from a row to one of the centers.
+    """Expansions about common centers, how good they are, and the way from a row to one of the centers."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (n_centers, n_features), float32
-    degree : int
-    expansions : tuple of Expansions
-        One for each decision function that is expanded about some center, in their order.
-    certificates : tuple of Certificates
-        Theirs.
-    router : Router, optional
-        Where there are several centers.
-    majority_classes : ndarray of shape (n_centers,), optional
-        Of several classes, the one that most rows near each center belong to.
-    varying : ndarray of shape (n_varying,), optional
-        Columns that the expansions are in, where the others are constant around each center.
-    forms : ndarray of shape (n_centers, n_forms), optional
-        The decision functions that are expanded about each center; left out where they are all of them.
-    """
-
-    centers: npt.NDArray[np.float32]
+    centers: npt.NDArray[np.float32]  # (n_centers, n_features)
     degree: int
+    # One for each decision function that is expanded about some center, in their order
     expansions: tuple[Expansions, ...]
-    certificates: tuple[Certificates, ...]
-    router: Router | None = None
+    certificates: tuple[Certificates, ...]  # theirs
+    router: Router | None = None  # where there are several centers
+    # (n_centers,): of several classes, the one that most rows near each center belong to
     majority_classes: npt.NDArray[np.intp] | None = None
+    # (n_varying,): columns that the expansions are in, where the others are constant around each center
     varying: npt.NDArray[np.intp] | None = None
+    # (n_centers, n_forms): the decision functions that are expanded about each center; left out where they are all of
+    # them
     forms: npt.NDArray[np.intp] | None = None
 
 
@@ -126,29 +101,10 @@ def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> np
     return pairs
 
 
-@dataclass(frozen=True, eq=False)
-class Presumption:
-    """A network that presumes which of several classes wins a row.
-
-    Attributes
-    ----------
-    landmarks : ndarray of shape (n_landmarks,), uint32
-        Support vectors.
-    weights : ndarray of shape (1 + n_features + n_landmarks, n_classes), float32
-        Constants, then weights of the features of z - center, then of the kernel values at the landmarks.
-    """
-
-    landmarks: npt.NDArray[np.uint32]
-    weights: npt.NDArray[np.float32]
-
-
 def input_scale_for(gamma: float) -> float:
     """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
 
-    Raises
-    ------
-    UnsupportedModelError
-        It is beyond what the format holds.
+    Raises UnsupportedModelError: it is beyond what the format holds.
     """
     if gamma == 0.0:
         return 1.0
@@ -165,14 +121,14 @@ def build(
     frame: Frame,
     expanded: Expanded | None = None,
     *,
-    presumption: Presumption | None = None,
-    subspaces: Sequence[SubspaceGroup] = (),
-    subspace_expansion: Artifact | None = None,
+    others: Mapping[str, bytes] | None = None,
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
     plan: str = "",
 ) -> Artifact:
     """Lay out a compiled model.
+
+    Raises UnsupportedModelError: gamma, the coefficients or the labels are beyond what the format holds.
 
     Parameters
     ----------
@@ -183,24 +139,14 @@ def build(
         For a single center, what it is expanded about.
     expanded : Expanded, optional
         Left out in mode "exact".
-    presumption : Presumption, optional
-        For the exact engine of several classes.
-    subspaces : sequence of SubspaceGroup
-        Kernel sums in few coordinates that come before the exact engine, of each class or of the only function; none
-        where it is empty.
-    subspace_expansion : Artifact, optional
-        Takes the place of the first of these sums: the function in its coordinates.
+    others : mapping of bytes, optional
+        Optional sections by their names, laid out by whoever found what is in them.
     tolerance : float
         Of values; infinite when only labels count.
     tolerance_asked : bool
         Whether a row that misses it is to be refused.
     plan : str
         Why it was done like this, in a sentence.
-
-    Raises
-    ------
-    UnsupportedModelError
-        gamma, the coefficients or the labels are beyond what the format holds.
     """
     assert (expanded is None) == (mode == "exact")
     header = start_header(model, mode, frame, tolerance, tolerance_asked)
@@ -222,21 +168,10 @@ def build(
     sections["decisions"] = pack_decisions(decisions)
     if mode != "approximate":
         sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
-    if presumption is not None:
-        sections["presumption"] = _pack_presumption(presumption)
-    if subspaces:
-        sections["subspaces"] = pack_subspaces(subspaces, subspace_expansion is not None)
-    if subspace_expansion is not None:
-        sections["subspace_expansion"] = subspace_expansion.data
+    sections |= others or {}
     if plan:
         sections["plan"] = plan.encode()
     return assemble(model, header, sections)
-
-
-def _pack_presumption(presumption: Presumption) -> bytes:
-    landmarks = presumption.landmarks.astype("<u4").tobytes()
-    head = record("presumption").pack(len(presumption.landmarks), 0) + landmarks
-    return head + bytes(-len(landmarks) % 8) + presumption.weights.astype("<f4").tobytes()
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
@@ -310,10 +245,7 @@ def start_header(
 def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
     """Bring compiled models into one file: classifiers to average the probabilities of, or regressions side by side.
 
-    Raises
-    ------
-    ArtifactError
-        The members do not match.
+    Raises ArtifactError: the members do not match.
     """
     first = members[0]
     sections = {name: first.section(name) for name in ("labels", "feature_names") if first.section(name)}
@@ -351,10 +283,7 @@ def _cut(source: str) -> bytes:
 def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: str = "") -> Artifact:
     """Lay out a Gaussian times a polynomial: an expansion about the origin, of mode "approximate".
 
-    Raises
-    ------
-    UnsupportedModelError
-        gamma, the coefficients or the labels are beyond what the format holds.
+    Raises UnsupportedModelError: gamma, the coefficients or the labels are beyond what the format holds.
     """
     origin = np.zeros(model.n_features, np.float32)
     frame = Frame(origin, "origin", 0.0, 0.0)  # no support vectors: the paper's test of validity has no limit
@@ -455,10 +384,7 @@ def _scaled_parts(
 ) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
     """Coefficients of every degree in scaled coordinates as float32, and the power of two taken out of each center's.
 
-    Raises
-    ------
-    UnsupportedModelError
-        A coefficient is beyond what the format holds.
+    Raises UnsupportedModelError: a coefficient is beyond what the format holds.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are refused below
         scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
@@ -635,10 +561,7 @@ def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
 def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     """Label kind, NumPy dtype and bytes.
 
-    Raises
-    ------
-    UnsupportedModelError
-        The labels are neither numbers of at most 64 bits nor texts.
+    Raises UnsupportedModelError: the labels are neither numbers of at most 64 bits nor texts.
     """
     if len(labels) == 0:
         return NO_LABELS, b"", b""

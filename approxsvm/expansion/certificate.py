@@ -81,7 +81,7 @@ number of pairs of blocks.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -116,13 +116,14 @@ class Certificates:
     first_remainder_degree: int  # the lowest of these
     contractions: FloatArray  # theta
     coefficient_errors: FloatArray  # what float64 rounding of the coefficients can add to any decision value
-    # G as a quadratic form in sqrt(2 gamma) (z - center), coefficients in the order of the monomials; None unless the
-    # degree is 2 and G is known.
-    directions: FloatArray | None
-    direction_errors: FloatArray  # norm of the rounding error in `directions`; infinite, with a zero form, if unknown
-    direction_traces: FloatArray  # trace of each form, rounded up
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
+    # G as a quadratic form in sqrt(2 gamma) (z - center), coefficients in the order of the monomials; None unless the
+    # degree is 2 and G is known.
+    directions: FloatArray | None = None
+    # With these: norm of the rounding error of each form, infinite where it is unknown and zero; trace, rounded up.
+    direction_errors: FloatArray = field(default_factory=lambda: np.zeros(0))
+    direction_traces: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,17 +42,13 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
                 parts[k] *= scale
     if not total < math.inf:
         raise UnsupportedModelError(f"the weights of this {model.source} are beyond the range of float64")
-    nothing = np.zeros(1)
     certificates = Certificates(
         norms=norms[np.newaxis],
-        remainders=nothing,
+        remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
         # An underflow loses less than 2^-1074, in scaled coordinates at most 2^600 times as much.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
-        directions=None,
-        direction_errors=nothing,
-        direction_traces=nothing,
         total=total,
         sum_moduli=model.sum_moduli,
     )

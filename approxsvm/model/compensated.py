@@ -31,15 +31,12 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def matmul(a: FloatArray, b: FloatArray, a_low: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+def matmul(
+    a: FloatArray,  # (n, m)
+    b: FloatArray,  # (m, k)
+    a_low: FloatArray | None = None,  # (n, m): what rounding lost of `a`: at most half a unit in its last place
+) -> tuple[FloatArray, FloatArray]:
     """(a + a_low) @ b, and what its error never exceeds.
-
-    Parameters
-    ----------
-    a : ndarray of shape (n, m), float64
-    b : ndarray of shape (m, k), float64
-    a_low : ndarray of shape (n, m), float64, optional
-        What rounding lost of `a`: at most half a unit in its last place.
 
     Returns
     -------

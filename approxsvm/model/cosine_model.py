@@ -20,6 +20,8 @@ from approxsvm.model.schema import MAX_PHASE
 class CosineModel(FeatureModel):
     """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j).
 
+    Raises ModelFormatError: sizes contradict each other, a number is not finite, or a phase is beyond its limit.
+
     Parameters
     ----------
     task : {"classification", "regression"}
@@ -30,11 +32,6 @@ class CosineModel(FeatureModel):
     intercept : ndarray of shape (n_decisions,)
     labels, source, feature_names, input_map, outputs, value_error
         As in FeatureModel; by name.
-
-    Raises
-    ------
-    ModelFormatError
-        Sizes contradict each other, a number is not finite, or a phase is beyond its limit.
     """
 
     frequencies: FloatArray

@@ -42,7 +42,7 @@ from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 # Cost of each extra sum of the exact engine with several classes; _PAIR_COST below is that of each extra form.
 _SUM_COST: Final = 5.0
-# Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share of wrong presumptions if unknown.
+# Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share presumed wrongly if unknown.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15

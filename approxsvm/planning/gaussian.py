@@ -18,10 +18,10 @@ from approxsvm.model.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.calls import Cost
 from approxsvm.planning.planner import Plan
-from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Built, Progress, Request, Way
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
+from approxsvm.planning.winner import presume
 from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import one_thread_inside
 
@@ -100,17 +100,12 @@ def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request)
     if plan.candidate is not None:
         expanded = planner.build_expanded(problem, plan.candidate, partial(request.progress, "Expanding"))
         return write(problem.mode, problem.frame, expanded, tolerance=problem.tolerance)
-    subspaces, presumption = plan.subspaces, None
+    subspaces = plan.subspaces
+    others = {} if subspaces is None else subspaces.sections
     if model.n_decisions > 1 and math.isinf(problem.tolerance):
-        presumption = presume(problem, None if subspaces is None else subspaces.presumed_cost)
-    return write(
-        "exact",
-        problem.frame,
-        presumption=presumption,
-        subspaces=[] if subspaces is None else subspaces.groups,
-        subspace_expansion=None if subspaces is None else subspaces.expansion,
-        tolerance=max(problem.tolerance, least_tolerance(model)),
-    )
+        others |= presume(problem, None if subspaces is None else subspaces.presumed_cost)
+    tolerance = max(problem.tolerance, least_tolerance(model))
+    return write("exact", problem.frame, others=others, tolerance=tolerance)
 
 
 def _promise(model: KernelModel, request: Request) -> float:

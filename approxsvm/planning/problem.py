@@ -20,31 +20,15 @@ from approxsvm.planning.request import Limits
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is planned for.
+    """What is planned for."""
 
-    Attributes
-    ----------
-    model : KernelModel
-        Without an input map.
-    frame : Frame
-        Its center is that of plans with a single one.
-    rows : ndarray or csr_array of shape (n_rows, n_features), or None
-        Sample rows as the kernel sees them; the support vectors take their place.
-    mode : {"approximate", "certified", "exact"}
-    tolerance : float
-        Of values; infinite where labels alone count.
-    limits : Limits
-    majority_only : bool
-        Whether a center of several classes needs the pairs of its majority class alone.
-    """
-
-    model: KernelModel
-    frame: Frame
-    rows: Any = None
+    model: KernelModel  # without an input map
+    frame: Frame  # its center is that of plans with a single one
+    rows: Any = None  # (n_rows, n_features): sample rows as the kernel sees them; the support vectors take their place
     mode: Mode = "certified"
-    tolerance: float = math.inf
+    tolerance: float = math.inf  # of values; infinite where labels alone count
     limits: Limits = field(default_factory=Limits)
-    majority_only: bool = False
+    majority_only: bool = False  # whether a center of several classes needs the pairs of its majority class alone
 
     @cached_property
     def exact(self) -> Evaluator:

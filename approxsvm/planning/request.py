@@ -21,31 +21,16 @@ Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 @dataclass(frozen=True)
 class Limits:
-    """What the user allows or forces.
+    """What the user allows or forces."""
 
-    Attributes
-    ----------
-    degree, n_centers : int or "auto"
-        Forced where they are numbers.
-    max_bytes : int, optional
-        Size of the artifact.
-    target_error : float, optional
-        In mode "approximate", the share of labels that may differ.
-    effort : {"low", "normal", "high"}
-        How many centers are tried, and so how long compiling takes.
-    random_state : int
-        Seeds the choice of rows and centers.
-    rows_per_call : int, optional
-        Of the calls that are to be fast; batches where nobody says so.
-    """
-
+    # Forced where they are numbers
     degree: int | Literal["auto"] = "auto"
     n_centers: int | Literal["auto"] = "auto"
-    max_bytes: int | None = None
-    target_error: float | None = None
-    effort: Effort = "normal"
-    random_state: int = 0
-    rows_per_call: int | None = None
+    max_bytes: int | None = None  # size of the artifact
+    target_error: float | None = None  # in mode "approximate", the share of labels that may differ
+    effort: Effort = "normal"  # how many centers are tried, and so how long compiling takes
+    random_state: int = 0  # seeds the choice of rows and centers
+    rows_per_call: int | None = None  # of the calls that are to be fast; batches where nobody says so
 
 
 @dataclass(frozen=True, eq=False)

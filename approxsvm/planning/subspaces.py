@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.subspaces import pack_subspaces
+from approxsvm.artifact.subspaces import subspace_sections
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
@@ -21,13 +21,13 @@ from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
+from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.calls import Cost, cheaper_way
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
-from approxsvm.planning.presumption import presume
 from approxsvm.planning.problem import Problem
+from approxsvm.planning.winner import presume
 from approxsvm.reports.compilation import TriedPlan
 from approxsvm.threads import all_threads
 
@@ -71,36 +71,18 @@ _HOPELESS: Final = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Subspaces:
-    """Stages in few coordinates, and what rows cost with them.
+    """Stages in few coordinates, and what rows cost with them."""
 
-    Attributes
-    ----------
-    groups : list of SubspaceGroup
-        Of each class, or of the only decision function.
-    expansion : Artifact, optional
-        In the coordinates of the first stage, in place of its sums.
-    cost : Cost
-        Of a row on average, by these and the exact engine behind them.
-    presumed_cost : float
-        Without what presuming its class takes.
-    reason : str
-        For people.
-    tried : TriedPlan
-        The same in numbers.
-    """
-
-    groups: list[SubspaceGroup]
-    expansion: Artifact | None
-    cost: Cost
-    presumed_cost: float
-    reason: str
-    tried: TriedPlan
+    sections: dict[str, bytes]  # of the artifact
+    cost: Cost  # of a row on average, by these and the exact engine behind them
+    presumed_cost: float  # without what presuming its class takes
+    reason: str  # for people
+    tried: TriedPlan  # the same in numbers
 
     @property
     def n_bytes(self) -> int:
         """About what they take in an artifact."""
-        expansion = b"" if self.expansion is None else self.expansion.data
-        return len(pack_subspaces(self.groups, self.expansion is not None)) + len(expansion) + len(self.reason) + 256
+        return sum(map(len, self.sections.values())) + len(self.reason) + 256
 
 
 def goes_by_many_features(problem: Problem) -> bool:
@@ -219,21 +201,16 @@ def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
 
 
 class _Trial:
-    """Stages of some groups, tried on rows that are theirs.
+    """Stages of some groups, tried on rows that are theirs."""
 
-    Parameters
-    ----------
-    problem : Problem
-    lists : list of Lists
-        Of all groups.
-    costs : _CallCosts
-    most : int
-        Coordinates, of all stages.
-    in_order : InOrder
-        Maps a function over arguments side by side.
-    """
-
-    def __init__(self, problem: Problem, lists: list[Lists], costs: _CallCosts, most: int, in_order: InOrder) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        lists: list[Lists],  # of all groups
+        costs: _CallCosts,
+        most: int,  # coordinates, of all stages
+        in_order: InOrder,  # maps a function over arguments side by side
+    ) -> None:
         self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
@@ -322,7 +299,8 @@ class _Trial:
         )
         exact, presumed = self._costs.exact, cost.asked - self._costs.fixed.asked
         tried = TriedPlan(name, cost.asked / exact.asked, settled, share_alone=cost.alone / exact.alone)
-        return Subspaces(chosen, self._expansions.get(steps[0]), cost, presumed, reason, tried)
+        sections = subspace_sections(chosen, self._expansions.get(steps[0]))
+        return Subspaces(sections, cost, presumed, reason, tried)
 
     def _stage(self, group: GroupInSubspace, k: int) -> SubspaceStage | None:
         return group.stage(k, self._input_scale, self._in_order)
@@ -367,36 +345,20 @@ class _Trial:
 
 def in_subspaces(
     model: KernelModel,
-    numbers: tuple[int, ...],
-    degree: int = 0,
+    numbers: tuple[int, ...],  # coordinates, ascending
+    degree: int = 0,  # of an expansion in place of the first sums; 0 for none
     *,
-    X: Any = None,
+    X: Any = None,  # (n_rows, n_features): sample rows, which say how several classes are presumed
     center: CenterChoice = "mean",
-    tolerance: float = math.inf,
+    tolerance: float = math.inf,  # of values; infinite where labels alone count
 ) -> Artifact:
     """An exact artifact with stages of as many coordinates, whether they pay or not.
 
-    Parameters
-    ----------
-    model : KernelModel
-    numbers : tuple of int
-        Coordinates, ascending.
-    degree : int
-        Of an expansion in place of the first sums; 0 for none.
-    X : ndarray or csr_array of shape (n_rows, n_features), or None
-        Sample rows, which say how several classes are presumed.
-    center : {"mean", "origin"}
-    tolerance : float
-        Of values; infinite where labels alone count.
-
-    Raises
-    ------
-    UnsupportedModelError
-        float32 cannot hold the sums, or the format the model.
+    Raises UnsupportedModelError: float32 cannot hold the sums, or the format the model.
     """
     problem = Problem(model, Frame.of(model, center), X)
     point = problem.frame.center
-    scale, groups, expansion, presumption = input_scale_for(model.gamma), [], None, None
+    scale, groups, expansion = input_scale_for(model.gamma), [], None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for lists in Lists.of(model):
             group = GroupInSubspace(model, lists, point, numbers[-1], random_state=0)
@@ -409,17 +371,10 @@ def in_subspaces(
             groups.append(group.group(stages, scale))
             if degree:
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
+    others = subspace_sections(groups, expansion)
     if model.n_decisions > 1:
-        presumption = presume(problem, presumed_cost=0.0)
-    return build(
-        model,
-        "exact",
-        problem.frame,
-        presumption=presumption,
-        subspaces=groups,
-        subspace_expansion=expansion,
-        tolerance=tolerance,
-    )
+        others |= presume(problem, presumed_cost=0.0)
+    return build(model, "exact", problem.frame, others=others, tolerance=tolerance)
 
 
 class _Step(NamedTuple):

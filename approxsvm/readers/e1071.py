@@ -54,10 +54,7 @@ def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
     """The map of raw rows to scaled ones of a model with at least `n_features` columns.
 
-    Raises
-    ------
-    UnsupportedModelError
-        The file has fewer lines: some columns were not scaled, and it does not say which.
+    Raises UnsupportedModelError: the file has fewer lines: some columns were not scaled, and it does not say which.
     """
     scales = read_scale_file(path)
     if len(scales) < n_features:

@@ -37,10 +37,8 @@ class Element:
 def parse_xml(content: bytes, name: str) -> Element:
     """The root element of a document.
 
-    Raises
-    ------
-    ModelFormatError
-        It is not well formed, declares a document type, or is nested too deeply; the message names the line.
+    Raises ModelFormatError: it is not well formed, declares a document type, or is nested too deeply; the message names
+    the line.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True

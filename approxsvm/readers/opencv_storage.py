@@ -27,10 +27,7 @@ _TAG: Final = re.compile(r"!!?\S*\s*")
 def gunzipped(content: bytes, name: str) -> bytes:
     """What a gzip file holds.
 
-    Raises
-    ------
-    ModelFormatError
-        It is broken, or would take more than a hundred times its bytes.
+    Raises ModelFormatError: it is broken, or would take more than a hundred times its bytes.
     """
     limit = _MOST_TIMES_GZIP * len(content)
     stream = zlib.decompressobj(wbits=31)
@@ -55,10 +52,7 @@ def beginning(content: bytes) -> bytes:
 def parse_storage(content: bytes, name: str) -> Any:
     """The root of a storage.
 
-    Raises
-    ------
-    ModelFormatError
-        The text is broken; the message names the line.
+    Raises ModelFormatError: the text is broken; the message names the line.
     """
     text = content.lstrip()
     if text.startswith(b"<"):

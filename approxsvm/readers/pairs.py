@@ -43,10 +43,7 @@ def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> Pai
     It has place for a support vector in the pairs of one class. A vector of a trained machine is in no others; one
     that is, as those of linear kernels that a program has summed up, goes in once for each class that it needs.
 
-    Raises
-    ------
-    ModelFormatError
-        A function names a support vector that is not there, or one of them twice.
+    Raises ModelFormatError: a function names a support vector that is not there, or one of them twice.
     """
     pairs = class_pairs(n_classes)
     used: dict[int, list[tuple[tuple[int, int], float]]] = defaultdict(list)

@@ -7,28 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TriedPlan:
-    """A plan that was looked at.
+    """A plan that was looked at."""
 
-    Attributes
-    ----------
-    name : str
-        For people.
-    share_of_exact, share_alone : float or None
-        Predicted cost of a row, as a share of the exact engine's, in calls as asked for and of one row; None where
-        nothing was predicted.
-    certified : float or None
-        Share of held-out rows that it settled before the exact engine.
-    seconds_per_row : float or None
-        Measured on these rows, in one call, with the centers that they belong to; None where it was not run.
-    chosen : bool
-        Whether it was built.
-    """
-
-    name: str
+    name: str  # for people
+    # Predicted cost of a row, as a share of the exact engine's, in calls as asked for and of one row; None where
+    # nothing was predicted
     share_of_exact: float | None = None
-    certified: float | None = None
+    certified: float | None = None  # share of held-out rows that it settled before the exact engine
+    # Measured on these rows, in one call, with the centers that they belong to; None where it was not run
     seconds_per_row: float | None = None
-    chosen: bool = False
+    chosen: bool = False  # whether it was built
     share_alone: float | None = None
 
 

@@ -39,16 +39,13 @@ class LeftOutError(ImportError):
 
 
 class Sample:
-    """Some test rows in all the forms that contenders want, made once so that they share the processor's cache.
+    """Some test rows in all the forms that contenders want, made once so that they share the processor's cache."""
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_test_rows, n_features)
-    numbers : ndarray of int
-        Which test rows.
-    """
-
-    def __init__(self, X: csr_array, numbers: npt.NDArray[np.intp]) -> None:
+    def __init__(
+        self,
+        X: csr_array,  # (n_test_rows, n_features)
+        numbers: npt.NDArray[np.intp],  # which test rows
+    ) -> None:
         self.numbers = numbers
         self.csr: csr_array = X[numbers]
 
@@ -77,36 +74,17 @@ class Trained:
 
 @dataclass(frozen=True)
 class Peer:
-    """A contender.
+    """A contender."""
 
-    Attributes
-    ----------
-    name : str
-        As shown in tables.
-    prepare : callable
-        Of a `Trained`, a `Sample` and a number of threads, makes the call that predicts the sample; only that is timed.
-    answer : {"exact", "nearly exact", "expansion"}
-        Which labels it must give.
-    rows : {"few", "many", "all"}
-        How many rows it gets: the slower it is, the fewer.
-    is_rounded : bool
-        Whether it gets rows in float32, so that exact labels are those of the rounded rows.
-    is_parallel : bool
-        Whether it can use more than one thread.
-    mode : {"approximate", "exact", "certified"}, optional
-        Of ours.
-    package : str
-        On PyPI, for its version.
-    """
-
-    name: str
+    name: str  # as shown in tables
+    # Of a `Trained`, a `Sample` and a number of threads, makes the call that predicts the sample; only that is timed
     prepare: Callable[[Trained, Sample, int], Predict]
-    answer: Literal["exact", "nearly exact", "expansion"] = "nearly exact"
-    rows: Literal["few", "many", "all"] = "many"
-    is_rounded: bool = True
-    is_parallel: bool = False
-    mode: Mode | None = None
-    package: str = "approxsvm"
+    answer: Literal["exact", "nearly exact", "expansion"] = "nearly exact"  # which labels it must give
+    rows: Literal["few", "many", "all"] = "many"  # how many rows it gets: the slower it is, the fewer
+    is_rounded: bool = True  # whether it gets rows in float32, so that exact labels are those of the rounded rows
+    is_parallel: bool = False  # whether it can use more than one thread
+    mode: Mode | None = None  # of ours
+    package: str = "approxsvm"  # on PyPI, for its version
 
     @property
     def version(self) -> str:

@@ -36,64 +36,10 @@ namespace {
 
 approxsvm_status code_of(Status status) {
     switch (status) {
-        case Status::ok:
-            return APPROXSVM_OK;
-        case Status::truncated:
-            return APPROXSVM_TRUNCATED;
-        case Status::bad_magic:
-            return APPROXSVM_BAD_MAGIC;
-        case Status::unsupported_version:
-            return APPROXSVM_UNSUPPORTED_VERSION;
-        case Status::size_mismatch:
-            return APPROXSVM_SIZE_MISMATCH;
-        case Status::checksum_mismatch:
-            return APPROXSVM_CHECKSUM_MISMATCH;
-        case Status::bad_header:
-            return APPROXSVM_BAD_HEADER;
-        case Status::bad_section:
-            return APPROXSVM_BAD_SECTION;
-        case Status::bad_coefficient:
-            return APPROXSVM_BAD_COEFFICIENT;
-        case Status::bad_labels:
-            return APPROXSVM_BAD_LABELS;
-        case Status::bad_support_vectors:
-            return APPROXSVM_BAD_SUPPORT_VECTORS;
-        case Status::check_row_mismatch:
-            return APPROXSVM_CHECK_ROW_MISMATCH;
-        case Status::not_finite:
-            return APPROXSVM_NOT_FINITE;
-        case Status::unsorted_indices:
-            return APPROXSVM_UNSORTED_INDICES;
-        case Status::map_overflow:
-            return APPROXSVM_MAP_OVERFLOW;
-        case Status::outside_domain:
-            return APPROXSVM_OUTSIDE_DOMAIN;
-        case Status::beyond_float64:
-            return APPROXSVM_BEYOND_FLOAT64;
-        case Status::beyond_tolerance:
-            return APPROXSVM_BEYOND_TOLERANCE;
-        case Status::unknown_feature:
-            return APPROXSVM_UNKNOWN_FEATURE;
-        case Status::buffer_too_small:
-            return APPROXSVM_BUFFER_TOO_SMALL;
-        case Status::wrong_row_size:
-            return APPROXSVM_WRONG_ROW_SIZE;
-        case Status::bad_row_starts:
-            return APPROXSVM_BAD_ROW_STARTS;
-        case Status::no_labels:
-            return APPROXSVM_NO_LABELS;
-        case Status::no_values:
-            return APPROXSVM_NO_VALUES;
-        case Status::no_probabilities:
-            return APPROXSVM_NO_PROBABILITIES;
-        case Status::no_exact_values:
-            return APPROXSVM_NO_EXACT_VALUES;
-        case Status::misaligned:  // impossible for an open model
-        case Status::needs_input_map:
-        case Status::no_expansion:
-        case Status::not_open:
-        case Status::not_prepared:
-            return APPROXSVM_INTERNAL;
+#define APPROXSVM_STATUS(name, code, message) \
+    case Status::name:                        \
+        return APPROXSVM_##code;
+#include <approxsvm/status.inc>
     }
     return APPROXSVM_INTERNAL;
 }

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <approxsvm/exact/rbf_winner.hpp>
+#include <approxsvm/exact/winner_engine.hpp>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -129,7 +129,7 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 template <class Real>
 std::vector<Sums> sparse_sums_of(const Model<Real>& model, const ClassKernelSum<Real>& expansion,
                                  const Rows<Real>& rows) {
-    const SparseRows<Real> sparse(
+    const row_forms::SparseRows<Real> sparse(
         rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(expansion.kernels, values, n); });
     std::vector<double> sums(rows.size() * model.n_sums(), 99.0);
     std::vector<unsigned char> memory((expansion.kernels.n_panels + 1) * cache_line_bytes);

@@ -64,25 +64,14 @@ _EXP_AND_PRODUCTS: Final = 2.0**-40
 
 @dataclass(frozen=True, eq=False)
 class BoundTable:
-    """Functions of s by cells.
+    """Functions of s by cells."""
 
-    Attributes
-    ----------
-    functions : ndarray of shape (N_CELLS, n_columns), float32
-        Per unit of N_k, for each degree that remainders do not cover; of T, for each theta; of W where T's factor would
-        overflow; and of W, for everything beyond the degree.
-    degree : int
-        Where the expansions are cut off.
-    first_remainder_degree : int
-        The lowest degree that remainders cover.
-    thetas : tuple of float
-        The contractions that the table has.
-    """
-
+    # (N_CELLS, n_columns): per unit of N_k, for each degree that remainders do not cover; of T, for each theta; of W
+    # where T's factor would overflow; and of W, for everything beyond the degree
     functions: npt.NDArray[np.float32]
-    degree: int
-    first_remainder_degree: int
-    thetas: tuple[float, ...]
+    degree: int  # where the expansions are cut off
+    first_remainder_degree: int  # the lowest degree that remainders cover
+    thetas: tuple[float, ...]  # the contractions that the table has
 
     @property
     def n_columns(self) -> int:
@@ -90,20 +79,13 @@ class BoundTable:
         return int(self.functions.shape[1])
 
 
-def bound_table(degree: int, first_remainder_degree: int, thetas: tuple[float, ...], path: float) -> BoundTable:
-    """Tabulate.
-
-    Parameters
-    ----------
-    degree : int
-        Where the expansions are cut off.
-    first_remainder_degree : int
-        The lowest degree that remainders cover.
-    thetas : tuple of float
-        Contractions that there are.
-    path : float
-        Of roundings of a product, and of s, whichever is longer.
-    """
+def bound_table(
+    degree: int,  # where the expansions are cut off
+    first_remainder_degree: int,  # the lowest degree that remainders cover
+    thetas: tuple[float, ...],  # contractions that there are
+    path: float,  # of roundings of a product, and of s, whichever is longer
+) -> BoundTable:
+    """Tabulate."""
     low, high = _cells()
     columns = [_of_norm(k, degree, path, low, high) for k in range(first_remainder_degree)]
     overflows = np.zeros(N_CELLS)

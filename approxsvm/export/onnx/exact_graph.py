@@ -56,10 +56,7 @@ _FARTHEST: Final = 1e100
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
     """Decision values by the definition, of an artifact that has support vectors or cosines.
 
-    Raises
-    ------
-    UnsupportedModelError
-        The graph would be larger than it may be.
+    Raises UnsupportedModelError: the graph would be larger than it may be.
     """
     if artifact.kernel == "cosine":
         return _cosines(g, artifact, rows, with_bounds)

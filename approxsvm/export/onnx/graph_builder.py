@@ -27,10 +27,7 @@ MOST_BYTES: Final = (1 << 31) - (1 << 20)
 def import_onnx() -> Any:
     """The package onnx, which only those need who export.
 
-    Raises
-    ------
-    MissingPackageError
-        It is not installed.
+    Raises MissingPackageError: it is not installed.
     """
     return import_package("onnx", "onnx", "the export")
 
@@ -62,10 +59,7 @@ class GraphBuilder:
     def check_room(self, n_bytes: int) -> None:
         """Refuse constants that are too large, before anybody computes them.
 
-        Raises
-        ------
-        UnsupportedModelError
-            With them the graph is larger than it may be.
+        Raises UnsupportedModelError: with them the graph is larger than it may be.
         """
         if self._n_bytes + n_bytes > self._limit:
             raise UnsupportedModelError(

@@ -7,15 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KnownValues:
-    """Names of what is known of the decision values of rows.
+    """Names of what is known of the decision values of rows."""
 
-    Attributes
-    ----------
-    values : str
-        Shape (n_rows, n_decisions), float64, oriented as in LIBSVM.
-    bounds : str, optional
-        Of the same shape: what |value - exact value| never exceeds; NaN where nothing is known. None where nobody asks.
-    """
-
-    values: str
+    values: str  # shape (n_rows, n_decisions), float64, oriented as in LIBSVM
+    # Of the same shape: what |value - exact value| never exceeds; NaN where nothing is known. None where nobody asks.
     bounds: str | None = None

@@ -59,16 +59,12 @@ def monomials(g: GraphBuilder, u: str, n_features: int, degree: int) -> Monomial
     return Monomials(heads, tails_name)
 
 
-def evaluate(g: GraphBuilder, of_rows: Monomials, matrix: str) -> str:
-    """Values of some polynomials, shape (n_rows, n_polynomials).
-
-    Parameters
-    ----------
-    g : GraphBuilder
-    of_rows : Monomials
-    matrix : str
-        C of each, shape (n_polynomials, n_tails, n_heads), float64.
-    """
+def evaluate(
+    g: GraphBuilder,
+    of_rows: Monomials,
+    matrix: str,  # C of each, shape (n_polynomials, n_tails, n_heads), float64
+) -> str:
+    """Values of some polynomials, shape (n_rows, n_polynomials)."""
     products = g.op("Mul", g.op("MatMul", of_rows.tails, matrix), of_rows.heads)
     return g.op("Transpose", g.rows_sum(products, axis=2), perm=[1, 0])
 

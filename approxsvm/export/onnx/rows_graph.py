@@ -32,32 +32,21 @@ _TINY: Final = 2.0**-1000
 
 @dataclass(frozen=True)
 class GraphRows:
-    """Names of mapped rows.
+    """Names of mapped rows."""
 
-    Attributes
-    ----------
-    values : str
-        Shape (n_rows, n_features), float64.
-    error : str, optional
-        Shape (n_rows, 1): how far, in Euclidean distance, each may be from what is meant. None where they are that.
-    """
-
-    values: str
+    values: str  # shape (n_rows, n_features), float64
+    # Shape (n_rows, 1): how far, in Euclidean distance, each may be from what is meant. None where they are that.
     error: str | None = None
 
 
-def map_rows(g: GraphBuilder, raw: str, input_map: InputMap | None, *, with_errors: bool) -> GraphRows:
-    """Replay an input map.
-
-    Parameters
-    ----------
-    g : GraphBuilder
-    raw : str
-        Shape (n_rows, n_raw_features), float64.
-    input_map : InputMap, optional
-    with_errors : bool
-        Whether anybody asks how far rows are off.
-    """
+def map_rows(
+    g: GraphBuilder,
+    raw: str,  # shape (n_rows, n_raw_features), float64
+    input_map: InputMap | None,
+    *,
+    with_errors: bool,  # whether anybody asks how far rows are off
+) -> GraphRows:
+    """Replay an input map."""
     if input_map is None:
         return GraphRows(raw)
     x, error = raw, None

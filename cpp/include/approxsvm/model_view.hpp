@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "schema.hpp"
+#include "status.hpp"
 
 namespace approxsvm {
+
+struct ArtifactFault;
 
 // The support vectors, as narrow as they can be without losing anything (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
@@ -143,17 +146,16 @@ struct ModelView {
     double coef_error;   // of every coefficient, relatively: what the reader of the source rounded
     const double* form;  // (n_decisions, form_size): see form.hpp; null in a model of mode exact
 
-    // Of other kinds the section that only they have, and of any kind the terms of its exact sum: support vectors, ...
-    const unsigned char* own_section;
-    std::size_t n_terms;
+    std::size_t n_terms;  // of the exact sum, of any kind: support vectors, ...
+
+    // Where each section begins; null where the artifact has none. What is optional, or of one kind alone, is read
+    // from here by who needs it (artifact/*_section.hpp).
+    const unsigned char* sections[section::end];
 
     // Certified and exact models only.
     std::size_t n_sv;
     const double* dual_coef;            // (n_sv,), or LIBSVM's block (n_labels - 1, n_sv)
     const std::uint32_t* class_counts;  // (n_labels,): support vectors of each of several classes
-    std::size_t n_landmarks;            // of a network that presumes who wins, where `presumption` is not null
-    const std::uint32_t* landmarks;     // (n_landmarks,): support vectors
-    const float* presumption;  // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
     SubspacesView subspaces;
     PackedVectors packed;
     const unsigned char* exact_check_rows;
@@ -163,6 +165,10 @@ struct ModelView {
     // gives the values side by side.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
+
+    // Describes an artifact inside this one, which has been validated with it, by the reader that opened this one: the
+    // other targets, which lay models out, need none.
+    Status (*describe)(const unsigned char* bytes, std::size_t n_bytes, ModelView& model, ArtifactFault* fault);
 };
 
 // Memory of a caller's: where it begins and how many elements it holds, which is checked before anything is written.

@@ -38,6 +38,17 @@ enum Id : std::uint32_t {
 };
 }
 
+// Calls visit(field, number) for each number of a record in order, those of an array one after the other.
+#define APPROXSVM_RECORD(Name, tag) \
+    template <class Visit>          \
+    inline void for_numbers(const Name& record, const Visit& visit) {
+#define APPROXSVM_FIELD(tag, type, name) visit(field::tag##_##name, record.name);
+#define APPROXSVM_ARRAY(tag, type, name, n) \
+    for (const type number : record.name) visit(field::tag##_##name, number);
+#define APPROXSVM_ENUMERATION(Name, name) namespace name##_numbers {
+#define APPROXSVM_END }
+#include "artifact/schema.inc"
+
 constexpr std::size_t header_bytes = sizeof(Header), section_entry_bytes = sizeof(SectionEntry);
 constexpr std::size_t check_row_bytes = sizeof(CheckRecord), checksum_offset = offsetof(Header, checksum);
 static_assert(header_bytes == 192 && section_entry_bytes == 24, "records have no gaps");

@@ -15,7 +15,7 @@ struct CosinesView {
 
 // Of a validated model of this kind.
 inline CosinesView cosines_of(const ModelView& model) {
-    const double* const numbers = reinterpret_cast<const double*>(model.own_section);
+    const double* const numbers = reinterpret_cast<const double*>(model.sections[section::cosines]);
     const std::size_t n = model.n_terms, n_coef = model.n_decisions * n;
     return {n, numbers, numbers + n_coef, numbers + n_coef + n};
 }
@@ -29,7 +29,6 @@ inline Status read_cosines(const SectionTable& sections, ModelView& model, Artif
     check(field::any_size, section.bytes, at_least(bytes_of_each));
     if (!check(field::any_size, section.bytes, Expected{Rule::multiple_of, stored(bytes_of_each), {}}))
         return check.status();
-    model.own_section = sections.at(section::cosines);
     model.n_terms = section.bytes / bytes_of_each;
     const CosinesView cosines = cosines_of(model);
     values.finite(field::any_number, cosines.coef, cosines.n * numbers_of_each);

@@ -126,6 +126,31 @@ inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, Sec
     return check.status();
 }
 
+// What a number of a record may be. Those that are not named here are bounds: finite and not negative.
+inline Expected may_be(field::Id number) {
+    switch (number) {
+        case field::decisions_intercept:
+        case field::check_row_value:
+            return finite_number;
+        case field::expansions_constant:
+            return from_to(-1.0, 1.0);
+        case field::expansions_output_scale:
+            return {Rule::power_of_two, stored(1.0 / max_output_scale), stored(max_output_scale)};
+        case field::expansions_contraction:
+            return {Rule::power_of_two, stored(min_contraction), stored(1.0)};
+        case field::expansions_max_sv_norm:
+            return at_least(0.0);
+        default:
+            return finite_from_0;
+    }
+}
+
+// Holds the numbers of the record at a position against that.
+template <class Record>
+inline void check_record(Check& check, const Record& record, std::size_t position) {
+    for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });
+}
+
 // Whether a section is there exactly where it is wanted.
 inline bool is_where_wanted(Check& check, const Section& section, const ModelView& model, bool wanted) {
     if ((section.offset != 0) == wanted) return check.status() == Status::ok;

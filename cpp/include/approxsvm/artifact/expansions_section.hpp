@@ -87,27 +87,6 @@ inline Status read_varying(const SectionTable& sections, ModelView& model, Artif
 static_assert(contractions[0] == 1.0 && contractions[n_contractions - 1] == min_contraction && n_contractions == 4,
               "powers of two in between");
 
-// Records of numbers that are bounds: finite and not negative, but for what the format says of single ones.
-inline Status check_expansion_numbers(const ExpansionNumbers* records, std::size_t n, ArtifactFault* fault) {
-    Check check(fault, section::expansions, Status::bad_coefficient);
-    for (std::size_t e = 0; e < n && check.status() == Status::ok; ++e) {
-        const ExpansionNumbers& numbers = records[e];
-        check(field::expansions_constant, numbers.constant, from_to(-1.0, 1.0), e);
-        check(field::expansions_output_scale, numbers.output_scale,
-              Expected{Rule::power_of_two, stored(1.0 / max_output_scale), stored(max_output_scale)}, e);
-        for (const double norm : numbers.norms) check(field::expansions_norms, norm, finite_from_0, e);
-        check(field::expansions_remainder, numbers.remainder, finite_from_0, e);
-        check(field::expansions_contraction, numbers.contraction,
-              Expected{Rule::power_of_two, stored(min_contraction), stored(1.0)}, e);
-        check(field::expansions_coefficient_error, numbers.coefficient_error, finite_from_0, e);
-        check(field::expansions_max_sv_norm, numbers.max_sv_norm, at_least(0.0), e);
-        check(field::expansions_direction_scale, numbers.direction_scale, finite_from_0, e);
-        check(field::expansions_direction_trace, numbers.direction_trace, finite_from_0, e);
-        check(field::expansions_direction_error, numbers.direction_error, finite_from_0, e);
-    }
-    return check.status();
-}
-
 // The coefficients of the expansions, scaled by the writer so that none of degree k exceeds k! in modulus: with s
 // bounded, no sum can then overflow.
 inline Status read_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
@@ -147,8 +126,10 @@ inline Status read_expansions(const SectionTable& sections, ModelView& model, Ar
     }
     if (n == 1) model.centers = model.center;
     model.expansions = reinterpret_cast<const ExpansionNumbers*>(sections.bytes + sections[section::expansions].offset);
-    const Status status = check_expansion_numbers(model.expansions, static_cast<std::size_t>(n_all), fault);
-    if (status != Status::ok) return status;
+    Check numbers(fault, section::expansions, Status::bad_coefficient);
+    for (std::size_t e = 0; e < n_all && numbers.status() == Status::ok; ++e)
+        check_record(numbers, model.expansions[e], e);
+    if (numbers.status() != Status::ok) return numbers.status();
     const Section& majorities = sections[section::majority_classes];
     Check check(fault, section::majority_classes, Status::bad_section);
     const bool has_majorities = n > 0 && model.n_labels > 2;

@@ -9,6 +9,7 @@
 #include "header.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
+#include "presumption_section.hpp"
 #include "subspaces_section.hpp"
 #include "support_vectors.hpp"
 #include "texts.hpp"
@@ -30,10 +31,7 @@ inline Status read_check_rows(const SectionTable& sections, section::Id id, cons
     }
     if (size.status() != Status::ok) return size.status();
     for (std::size_t k = 0; k < n_rows; ++k) {
-        const CheckRecord row = read_at<CheckRecord>(rows, k * check_row_bytes);
-        numbers(field::check_row_amplitude, row.amplitude, finite_from_0, k);
-        numbers(field::check_row_value, row.value, finite_number, k);
-        numbers(field::check_row_tolerance, row.tolerance, finite_from_0, k);
+        check_record(numbers, read_at<CheckRecord>(rows, k * check_row_bytes), k);
     }
     return numbers.status();
 }
@@ -45,11 +43,7 @@ inline Status read_decisions(const SectionTable& sections, ModelView& model, Art
         return size.status();
     model.decisions = reinterpret_cast<const DecisionNumbers*>(sections.at(section::decisions));
     for (std::size_t k = 0; k < model.n_decisions; ++k) {
-        const DecisionNumbers& decision = model.decisions[k];
-        numbers(field::decisions_intercept, decision.intercept, finite_number, k);
-        numbers(field::decisions_total, decision.total, finite_from_0, k);
-        numbers(field::decisions_sum_moduli, decision.sum_moduli, finite_from_0, k);
-        numbers(field::decisions_value_error, decision.value_error, finite_from_0, k);
+        check_record(numbers, model.decisions[k], k);
     }
     return numbers.status();
 }
@@ -85,37 +79,8 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
     return parser.parse(model.n_sv, model.n_features, model.packed);
 }
 
-// The network that presumes who wins.
-inline Status read_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    const Section& section = sections[section::presumption];
-    if (section.offset == 0) return Status::ok;
-    Check check(fault, section::presumption, Status::bad_section),
-        weights(fault, section::presumption, Status::bad_coefficient);
-    is_where_wanted(check, section, model,
-                    model.mode != Mode::approximate && model.n_labels > 2 && model.kernel == KernelKind::gaussian);
-    if (!check(field::any_size, section.bytes, at_least(sizeof(PresumptionHeader)))) return check.status();
-    const unsigned char* const start = sections.at(section::presumption);
-    const PresumptionHeader header = read_at<PresumptionHeader>(start, 0);
-    model.n_landmarks = header.n_landmarks;
-    check(field::presumption_reserved, header.reserved, equal_to(0));
-    if (!check(field::presumption_n_landmarks, header.n_landmarks, from_to(0, model.n_sv))) return check.status();
-    // At most 2^42 numbers of rows, and as many of landmarks.
-    const std::size_t n_rows = 1 + model.n_features + model.n_landmarks, n_indices = (model.n_landmarks + 1) / 2 * 2;
-    const ClaimedSize n_numbers = ClaimedSize{n_rows} * model.n_labels;
-    if (!check(field::any_size, section.bytes, equal_to(sizeof(PresumptionHeader) + 4 * (n_indices + n_numbers))))
-        return check.status();
-    model.landmarks = reinterpret_cast<const std::uint32_t*>(start + sizeof(PresumptionHeader));
-    if (model.n_landmarks > 0)
-        check.each(field::presumption_landmark, model.landmarks, model.n_landmarks, from_to(0, model.n_sv - 1));
-    const std::size_t indices_end = sizeof(PresumptionHeader) + 4 * model.n_landmarks;
-    if (!check.zeros(start, indices_end, sizeof(PresumptionHeader) + 4 * n_indices)) return check.status();
-    model.presumption = reinterpret_cast<const float*>(model.landmarks + n_indices);
-    weights.finite(field::presumption_weight, model.presumption, static_cast<std::size_t>(n_numbers));
-    return weights.status();
-}
-
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
-                                ArtifactFault* fault = nullptr);
+                                ArtifactFault* fault);
 
 // An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
 // origin.
@@ -208,7 +173,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     for (std::size_t k = 0; k < ensemble.n_members; ++k) {
         const std::size_t n_bytes = static_cast<std::size_t>(header_of(bytes).file_bytes);
         ModelView member;
-        Status status = describe_artifact(bytes, n_bytes, member);
+        Status status = ensemble.describe(bytes, n_bytes, member, nullptr);
         if (status == Status::ok) status = visit(member);
         if (status != Status::ok) return status;
         bytes += n_bytes;
@@ -273,9 +238,11 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
 inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                 ArtifactFault* fault) {
     model = ModelView{};
+    model.describe = describe_artifact;
     SectionTable sections{};
     Status status = read_header(bytes, model, fault);
     if (status == Status::ok) status = read_sections(bytes, n_bytes, sections, fault);
+    for (std::uint32_t id = 1; id < section::end; ++id) model.sections[id] = sections.at(static_cast<section::Id>(id));
     if (status == Status::ok && model.mode != Mode::ensemble) status = read_model(sections, model, fault);
     if (status == Status::ok) status = read_labels_and_texts(sections, model, fault);
     if (status == Status::ok && model.mode == Mode::ensemble) status = read_members(sections, model, fault);

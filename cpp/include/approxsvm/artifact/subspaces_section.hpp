@@ -91,10 +91,7 @@ inline bool subspace_group_is_valid(Check& check, const ModelView& model, const 
     const std::size_t n_coordinates = model.subspaces.n_coordinates, n_vectors = group.n_own + group.n_others;
     check(field::subspaces_skew, group.skew, from_to(0.0, max_skew), g);
     for (std::size_t k = 0; k < n_stages * n && check.status() == Status::ok; ++k) {
-        const ResidualNumbers& known = group.known[k];
-        check(field::residual_total, known.total, finite_from_0, k);
-        check(field::residual_value_error, known.value_error, finite_from_0, k);
-        for (const double norm : known.norms) check(field::residual_norms, norm, finite_from_0, k);
+        check_record(check, group.known[k], k);
     }
     check.finite(field::subspaces_basis, group.basis, n_coordinates * model.n_features);
     check.finite(field::subspaces_vector, group.vectors, n_vectors * n_coordinates);

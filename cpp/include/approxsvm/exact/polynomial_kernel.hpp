@@ -116,10 +116,6 @@ struct PolynomialKernel {
     int degree;
 };
 
-// A model of one decision function is one class to the engine.
-inline std::size_t n_engine_classes(const ModelView& view) {
-    return has_classes(view) ? std::size_t{view.n_labels} : 1;
-}
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
 }

@@ -77,26 +77,5 @@ inline void winner_sums_row(const WinnerKernelSum& engine, std::size_t w, const 
     }
 }
 
-// As presumed_classes_block. `scores` has room for whole panels of classes, `values` for whole panels of landmarks,
-// `room` for n_classes * tile_rows numbers and `sums` for n_classes.
-inline std::size_t presumed_class_row(const Presumption& presumption, const float* u, float half_sq_norm, float* scores,
-                                      float* values, double* room, double* sums) {
-    const std::size_t n = presumption.n_classes;
-    products_row(presumption.linear, presumption.copies.n_features, kernel_expansion_panels<float>(n), u, scores);
-    kernels_row(presumption.copies, u, half_sq_norm, values);
-    const auto value_of = [=](std::size_t k) { return values[k]; };
-    listed_sums_row(presumption.landmarks, n, 0, presumption.n_tiles, value_of, room, sums);
-    std::size_t best = 0;
-    double highest = 0.0;
-    for (std::size_t c = 0; c < n; ++c) {
-        const double score = sums[c] + static_cast<double>(scores[c]) + static_cast<double>(presumption.constants[c]);
-        if (c == 0 || score > highest) {
-            highest = score;
-            best = c;
-        }
-    }
-    return best;
-}
-
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -12,7 +12,7 @@
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
 #include "../exact/rbf_subspace.hpp"
-#include "../exact/rbf_winner.hpp"
+#include "../exact/winner_engine.hpp"
 #include "../expansion/sparse.hpp"
 #include "../outputs/votes.hpp"
 #include "few_values_layout.hpp"
@@ -37,13 +37,6 @@ struct ClassEngine {
     const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'
 };
 
-// The engine in float32 for the pairs of one class, and who is presumed to win. Its support vectors are class32's.
-struct WinnerEngine {
-    bool is_usable;
-    WinnerKernelSum sums;
-    Presumption presumption;
-};
-
 struct PreparedModel {
     const ModelView* view;
     const float* basis;           // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
@@ -57,8 +50,8 @@ struct PreparedModel {
     ExactEngine<double> exact64;
     ClassEngine<float> class32;  // of several classes, in place of the two above
     ClassEngine<double> class64;
-    WinnerEngine winner;
-    FewValues few;  // in place of the engines, for rows on its grid
+    WinnerEngine winner;  // its support vectors are class32's
+    FewValues few;        // in place of the engines, for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
     double typical_float32_bound;             // of the engine in float32, for a row at the center
@@ -131,7 +124,7 @@ inline std::size_t single_prepared_bytes(const ModelView& view);
 inline ModelView subspace_expansion_of(const ModelView& view) {
     ModelView expansion;
     const unsigned char* const bytes = view.subspaces.expansion;
-    describe_artifact(bytes, static_cast<std::size_t>(header_of(bytes).file_bytes), expansion);
+    view.describe(bytes, static_cast<std::size_t>(header_of(bytes).file_bytes), expansion, nullptr);
     return expansion;
 }
 
@@ -143,17 +136,14 @@ struct PreparedPieces {
     std::uint32_t* features = nullptr;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
     const void* of_kind = nullptr;
-    WinnerMemory winner;
-    PresumptionMemory presumption;
+    WinnerEngineMemory winner;
     SubspacesMemory subspaces;
     FewValuesMemory few;
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
     PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
-        : winner(pair_coefficients(view), carver),
-          presumption(winner.is_usable && view.presumption ? view.n_labels : 0, view.n_features, view.n_landmarks,
-                      carver),
+        : winner(view, pair_coefficients(view), carver),
           subspaces(view, carver),
           few(view, may_have_few_values(view), carver) {
         const std::size_t d = view.n_features;
@@ -479,27 +469,6 @@ inline const double* fill_engine_center(const ModelView& view, double* center) {
     return center;
 }
 
-// The presumption's weights are of z - center; the engine's are of scaled rows about its own center.
-inline Presumption fill_presumption(const ModelView& view, const PreparedPieces& pieces, const PreparedModel& model) {
-    const std::size_t n = view.n_labels, d = view.n_features;
-    const float *const of_features = view.presumption + n, *const of_landmarks = of_features + d * n;
-    PresumptionWriter writer(model.class32.expansion.kernels, pieces.presumption, n);
-    for (std::size_t c = 0; c < n; ++c) {
-        double constant = static_cast<double>(view.presumption[c]);
-        for (std::size_t j = 0; j < d; ++j) {
-            const double weight = static_cast<double>(of_features[j * n + c]);
-            const double center = model.engine_center ? model.engine_center[j] : 0.0;
-            constant += weight * (center - static_cast<double>(view.center[j]));
-            writer.set_weight(c, j, weight / view.input_scale);
-        }
-        writer.set_constant(c, constant);
-    }
-    for (std::size_t m = 0; m < view.n_landmarks; ++m) {
-        writer.add_landmark(pieces.winner.lane_of[view.landmarks[m]], of_landmarks + m * n);
-    }
-    return writer.presumption();
-}
-
 // Fills memory of single_prepared_bytes().
 inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Carver carver(memory);
@@ -531,11 +500,8 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
     if (has_class_engines(view)) {
         fill_class_engines(view, pieces, model);
-        model.winner.is_usable = pieces.winner.is_usable;
-        if (pieces.winner.is_usable) {
-            model.winner.sums = fill_winner(pair_coefficients(view), model.class32.expansion.kernels, pieces.winner);
-            if (view.presumption) model.winner.presumption = fill_presumption(view, pieces, model);
-        }
+        model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels, pieces.winner,
+                                          model.engine_center);
     }
     if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
     if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));

@@ -92,7 +92,7 @@ class WinnerStage {
     }
 
     bool is_there() const { return prepared_.winner.is_usable; }
-    bool presumes() const { return is_there() && prepared_.winner.presumption.n_classes > 0; }
+    bool presumes() const { return is_there() && prepared_.winner.presumes(); }
 
     // Takes row i, whose winner the network is to presume.
     template <class Settle, class PassOn>
@@ -156,8 +156,8 @@ class WinnerStage {
     // The class that the network presumes row i to belong to, by itself.
     std::size_t presumed_alone(std::size_t i) {
         const float half_sq_norm = load_alone(i);
-        return presumed_class_row(prepared_.winner.presumption, block_, half_sq_norm, memory_.scores, memory_.values,
-                                  memory_.lists, memory_.own);
+        return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
+                                               memory_.own);
     }
 
     // Whether n rows of a class are taken one by one. In all features a row alone reads all support vectors, a register
@@ -190,8 +190,7 @@ class WinnerStage {
             with_registers_for(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
                 load<registers.value>(rows, n, half_sq_norm);
-                presumed_classes_block<registers.value>(*prepared_.winner.sums.kernels, prepared_.winner.presumption,
-                                                        block_, half_sq_norm, memory_.scores, presumed);
+                prepared_.winner.presume_block<registers.value>(block_, half_sq_norm, memory_.scores, presumed);
             });
         }
         for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);

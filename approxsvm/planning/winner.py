@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.writer import Presumption
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.schema import record
 from approxsvm.planning.cost import PairCosts
 from approxsvm.planning.problem import Problem
 
@@ -28,38 +28,35 @@ _NUMBERS_OF_LANDMARKS: Final = (0, 16, 32, 64, 128, 256, 512)
 _RIDGE: Final = 1e-6
 
 
-def presume(problem: Problem, presumed_cost: float | None = None) -> Presumption | None:
+def presume(
+    problem: Problem,  # of several classes
+    presumed_cost: float | None = None,  # of a row whose class is presumed, where subspaces are tried first
+) -> dict[str, bytes]:
     """Fit networks with more and more landmarks and take the one with which rows cost least.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of several classes.
-    presumed_cost : float, optional
-        Of a row whose class is presumed, where subspaces are tried first.
 
     Returns
     -------
-    Presumption or None
-        None where rows go by all pairs, as those of few values do, or that is cheaper, or nothing could be fitted.
+    dict of bytes
+        Section presumption; empty where rows go by all pairs, as those of few values do, or that is cheaper, or nothing
+        could be fitted.
     """
     model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)
     goes_by_all_pairs = costs.stays_sparse or problem.exact.native.few_values_work > 0.0
     if (goes_by_all_pairs and presumed_cost is None) or model.gamma == 0.0:
-        return None
+        return {}
     random = np.random.default_rng(problem.limits.random_state)
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)
     rows = rows[np.sort(random.permutation(rows.shape[0])[:n_rows])]
     landmarks = random.permutation(model.n_sv)[: min(_NUMBERS_OF_LANDMARKS[-1], model.n_sv // 4)]
     held_out = np.arange(rows.shape[0]) % round(1 / _HELD_OUT_SHARE) == 0
     if not held_out.any() or held_out.all():
-        return None
+        return {}
     classes = problem.winners(rows)
     hits = np.eye(len(model.labels))[classes]
     frequency = hits.mean(axis=0)
     of_winner = costs.of_winner(frequency) if presumed_cost is None else presumed_cost
-    best, least = None, costs.all_pairs if presumed_cost is None else math.inf
+    best, least = {}, costs.all_pairs if presumed_cost is None else math.inf
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         network = _Network(_dense(rows) - center, _dense(model.support_vectors[landmarks]) - center, model.gamma)
         gram, products = network.normal_equations(~held_out, hits)
@@ -72,8 +69,14 @@ def presume(problem: Problem, presumed_cost: float | None = None) -> Presumption
             missed = float((network.scores(held_out, weights).argmax(axis=1) != classes[held_out]).mean())
             cost = costs.presuming(n) + (1.0 + missed) * of_winner
             if cost < least:
-                best, least = Presumption(landmarks[:n].astype(np.uint32), weights), cost
+                best, least = {"presumption": _packed(landmarks[:n], weights)}, cost
     return best
+
+
+def _packed(landmarks: npt.NDArray[np.intp], weights: npt.NDArray[np.float32]) -> bytes:
+    indices = landmarks.astype("<u4").tobytes()
+    head = record("presumption").pack(len(landmarks), 0) + indices
+    return head + bytes(-len(indices) % 8) + weights.astype("<f4").tobytes()
 
 
 def _dense(rows: Any) -> FloatArray:

@@ -1,0 +1,200 @@
+// The engine in float32 for the pairs of one class, with the network that presumes which class wins a row, so that the
+// engine begins with that one's pairs. Scores of the classes are weights of the landmarks' kernel values, of the
+// coordinates u, and constants.
+#pragma once
+
+#include "../artifact/presumption_section.hpp"
+#include "rbf_row.hpp"
+#include "rbf_winner.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct Presumption {
+    std::size_t n_classes, n_tiles;  // no classes without a network
+    ListOfVectors landmarks;
+    KernelSum<float> copies;  // of the landmarks side by side, in the list's order, for rows alone
+    const float* linear;      // panels of a vector for each class, as support vectors are in theirs
+    const float* constants;   // (n_classes,), rounded up to whole tiles
+};
+
+struct PresumptionMemory {
+    ListMemory landmarks;
+    std::size_t n_lanes;
+    float *copies, *half_sq_norms, *linear, *constants;
+
+    PresumptionMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Carver& carver)
+        : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, carver),
+          n_lanes(n_classes > 0 ? KernelSumMemory<float>::n_lanes(n_landmarks) : 0),
+          copies(carver.take<float>(n_lanes, n_features)),
+          half_sq_norms(carver.take<float>(n_lanes)),
+          linear(carver.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
+          constants(carver.take<float>(tiles_for(n_classes) * tile_rows)) {}
+    // Of a model that has the section, where it is used.
+    PresumptionMemory(const ModelView& view, bool is_used, Carver& carver)
+        : PresumptionMemory(is_used ? view.n_labels : 0, view.n_features,
+                            is_used ? presumption_of(view).n_landmarks : 0, carver) {}
+};
+
+class PresumptionWriter {
+  public:
+    PresumptionWriter(const KernelSum<float>& kernels, const PresumptionMemory& memory, std::size_t n_classes)
+        : kernels_(kernels),
+          landmarks_(kernels, memory.landmarks, n_classes),
+          memory_(memory),
+          n_classes_(n_classes),
+          n_features_(kernels.n_features) {
+        const std::size_t n_linear = kernel_expansion_panels<float>(n_classes) * n_features_ * panel_width<float>;
+        for (std::size_t k = 0; k < n_linear; ++k) memory_.linear[k] = 0.0f;
+        for (std::size_t c = 0; c < tiles_for(n_classes) * tile_rows; ++c) memory_.constants[c] = 0.0f;
+        for (std::size_t k = 0; k < memory_.n_lanes * n_features_; ++k) memory_.copies[k] = 0.0f;
+        for (std::size_t l = 0; l < memory_.n_lanes; ++l) memory_.half_sq_norms[l] = 0.0f;
+    }
+
+    void set_constant(std::size_t c, double constant) { memory_.constants[c] = narrowed(constant); }
+    void set_weight(std::size_t c, std::size_t feature, double weight) {
+        constexpr std::size_t width = panel_width<float>;
+        memory_.linear[(c / width * n_features_ + feature) * width + c % width] = narrowed(weight);
+    }
+    // The support vector in that lane, with a weight for each class.
+    void add_landmark(std::size_t lane, const float* weights) {
+        constexpr std::size_t width = panel_width<float>;
+        landmarks_.add(lane, [=](std::size_t c) { return weights[c]; });
+        const float* const from = kernels_.panels + lane / width * width * n_features_ + lane % width;
+        float* const to = memory_.copies + n_added_ / width * width * n_features_ + n_added_ % width;
+        for (std::size_t j = 0; j < n_features_; ++j) to[j * width] = from[j * width];
+        memory_.half_sq_norms[n_added_++] = kernels_.half_sq_norms[lane];
+    }
+    // Complete after all of these.
+    Presumption presumption() {
+        landmarks_.end_list();
+        KernelSum<float> copies = kernels_;
+        copies.n_sv = n_added_;
+        copies.n_panels = kernel_expansion_panels<float>(n_added_);
+        copies.panels = memory_.copies;
+        copies.half_sq_norms = memory_.half_sq_norms;
+        return {n_classes_, landmarks_.n_tiles(), landmarks_.list(), copies, memory_.linear, memory_.constants};
+    }
+
+  private:
+    static float narrowed(double x) { return static_cast<float>(x < -1e30 ? -1e30 : x > 1e30 ? 1e30 : x); }
+
+    const KernelSum<float>& kernels_;
+    ListWriter landmarks_;
+    const PresumptionMemory memory_;
+    const std::size_t n_classes_, n_features_;
+    std::size_t n_added_ = 0;
+};
+
+// The section's weights are of z - center; those of the engine whose vectors are `kernels` are of scaled rows about its
+// own center, or zeros where that is null.
+inline Presumption fill_presumption(const ModelView& view, const PresumptionMemory& memory,
+                                    const KernelSum<float>& kernels, const std::uint32_t* lane_of,
+                                    const double* engine_center) {
+    const PresumptionView stored = presumption_of(view);
+    const std::size_t n = view.n_labels, d = view.n_features;
+    const float *const of_features = stored.weights + n, *const of_landmarks = of_features + d * n;
+    PresumptionWriter writer(kernels, memory, n);
+    for (std::size_t c = 0; c < n; ++c) {
+        double constant = static_cast<double>(stored.weights[c]);
+        for (std::size_t j = 0; j < d; ++j) {
+            const double weight = static_cast<double>(of_features[j * n + c]);
+            const double center = engine_center ? engine_center[j] : 0.0;
+            constant += weight * (center - static_cast<double>(view.center[j]));
+            writer.set_weight(c, j, weight / view.input_scale);
+        }
+        writer.set_constant(c, constant);
+    }
+    for (std::size_t m = 0; m < stored.n_landmarks; ++m) {
+        writer.add_landmark(lane_of[stored.landmarks[m]], of_landmarks + m * n);
+    }
+    return writer.presumption();
+}
+
+// The class with the best score for each row of a block. `scores` has room for n_classes rounded up to tiles times the
+// rows of the block.
+template <int Registers>
+inline void presumed_classes_block(const KernelSum<float>& kernels, const Presumption& presumption, const float* block,
+                                   const float* half_sq_norm, float* scores, std::uint32_t* presumed) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    const std::size_t n = presumption.n_classes;
+    products_block<Registers>(presumption.linear, kernels.n_features, n, block, scores);
+    for (std::size_t c = 0; c < n; ++c) {
+        for (std::size_t r = 0; r < stride; ++r) scores[c * stride + r] += presumption.constants[c];
+    }
+    for (std::size_t first = 0; first < presumption.n_tiles; first += listed_tiles) {
+        const std::size_t left = presumption.n_tiles - first;
+        add_listed<Registers>(kernels, presumption.landmarks, n, first, left < listed_tiles ? left : listed_tiles,
+                              block, half_sq_norm, scores);
+    }
+    for (std::size_t r = 0; r < stride; ++r) presumed[r] = 0;
+    for (std::size_t c = 1; c < n; ++c) {
+        for (std::size_t r = 0; r < stride; ++r) {  // scores[r] is the best so far
+            const bool better = scores[c * stride + r] > scores[r];
+            presumed[r] = better ? static_cast<std::uint32_t>(c) : presumed[r];
+            scores[r] = better ? scores[c * stride + r] : scores[r];
+        }
+    }
+}
+
+// As presumed_classes_block. `scores` has room for whole panels of classes, `values` for whole panels of landmarks,
+// `room` for n_classes * tile_rows numbers and `sums` for n_classes.
+inline std::size_t presumed_class_row(const Presumption& presumption, const float* u, float half_sq_norm, float* scores,
+                                      float* values, double* room, double* sums) {
+    const std::size_t n = presumption.n_classes;
+    products_row(presumption.linear, presumption.copies.n_features, kernel_expansion_panels<float>(n), u, scores);
+    kernels_row(presumption.copies, u, half_sq_norm, values);
+    const auto value_of = [=](std::size_t k) { return values[k]; };
+    listed_sums_row(presumption.landmarks, n, 0, presumption.n_tiles, value_of, room, sums);
+    std::size_t best = 0;
+    double highest = 0.0;
+    for (std::size_t c = 0; c < n; ++c) {
+        const double score = sums[c] + static_cast<double>(scores[c]) + static_cast<double>(presumption.constants[c]);
+        if (c == 0 || score > highest) {
+            highest = score;
+            best = c;
+        }
+    }
+    return best;
+}
+
+// --- both
+
+struct WinnerEngine {
+    bool is_usable;
+    WinnerKernelSum sums;
+    Presumption presumption;
+
+    bool presumes() const { return presumption.n_classes > 0; }
+    std::size_t presumed_class(const float* u, float half_sq_norm, float* scores, float* values, double* room,
+                               double* own) const {
+        return presumed_class_row(presumption, u, half_sq_norm, scores, values, room, own);
+    }
+    template <int Registers>
+    void presume_block(const float* block, const float* half_sq_norm, float* scores, std::uint32_t* presumed) const {
+        presumed_classes_block<Registers>(*sums.kernels, presumption, block, half_sq_norm, scores, presumed);
+    }
+};
+
+struct WinnerEngineMemory {
+    WinnerMemory lists;
+    PresumptionMemory presumption;
+
+    WinnerEngineMemory(const ModelView& view, const PairCoefficients& pairs, Carver& carver)
+        : lists(pairs, carver), presumption(view, lists.is_usable && view.sections[section::presumption], carver) {}
+};
+
+inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
+                                       const KernelSum<float>& kernels, const WinnerEngineMemory& memory,
+                                       const double* engine_center) {
+    WinnerEngine engine{};
+    engine.is_usable = memory.lists.is_usable;
+    if (!engine.is_usable) return engine;
+    engine.sums = fill_winner(pairs, kernels, memory.lists);
+    if (view.sections[section::presumption])
+        engine.presumption = fill_presumption(view, memory.presumption, kernels, memory.lists.lane_of, engine_center);
+    return engine;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
