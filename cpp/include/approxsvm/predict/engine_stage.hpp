@@ -35,11 +35,11 @@ struct CallRows {
 
     explicit CallRows(std::size_t n_rows) : n(n_rows), side_by_side(n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Of a block as the stages lend each other: rows in its lanes; or one of doubles, or rows on their way to a center.
+    // Of a block as the stages lend each other: rows in its lanes, or one of doubles.
     std::size_t block_bytes(const ModelView& model) const {
-        const std::size_t n_floats = model.n_centers > 1 && routed_rows > 2 ? routed_rows : 2;
-        return side_by_side > 1 ? workspace_bytes(model.n_features)
-                                : (model.n_features * n_floats + 4 * block_rows + panel_rows) * sizeof(float) + 64;
+        return side_by_side > 1
+                   ? workspace_bytes(model.n_features)
+                   : model.n_features * sizeof(double) + (4 * block_rows + panel_rows) * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
