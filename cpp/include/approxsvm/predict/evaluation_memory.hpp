@@ -32,7 +32,7 @@ struct EvaluationMemory {
         const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
         const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);
-        first_block = carver.take<float>(block);
+        first_block = carver.take<float>(model.n_centers > 0 || is_of_products(model) ? block : 0);
         later_block = carver.take<float>(block > defined ? block : defined);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
