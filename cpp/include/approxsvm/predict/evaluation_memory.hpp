@@ -27,8 +27,11 @@ struct EvaluationMemory {
     SubspaceRoom subspaces;
     FewRoom few;
 
-    EvaluationMemory(const ModelView& model, const CallRows& call, Carver& carver)
-        : winner(model, call, carver), subspaces(model, call, carver), few(model, carver) {
+    EvaluationMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+        : winner(*prepared.view, call, carver),
+          subspaces(*prepared.view, call, carver),
+          few(prepared.few, *prepared.view, carver) {
+        const ModelView& model = *prepared.view;
         const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
         const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);
