@@ -37,6 +37,7 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+_ARRAY = np.ndarray  # found sooner than an attribute
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
@@ -64,11 +65,12 @@ class Evaluator:
         self.n_jobs = n_jobs
         self.native = _native.Predictor(artifact.native)
         self._task = artifact.task
-        self._several = self._task == "regression" and artifact.n_decisions > 1
         self._is_column = artifact.outputs.is_column
-        # Labels by position for a single row; None where the answer is a value.
-        self._by_position: Any = {"regression": None, "one_class": (1, -1)}.get(self._task, artifact.labels)
+        self._has_one_answer = not (self._is_column or (self._task == "regression" and artifact.n_decisions > 1))
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
+        # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
+        by_position = {"regression": None, "one_class": [1, -1]}
+        self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
     # --- calls of the core
 
@@ -121,7 +123,7 @@ class Evaluator:
         """Labels; 1 for inliers and -1 for outliers; values of a regression."""
         if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression":
             try:
-                position = int(self.native.one(rows))
+                position = self.native.one(rows)
             except InputError:
                 pass  # the general way below converts the row, or names the fault
             else:
@@ -134,10 +136,10 @@ class Evaluator:
 
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
-        if self._several or self._is_column:
+        if not self._has_one_answer:
             return self.predict(as_row(row))[0]
-        answer = self.native.one(row if type(row) is np.ndarray else one_row(row))
-        return answer if self._by_position is None else self._by_position[int(answer)]
+        answer = self.native.one(row if type(row) is _ARRAY else one_row(row))
+        return answer if self._by_position is None else self._by_position[answer]
 
     def classes(self, rows: Any) -> IntArray:
         """Positions of the predicted labels among the model's own."""

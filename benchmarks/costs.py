@@ -6,7 +6,8 @@ exact engine, and of multiply-adds, among which runs of coefficients count as th
 of relative errors. What the constants of today predict stands beside it.
 
 The same plans are timed on rows alone, by predict_one: there what a call takes by itself, a coefficient of an expansion
-and a product in the exact engine are terms of their own.
+and a product in the exact engine are terms of their own. Beside it stands what today's constants of rows alone predict,
+with a time of a call and of a multiply-add that fit best.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import nnls
 
 import approxsvm
@@ -48,6 +50,7 @@ def measure(run: Run, case: Chosen) -> Rows:
     costs = CostModel.of(model, X)
     zero = CostModel.of(model, X, Constants(0.0, 0.0, 0.0, Constants.here().run))  # multiply-adds alone
     alone = CostModel.of(model, X, Constants(0.0, 0.0, 0.0, 0.0, width=0))
+    costs_alone = CostModel.of(model, X, Constants.alone())
     some = list(X[:_ROWS_ALONE])
     plans = {plan_of(plan): plan for plan in forced_plans(svc, problem.X, _GRID, 1 << 26)}
     shares = {name: shares_of_stages(plan, X) for name, plan in plans.items()}
@@ -56,7 +59,7 @@ def measure(run: Run, case: Chosen) -> Rows:
     times_alone = microseconds(one, len(some), _ROUNDS)
     for name, plan in plans.items():
         if plan.artifact.mode == "exact":
-            terms, today = (zero.exact, 1.0, 0.0, float(model.n_sv)), costs.exact
+            terms, today, today_alone = (zero.exact, 1.0, 0.0, float(model.n_sv)), costs.exact, costs_alone.exact
             coefficients, products = 0.0, alone.exact
         else:
             share, degree = shares[name], plan.artifact.header["degree"]
@@ -64,12 +67,13 @@ def measure(run: Run, case: Chosen) -> Rows:
             engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
             rows = 1.0 + (1.0 - share["expansion"]) + engine
             terms = (zero.cascade(degree, size, share), rows, float(size.n_centers > 1), engine * model.n_sv)
-            today = costs.cascade(degree, size, share)
+            today, today_alone = (each.cascade(degree, size, share) for each in (costs, costs_alone))
             coefficients, products = replace(alone, exact=0.0).cascade(degree, size, share), engine * alone.exact
         about = {"model": problem.name, "scaler": problem.scaler, "plan": name, "microseconds": times[name]}
         yield "plans", about | dict(zip(_TERMS, terms, strict=True)) | {"today": today}
         found = (1.0, coefficients, products, *terms[1:])
-        yield "alone", about | {"microseconds": times_alone[name]} | dict(zip(_ALONE, found, strict=True))
+        terms_alone = dict(zip(_ALONE, found, strict=True)) | {"today": today_alone}
+        yield "alone", about | {"microseconds": times_alone[name]} | terms_alone
 
 
 def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
@@ -89,15 +93,27 @@ def summarize(record: Record) -> None:
     for term, value in zip(_TERMS, solution, strict=True):
         in_multiply_adds = value / solution[0] if solution[0] > 0 else None
         record.add("constants", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
-    plans_alone = record.tables["alone"]
-    times_alone = np.array([plan["microseconds"] for plan in plans_alone])
-    of_alone = np.array([[plan[term] for term in _ALONE] for plan in plans_alone]) / times_alone[:, np.newaxis]
-    for term, value in zip(_ALONE, nnls(of_alone, np.ones(len(times_alone)))[0], strict=True):
-        in_multiply_adds = value / solution[0] if solution[0] > 0 else None
-        record.add("constants alone", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
+    _summarize_alone(record, solution[0])
     for name, values in predicted.items():
-        factor = np.exp(np.sqrt(np.mean(np.log(values / times) ** 2)))
-        record.add("errors", {"constants": name, "factor": factor})
+        record.add("errors", {"constants": name, "factor": _factor(values, times)})
+
+
+def _summarize_alone(record: Record, multiply_add: float) -> None:
+    plans = record.tables["alone"]
+    times = np.array([plan["microseconds"] for plan in plans])
+    terms = np.array([[plan[term] for term in _ALONE] for plan in plans])
+    today = np.array([[1.0, plan["today"]] for plan in plans])
+    solution, of_today = (nnls(each / times[:, np.newaxis], np.ones(len(times)))[0] for each in (terms, today))
+    for term, value in zip(_ALONE, solution, strict=True):
+        in_multiply_adds = value / multiply_add if multiply_add > 0 else None
+        record.add("constants alone", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
+    for name, values in {"today, alone": today @ of_today, "fitted, alone": terms @ solution}.items():
+        record.add("errors", {"constants": name, "factor": _factor(values, times)})
+
+
+def _factor(predicted: npt.NDArray[np.float64], times: npt.NDArray[np.float64]) -> float:
+    """By which predictions are off, in the root mean square of logarithms."""
+    return float(np.exp(np.sqrt(np.mean(np.log(predicted / times) ** 2))))
 
 
 EXPERIMENT = Experiment("costs", __doc__, measure, _CASES, summarize=summarize)

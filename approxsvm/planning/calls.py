@@ -40,9 +40,25 @@ class Cost(NamedTuple):
         return f"{self.asked / exact.asked:.1%} of the exact engine's time in {calls}, {alone} in calls of one row"
 
 
-def cheaper_way(n_rows: float | None, blocks: float, alone: float, width: int) -> float:
-    """Of a row of a stage that so many of a call come to: a block costs the same with fewer rows; None for many."""
-    return blocks if n_rows is None else min(alone, blocks * max(1.0, width / max(n_rows, 1.0)))
+class Calls(NamedTuple):
+    """What calls are like.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        Of a call; None for batches.
+    width : int
+        Rows that fill the lanes of a block.
+    """
+
+    n_rows: int | None
+    width: int
+
+    def cheaper(self, share: float, blocks: float, alone: float) -> float:
+        """Of a row of a stage that a share of a call's rows comes to: a block costs the same with fewer rows."""
+        if self.n_rows is None:
+            return blocks
+        return min(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +69,12 @@ class CallCosts:
     ----------
     blocks, alone : CostModel
         Of rows side by side, and one by one.
-    n_rows : int or None
-        Of a call; None for batches.
+    calls : Calls
     """
 
     blocks: CostModel
     alone: CostModel
-    n_rows: int | None
+    calls: Calls
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, n_rows: int | None, few_work: float = 0.0) -> CallCosts:
@@ -67,32 +82,28 @@ class CallCosts:
         blocks = CostModel.of(model, rows, few_work=few_work)
         if n_rows is not None:
             blocks = replace(blocks, call_rows=n_rows)
-        return cls(blocks, CostModel.of(model, rows, Constants.alone(), few_work=few_work), n_rows)
+        alone = CostModel.of(model, rows, Constants.alone(), few_work=few_work)
+        return cls(blocks, alone, Calls(n_rows, blocks.constants.width))
 
     @property
     def exact(self) -> Cost:
         """In the exact engine."""
-        return Cost(self._cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+        return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Of a row that the expansion certifies at once."""
         found = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
-        return self._cheaper(1.0 / size.n_centers, *found)
+        return self.calls.cheaper(1.0 / size.n_centers, *found)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> Cost:
         """Of a row on average. Parameters as of `CostModel.refining`."""
         alone = self.alone.cascade(degree, size, share, lower)
-        if self.n_rows is None:
+        if self.calls.n_rows is None:
             return Cost(self.blocks.cascade(degree, size, share, lower), alone)
         refined, engine = 1.0 - share["expansion"], rows_in_engine(share)
         found = (costs.refining(degree, size, share, lower) for costs in (self.blocks, self.alone))
-        refining = self._cheaper(refined / size.n_centers, *found)
-        in_engine = self._cheaper(engine, self.blocks.exact, self.alone.exact)
+        refining = self.calls.cheaper(refined / size.n_centers, *found)
+        in_engine = self.calls.cheaper(engine, self.blocks.exact, self.alone.exact)
         return Cost(self.expansion(degree, size) + refined * refining + engine * in_engine, alone)
-
-    def _cheaper(self, share: float, blocks: float, alone: float) -> float:
-        """Of a row of a stage that a share of the rows of a call comes to."""
-        n_rows = None if self.n_rows is None else share * self.n_rows
-        return cheaper_way(n_rows, blocks, alone, self.blocks.constants.width)

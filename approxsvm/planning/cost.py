@@ -40,13 +40,12 @@ from approxsvm.artifact.packing import reference_row
 from approxsvm.model.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
-# Cost of each extra sum of the exact engine with several classes; _PAIR_COST below is that of each extra form.
+# Cost of each extra sum of the exact engine with several classes.
 _SUM_COST: Final = 5.0
 # Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share presumed wrongly if unknown.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
-_PAIR_COST: Final = 1_000.0
 # Kernel sums in few coordinates: cost of a feature of a row, besides its products with the basis.
 _LOADED: Final = 8.0
 _CACHE_BYTES: Final = 1 << 20
@@ -58,9 +57,6 @@ _SPILLED: Final = 1.5
 # The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
 _CALL_ROWS: Final = 10_000
-# Rows alone: cost of a form of several classes about a center, and of a coefficient of listed sums.
-_PAIR_COST_ALONE: Final = 10_000.0
-_LISTED_ALONE: Final = 4.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +69,8 @@ class Constants:
     run: float  # the least cost of a run of coefficients above degree 2
     coefficient: float = 1.0  # of one of an expansion, at least; a row alone waits for each to be loaded
     product: float = 1.0  # of a row with a feature of a support vector or of a subspace's basis
+    form: float = 1_000.0  # of each of several classes about a center, besides its coefficients
+    listed: float = 1.0  # of a coefficient in the lists of a class or of a subspace
     width: int = 8  # rows that fill the lanes of a block; 0 for rows alone
 
     @classmethod
@@ -98,8 +96,8 @@ _OF_TARGETS: Final = {
 }
 # Read off on a Zen 5.
 _ALONE: Final = {
-    "avx512": Constants(5_000.0, 9_000.0, 45.0, 150.0, 6.0, 2.5, 0),
-    "avx2": Constants(2_500.0, 4_700.0, 42.0, 80.0, 4.0, 1.5, 0),
+    "avx512": Constants(14_000.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0),
+    "avx2": Constants(6_400.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0),
 }
 
 
@@ -206,7 +204,7 @@ class PairCosts:
         if constants.is_alone:  # the kernel values of all support vectors first
             values = self.counts.sum() * (constants.product * self.n_features + constants.kernel)
             listed = self.counts * len(self.counts) + self.listed
-            return float(self.products.slower * values + _LISTED_ALONE * (frequency @ listed))
+            return float(self.products.slower * values + constants.listed * (frequency @ listed))
         own = self.counts * (self.n_features + _LISTED_COST + len(self.counts))
         return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
 
@@ -267,7 +265,7 @@ class SubspaceCosts:
         projected = self.n_features * (constants.product * n_coordinates + _LOADED)
         if constants.is_alone:
             values = self.n_listed * (constants.product * n_coordinates + constants.kernel)
-            sums = values + _LISTED_ALONE * (self.n_own * self.n_forms + self.n_listed)
+            sums = values + constants.listed * (self.n_own * self.n_forms + self.n_listed)
         else:
             sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
         found: FloatArray = constants.row + projected + sums
@@ -343,8 +341,8 @@ class CostModel:
             points = 5.0 * self.n_features * math.sqrt(size.n_centers)
             routing = self.constants.routing + self.constants.coefficient * points
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
-        each = _PAIR_COST * max(1.0, 25.0 / self._rows_together(size, 1.0))
-        pairs = n_forms * (_PAIR_COST_ALONE if self.constants.is_alone else each) if n_forms > 1 else 0.0
+        fewer = 1.0 if self.constants.is_alone else max(1.0, 25.0 / self._rows_together(size, 1.0))
+        pairs = n_forms * self.constants.form * fewer if n_forms > 1 else 0.0
         at_once = min(degree, 2) if n_forms == 1 else degree
         return self.constants.row + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 

@@ -228,7 +228,7 @@ class Planner:
                 replace(costs.blocks, exact=cost_to_beat.asked),
                 replace(costs.alone, exact=cost_to_beat.alone),
             )
-            self._costs = CallCosts(blocks, alone, costs.n_rows)
+            self._costs = CallCosts(blocks, alone, costs.calls)
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
         self.exact_cost = self._exact.asked
         self._work_of_best = 0.0

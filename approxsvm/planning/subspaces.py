@@ -24,7 +24,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.planning.calls import Cost, cheaper_way
+from approxsvm.planning.calls import Calls, Cost
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.winner import presume
@@ -128,7 +128,7 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     blocks, alone = (
         SubspaceCosts.of(model, rows, constants, few_work) for constants in (Constants.here(), Constants.alone())
     )
-    costs = _CallCosts(blocks, alone, problem.limits.rows_per_call)
+    costs = _CallCosts(blocks, alone, Calls(problem.limits.rows_per_call, blocks.constants.width))
     exact = costs.exact
     if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
         return None
@@ -164,34 +164,30 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
 
 @dataclass(frozen=True, eq=False)
 class _CallCosts:
-    """Costs in calls of so many rows, or in batches where n_rows is None."""
+    """Costs of rows side by side and one by one, in such calls."""
 
     blocks: SubspaceCosts
     alone: SubspaceCosts
-    n_rows: int | None
+    calls: Calls
 
     @property
     def exact(self) -> Cost:
         """Of the exact engine alone."""
-        return Cost(self._cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+        return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
 
     @property
     def fixed(self) -> Cost:
         """Once for a row."""
-        return Cost(self._cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
+        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
 
     def at_best(self, n_coordinates: int) -> float:
         """Of a row on average, if a stage settled all of them."""
-        return self._cheaper(1.0, self.blocks.at_best(n_coordinates), self.alone.at_best(n_coordinates))
+        return self.calls.cheaper(1.0, self.blocks.at_best(n_coordinates), self.alone.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
         """Of a row in a step, which a share of the rows comes to, of each group as often; in the engine behind."""
         blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
-        return Cost(self._cheaper(share / len(frequency), blocks, alone), alone)
-
-    def _cheaper(self, share: float, blocks: float, alone: float) -> float:
-        n_rows = None if self.n_rows is None else share * self.n_rows
-        return cheaper_way(n_rows, blocks, alone, self.blocks.constants.width)
+        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone)
 
 
 def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:

@@ -71,7 +71,7 @@ class PyPredictor {
     // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
     // time.
     // The position of the label, or a regression's value.
-    double one(const py::object& object) {
+    py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
         }
@@ -95,7 +95,8 @@ class PyPredictor {
         }
         if (status == Status::not_finite) raise("InputError", "Input X contains NaN or infinity.");
         raise_if_at_fault(status, fault);
-        return value;
+        if (predictor_->model().task == Task::regression) return py::float_(value);
+        return py::int_(static_cast<py::ssize_t>(value));
     }
 
   private:

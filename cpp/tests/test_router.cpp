@@ -71,8 +71,36 @@ std::vector<std::size_t> slots_of(const Panels& panels, const std::vector<std::v
         std::copy(rows[r].begin(), rows[r].end(), y.get() + r * panels.d);
     }
     std::size_t slots[routed_rows];
-    nearest_slots(panels.memory.get(), panels.n_panels, panels.d, y.get(), panels.d, routed_rows, slots);
+    nearest_slots<routed_rows>(panels.memory.get(), panels.n_panels, panels.d, y.get(), panels.d, routed_rows, slots);
     return {slots, slots + routed_rows};
+}
+
+/// The same one by one.
+std::vector<std::size_t> slots_alone(const Panels& panels, const std::vector<std::vector<float>>& rows) {
+    std::vector<std::size_t> slots;
+    for (const std::vector<float>& row : rows) {
+        const std::unique_ptr<float[]> y(new float[panels.d]);
+        std::copy(row.begin(), row.end(), y.get());
+        nearest_slots<1>(panels.memory.get(), panels.n_panels, panels.d, y.get(), 0, 1, &slots.emplace_back());
+    }
+    return slots;
+}
+
+void expect_nearest(const Panels& panels, const std::vector<std::vector<float>>& rows,
+                    const std::vector<std::size_t>& slots) {
+    for (std::size_t r = 0; r < routed_rows; ++r) {
+        EXPECT(slots[r] < panels.points.size(), "there is no slot " + std::to_string(slots[r]));
+        if (slots[r] >= panels.points.size()) continue;
+        double error, its_error;
+        const double found = panels.score(slots[r], rows[r], its_error);
+        for (std::size_t i = 0; i < panels.points.size(); ++i) {
+            const double score = panels.score(i, rows[r], error);
+            EXPECT(found - its_error <= score + error,
+                   std::to_string(panels.n_panels) + " panels of " + std::to_string(panels.d) + " features: slot " +
+                       std::to_string(slots[r]) + " has " + check::show(found) + ", slot " + std::to_string(i) +
+                       " has " + check::show(score));
+        }
+    }
 }
 
 void check_nearest(const Panels& panels, Random& random, double reach) {
@@ -84,20 +112,8 @@ void check_nearest(const Panels& panels, Random& random, double reach) {
                 row[j] = static_cast<float>(turn == 0 ? near[j] : uniform(random, -reach, reach));
             }
         }
-        const std::vector<std::size_t> slots = slots_of(panels, rows);
-        for (std::size_t r = 0; r < routed_rows; ++r) {
-            EXPECT(slots[r] < panels.points.size(), "there is no slot " + std::to_string(slots[r]));
-            if (slots[r] >= panels.points.size()) continue;
-            double error, its_error;
-            const double found = panels.score(slots[r], rows[r], its_error);
-            for (std::size_t i = 0; i < panels.points.size(); ++i) {
-                const double score = panels.score(i, rows[r], error);
-                EXPECT(found - its_error <= score + error,
-                       std::to_string(panels.n_panels) + " panels of " + std::to_string(panels.d) + " features: slot " +
-                           std::to_string(slots[r]) + " has " + check::show(found) + ", slot " + std::to_string(i) +
-                           " has " + check::show(score));
-            }
-        }
+        expect_nearest(panels, rows, slots_of(panels, rows));
+        expect_nearest(panels, rows, slots_alone(panels, rows));
     }
 }
 
@@ -174,9 +190,9 @@ TEST(every_slot_can_be_found) {
         const Panels panels(points);
         for (std::size_t i = 0; i < n; ++i) {
             const std::vector<float> row(points[i].begin(), points[i].end());
-            for (const std::size_t slot : slots_of(panels, std::vector<std::vector<float>>(routed_rows, row))) {
-                CHECK_EQ(slot, i);
-            }
+            const std::vector<std::vector<float>> rows(routed_rows, row);
+            for (const std::size_t slot : slots_of(panels, rows)) CHECK_EQ(slot, i);
+            for (const std::size_t slot : slots_alone(panels, rows)) CHECK_EQ(slot, i);
         }
     }
 }
@@ -188,9 +204,9 @@ TEST(a_row_is_routed_alone_as_among_others) {
         std::vector<float> rows(routed_rows * model.d);
         for (float& y : rows) y = static_cast<float>(uniform(random, -3, 3));
         std::size_t groups[routed_rows], centers[routed_rows];
-        route_to_groups(model.view, rows.data(), model.d, routed_rows, groups);
+        route_to_groups<routed_rows>(model.view, rows.data(), model.d, routed_rows, groups);
         for (std::size_t r = 0; r < routed_rows; ++r) {
-            route_in_group(model.view, groups[r], rows.data() + r * model.d, 0, 1, centers);
+            route_in_group<routed_rows>(model.view, groups[r], rows.data() + r * model.d, 0, 1, centers);
             CHECK_EQ(route(model.view, rows.data() + r * model.d), centers[0]);
         }
     }
@@ -210,10 +226,10 @@ TEST(any_row_gets_a_center_that_there_is) {
                     if (turn >= odd.size()) y = odd[random() % odd.size()];
                 }
                 std::size_t found[routed_rows];
-                route_to_groups(model.view, rows.data(), model.d, routed_rows, found);
+                route_to_groups<routed_rows>(model.view, rows.data(), model.d, routed_rows, found);
                 for (const std::size_t group : found) EXPECT(group < lists.size(), "no group " + std::to_string(group));
                 const std::size_t group = random() % lists.size();
-                route_in_group(model.view, group, rows.data(), model.d, routed_rows, found);
+                route_in_group<routed_rows>(model.view, group, rows.data(), model.d, routed_rows, found);
                 for (const std::size_t center : found) {
                     EXPECT(center < model.n_centers, "no center " + std::to_string(center));
                     const std::size_t slot = model.n_centers - 1 - center;

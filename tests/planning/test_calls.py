@@ -13,7 +13,7 @@ import approxsvm
 from approxsvm.artifact.writer import Frame
 from approxsvm.errors import InputError
 from approxsvm.planning import planner
-from approxsvm.planning.calls import CallCosts, Cost, cheaper_way
+from approxsvm.planning.calls import CallCosts, Calls, Cost
 from approxsvm.planning.cost import Constants, Size
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
@@ -25,10 +25,10 @@ HALF_OPEN = NOTHING_OPEN | {"expansion": 0.5, "float32": 0.4, "float64": 0.1}
 
 
 def test_a_block_costs_the_same_with_fewer_rows() -> None:
-    assert cheaper_way(None, 10.0, 30.0, 16) == 10.0
-    assert cheaper_way(16, 10.0, 30.0, 16) == cheaper_way(400, 10.0, 30.0, 16) == 10.0
-    assert cheaper_way(8, 10.0, 30.0, 16) == 20.0
-    assert cheaper_way(2, 10.0, 30.0, 16) == cheaper_way(0.1, 10.0, 30.0, 16) == 30.0
+    assert Calls(None, 16).cheaper(1.0, 10.0, 30.0) == 10.0
+    assert Calls(16, 16).cheaper(1.0, 10.0, 30.0) == Calls(400, 16).cheaper(0.1, 10.0, 30.0) == 10.0
+    assert Calls(8, 16).cheaper(1.0, 10.0, 30.0) == Calls(16, 16).cheaper(0.5, 10.0, 30.0) == 20.0
+    assert Calls(2, 16).cheaper(1.0, 10.0, 30.0) == Calls(1, 16).cheaper(0.1, 10.0, 30.0) == 30.0
 
 
 @pytest.mark.parametrize("target", ["avx512", "avx2"])

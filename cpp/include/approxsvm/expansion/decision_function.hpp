@@ -135,13 +135,16 @@ inline bool evaluate_block(const ModelView& model, const Expansion& expansion, c
 }
 
 // One row u of n_varying floats.
-inline Value evaluate_row(const ModelView& model, const Expansion& expansion, const float* u) {
-    float form, sq_norm, gaussian[lanes];
+inline void forms_row(const ModelView& model, const Expansion& expansion, const float* u, float& form, float& sq_norm) {
     if (expansion.quadratic) {
         quadratic_row(expansion.quadratic, expansion.linear, model.n_varying, u, form, sq_norm);
     } else {
         linear_row(expansion.linear, model.n_varying, u, form, sq_norm);
     }
+}
+inline Value evaluate_row(const ModelView& model, const Expansion& expansion, const float* u) {
+    float form, sq_norm, gaussian[lanes];
+    forms_row(model, expansion, u, form, sq_norm);
     const float half_s = model.half_theta * sq_norm;
     store(gaussian, exp_nonpositive(set1(-half_s)));
     return make_value(expansion, form, half_s, gaussian[0]);

@@ -57,20 +57,21 @@ inline void part_block(const float* coefficients, int k, const float* zeros, std
     }
 }
 
-// part_k of one row.
-inline float part_row(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
-    float total = 0.0f;
-    if (k == 2) {
-        float sq_norm;
-        quadratic_row(coefficients, zeros, n_features, u, total, sq_norm);
-        return total;
-    }
+// Of one row, lanes that add up to part_k: each level adds up n of them, as in a block, and the lanes come last.
+inline f32x8 part_lanes(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
+    f32x8 total = set1x8(0.0f);
+    if (k == 2) return quadratic_lanes<false>(coefficients, zeros, n_features, u, total);
     for (std::size_t i = 0; i < n_features; ++i) {
         const std::size_t n = n_features - i;
-        total += u[i] * part_row(coefficients, k - 1, zeros, n, u + i);
+        total = fmadd8(set1x8(u[i]), part_lanes(coefficients, k - 1, zeros, n, u + i), total);
         coefficients += n_monomials(n, k - 1);
     }
     return total;
+}
+
+// part_k of one row.
+inline float part_row(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
+    return sum8(part_lanes(coefficients, k, zeros, n_features, u));
 }
 
 // part_k of a row by its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!

@@ -148,13 +148,14 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
 
 // --- one row, one SIMD lane per matrix row
 
-// The same two numbers for a single row u of n_features floats.
-inline void quadratic_row(const float* quadratic, const float* linear, std::size_t n_features, const float* u,
-                          float& form, float& sq_norm) {
-    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next
-    // one.
+// Of a single row u of n_features floats, lanes that add up to linear.u + sum_{i <= j} quadratic_ij u_i u_j, and, if
+// WithNorm, to ||u||^2.
+template <bool WithNorm>
+APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* linear, std::size_t n_features,
+                                       const float* u, f32x8& sq) {
+    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
     alignas(32) static constexpr float mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
-    f32x8 total = set1x8(0.0f), sq = total;
+    f32x8 total = set1x8(0.0f);
     const float* panel = quadratic;
     std::size_t first = 0;
     for (; first + panel_rows <= n_features; first += panel_rows) {
@@ -171,28 +172,27 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
             }
         }
         for (; j < n_features; ++j, panel += panel_rows) sum[0] = fmadd8(load8(panel), set1x8(u[j]), sum[0]);
-        const f32x8 x = load8(u + first), one = set1x8(1.0f);
-        total = fmadd8(x, fmadd8(sum[0], one, sum[1]), total);
-        total = fmadd8(x, fmadd8(sum[2], one, sum[3]), total);
-        sq = fmadd8(x, x, sq);
+        const f32x8 x = load8(u + first);
+        total = fmadd8(x, add8(add8(sum[0], sum[1]), add8(sum[2], sum[3])), total);
+        if (WithNorm) sq = fmadd8(x, x, sq);
     }
-    float parts[2 * panel_rows];
-    store8(parts, total);
-    store8(parts + panel_rows, sq);
-    form = sq_norm = 0.0f;
-    for (std::size_t i = 0; i < panel_rows; ++i) {
-        form += parts[i];
-        sq_norm += parts[panel_rows + i];
+    const std::size_t n_left = n_features - first;
+    if (n_left == 0) return total;
+    f32x8 sum[2] = {load8(linear + first, n_left), set1x8(0.0f)};
+    for (std::size_t k = 0; k < n_left; ++k) {
+        sum[k % 2] = fmadd8(load8(panel + k * (k + 1) / 2, k + 1), set1x8(u[first + k]), sum[k % 2]);
     }
-    for (std::size_t i = first; i < n_features; ++i) {
-        float sum = linear[i];
-        for (std::size_t j = i; j < n_features; ++j) {
-            const std::size_t k = j - first;
-            sum += panel[k * (k + 1) / 2 + (i - first)] * u[j];
-        }
-        form += u[i] * sum;
-        sq_norm += u[i] * u[i];
-    }
+    const f32x8 x = load8(u + first, n_left);
+    if (WithNorm) sq = fmadd8(x, x, sq);
+    return fmadd8(x, add8(sum[0], sum[1]), total);
+}
+
+// The same two numbers as of a block.
+inline void quadratic_row(const float* quadratic, const float* linear, std::size_t n_features, const float* u,
+                          float& form, float& sq_norm) {
+    f32x8 sq = set1x8(0.0f);
+    form = sum8(quadratic_lanes<true>(quadratic, linear, n_features, u, sq));
+    sq_norm = sum8(sq);
 }
 
 // --- a sparse row

@@ -25,49 +25,51 @@ constexpr int routed_panels = lanes >= 8 ? 2 : 1;
 constexpr int router_registers = static_cast<int>(router_width) / lanes;
 
 // The best scores so far of each lane, with the panel that they came from in their lowest eight bits.
+template <int Rows>
 struct BestScores {
-    f32v score[routed_rows][router_registers];
+    f32v score[Rows][router_registers];
 };
 
-template <int Panels>
+// Few sums are split in chains, for the latency of fmadd: those of a row alone in as many as eight.
+template <int Panels, int Rows>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
-                                          const float* y, std::size_t stride, BestScores& best) {
-    constexpr int chains = Panels < routed_panels ? 2 : 1;  // few sums are split in two, for the latency of fmadd
+                                          const float* y, std::size_t stride, BestScores<Rows>& best) {
+    constexpr int chains = Rows == 1 ? 8 / (Panels * router_registers) : Panels < routed_panels ? 2 : 1;
     const std::size_t panel_floats = router_panel_floats(n_features);
     const float* x = panels + first * panel_floats;
-    f32v sum[Panels][routed_rows][router_registers], other[Panels][routed_rows][router_registers];
+    f32v sum[chains][Panels][Rows][router_registers];
     APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
         APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
             const f32v half_sq_norm = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
-            APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
-                sum[p][r][v] = half_sq_norm;
-                other[p][r][v] = zero();
+            APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
+                sum[0][p][r][v] = half_sq_norm;
+                APPROXSVM_UNROLL for (int c = 1; c < chains; ++c) sum[c][p][r][v] = zero();
             }
         }
     }
-    const auto add = [&](std::size_t j, f32v(&to)[Panels][routed_rows][router_registers]) {
+    const auto add_feature = [&](std::size_t j, f32v(&to)[Panels][Rows][router_registers]) {
         x += router_width;
-        f32v yj[routed_rows];
-        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) yj[r] =
-            set1(y[static_cast<std::size_t>(r) * stride + j]);
+        f32v yj[Rows];
+        APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) yj[r] = set1(y[static_cast<std::size_t>(r) * stride + j]);
         APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
             APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
                 const f32v xj = load(x + static_cast<std::size_t>(p) * panel_floats + v * lanes);
-                APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) to[p][r][v] = fmadd(xj, yj[r], to[p][r][v]);
+                APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) to[p][r][v] = fmadd(xj, yj[r], to[p][r][v]);
             }
         }
     };
+    constexpr std::size_t step = static_cast<std::size_t>(chains);
     std::size_t j = 0;
-    for (; chains == 2 && j + 2 <= n_features; j += 2) {
-        add(j, sum);
-        add(j + 1, other);
+    for (; chains > 1 && j + step <= n_features; j += step) {
+        APPROXSVM_UNROLL for (int c = 0; c < chains; ++c) add_feature(j + static_cast<std::size_t>(c), sum[c]);
     }
-    for (; j < n_features; ++j) add(j, sum);
+    for (; j < n_features; ++j) add_feature(j, sum[0]);
     APPROXSVM_UNROLL for (int p = 0; p < Panels; ++p) {
         const std::uint32_t number = static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(p);
-        APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+        APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
             APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) {
-                const f32v score = chains == 2 ? fmadd(set1(1.0f), other[p][r][v], sum[p][r][v]) : sum[p][r][v];
+                f32v score = sum[0][p][r][v];
+                APPROXSVM_UNROLL for (int c = 1; c < chains; ++c) score = add(score, sum[c][p][r][v]);
                 best.score[r][v] = min_or_nan(best.score[r][v], with_low_byte(score, number));
             }
         }
@@ -88,11 +90,12 @@ APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// For each of the first n of routed_rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
+// For each of the first n of Rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
+template <int Rows>
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
                           std::size_t stride, std::size_t n, std::size_t* slots) {
-    BestScores best;
-    APPROXSVM_UNROLL for (int r = 0; r < routed_rows; ++r) {
+    BestScores<Rows> best;
+    APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
         APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) best.score[r][v] = set1(largest_float);
     }
     std::size_t p = 0;
@@ -103,30 +106,33 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
     for (std::size_t r = 0; r < n; ++r) slots[r] = best_slot(best.score[r], n_panels);
 }
 
-// The groups of the first n of routed_rows rows whose coordinates are y = input_scale (z - model.center).
+// The groups of the first n of Rows rows whose coordinates are y = input_scale (z - model.center); Rows is routed_rows,
+// or 1 where rows come one by one, whose sums may round otherwise.
+template <int Rows>
 inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
                             std::size_t* groups) {
     const RouterView& router = model.router;
-    nearest_slots(router.groups, router_panels(router.n_groups), model.n_features, y, stride, n, groups);
+    nearest_slots<Rows>(router.groups, router_panels(router.n_groups), model.n_features, y, stride, n, groups);
     for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
 }
 
-// The centers of the first n_rows of routed_rows rows of one group.
+// The centers of the first n_rows of Rows rows of one group.
+template <int Rows>
 inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
                            std::size_t n_rows, std::size_t* centers) {
     const RouterView& router = model.router;
     const std::size_t first = router.starts[group], n = router.starts[group + 1] - first;
     const float* panels = router.panels + first * router_panel_floats(model.n_features);
-    nearest_slots(panels, n, model.n_features, y, stride, n_rows, centers);
+    nearest_slots<Rows>(panels, n, model.n_features, y, stride, n_rows, centers);
     for (std::size_t r = 0; r < n_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
 }
 
 // The center of one row.
 inline std::size_t route(const ModelView& model, const float* y) {
-    std::size_t found[routed_rows];
-    route_to_groups(model, y, 0, 1, found);  // a stride of 0 repeats the row
-    route_in_group(model, found[0], y, 0, 1, found);
-    return found[0];
+    std::size_t found;
+    route_to_groups<1>(model, y, 0, 1, &found);
+    route_in_group<1>(model, found, y, 0, 1, &found);
+    return found;
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -34,11 +34,12 @@ struct AnswerMemory {
     std::size_t* open;
     MappingMemory mapping;
 
-    AnswerMemory(const ModelView& model, const CallRows& call, Carver& carver)
-        : AnswerMemory(model, call.at_most(answer_piece_rows(model)), call, carver) {}
+    AnswerMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+        : AnswerMemory(*prepared.view, call.at_most(answer_piece_rows(*prepared.view)), prepared, call, carver) {}
 
   private:
-    AnswerMemory(const ModelView& model, std::size_t n_rows, const CallRows& call, Carver& carver)
+    AnswerMemory(const ModelView& model, std::size_t n_rows, const PreparedModel& prepared, const CallRows& call,
+                 Carver& carver)
         : values(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
           bounds(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
           shares(carver.take<double>(n_answers(model))),
@@ -48,7 +49,7 @@ struct AnswerMemory {
           stages(carver.take<std::uint8_t>(n_rows)),
           open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
           open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)),
-          mapping(model, call, carver) {}
+          mapping(prepared, call, carver) {}
     static std::size_t n_answers(const ModelView& model) {
         return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
     }
@@ -68,7 +69,7 @@ struct EnsembleMemory {
         for (std::size_t k = 0; k < model.n_members; ++k) {
             const ModelView& view = *prepared.members[k]->view;
             Carver counter(nullptr);
-            MappingMemory memory(view, call, counter);
+            MappingMemory memory(*prepared.members[k], call, counter);
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
         }
@@ -98,7 +99,7 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     if (prepared.view->n_members > 0) {
         EnsembleMemory memory(prepared, CallRows(n_rows), counter);
     } else {
-        AnswerMemory memory(*prepared.view, CallRows(n_rows), counter);
+        AnswerMemory memory(prepared, CallRows(n_rows), counter);
     }
     return counter.bytes_anywhere();
 }
@@ -379,7 +380,7 @@ class EnsembleAnswers {
         wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const MappingMemory memory(*member.view, rows_of_call(rows, request), carver);
+        const MappingMemory memory(member, rows_of_call(rows, request), carver);
         const Status status = evaluate_raw(member, rows, request, wanted, counts_, memory);
         for (std::size_t i = 0; stages && status == Status::ok && i < n; ++i) {
             if (k == 0 || stages[i] < memory_.stages[i]) stages[i] = memory_.stages[i];
@@ -430,7 +431,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
         if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
         return EnsembleAnswers(prepared, counts, memory).answer(rows, request, out);
     }
-    const AnswerMemory memory(*prepared.view, call, carver);
+    const AnswerMemory memory(prepared, call, carver);
     if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
     return SingleAnswers(prepared, counts, memory).answer(rows, request, out);
 }

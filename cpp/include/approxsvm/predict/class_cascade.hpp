@@ -111,10 +111,10 @@ class ClassCascade {
 
     // One row near the center.
     Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
-        bool finite = true;
+        RowAlone row;
         std::uint32_t wins = 0;
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            finite &= evaluate_pair_of_row(i, pair, form, u, outside);
+            evaluate_pair_of_row(i, pair, form, u, outside, row);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
@@ -124,7 +124,7 @@ class ClassCascade {
         } else {
             for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair, pair);
         }
-        if (!finite) {
+        if (!row.finite) {
             const Status status = check(&i, 1);
             if (status != Status::ok) return status;
         }
@@ -260,22 +260,36 @@ class ClassCascade {
         }
     }
 
-    // False when the row's norm is not finite.
-    bool evaluate_pair_of_row(std::size_t i, std::size_t pair, std::size_t form, const float* u,
-                              const OutsideNorms& outside) {
+    // What all pairs of one row have in common; the Gaussian factor is 0 where float32 cannot hold it.
+    struct RowAlone {
+        bool finite = true;
+        double gaussian = 0.0;
+        const float* basis = nullptr;
+    };
+    RowAlone row_alone(float sq_norm, double unseen) const {
+        const float seen = view_.half_theta * sq_norm, half_s = seen + static_cast<float>(view_.gamma * unseen);
+        float factor[lanes];
+        store(factor, exp_nonpositive(set1(-half_s)));
+        return {seen <= largest_float, half_s <= -exp_min_argument ? static_cast<double>(factor[0]) : 0.0,
+                basis_row(half_s)};
+    }
+
+    void evaluate_pair_of_row(std::size_t i, std::size_t pair, std::size_t form, const float* u,
+                              const OutsideNorms& outside, RowAlone& row) {
         const Expansion expansion = expansion_of(view_, center_, form);
-        Value value = evaluate_row(view_, expansion, u);
+        float part, sq_norm;
+        forms_row(view_, expansion, u, part, sq_norm);
+        if (!row.basis) row = row_alone(sq_norm, *outside.unseen);
+        double inner = expansion.numbers->constant + static_cast<double>(part);
         for (int k = 3; k <= view_.degree; ++k) {
-            const float* part = part_of_degree(expansion, view_.n_varying, k);
-            value.inner += static_cast<double>(part_row(part, k, prepared_.zeros, view_.n_varying, u));
+            const float* coefficients = part_of_degree(expansion, view_.n_varying, k);
+            inner += static_cast<double>(part_row(coefficients, k, prepared_.zeros, view_.n_varying, u));
         }
-        const bool finite = value.half_s <= largest_float;
-        add_unseen(view_, expansion, *outside.unseen, value);
-        value_[pair] = decision_value(expansion, value);
+        const double gaussian = expansion.numbers->output_scale * row.gaussian;
         const DecisionNumbers& decision = view_.decisions[pair];
-        bound_[pair] = bound_of(basis_row(value.half_s), weights_of(form)) + slack_of(i, pair) +
-                       slice_slack(view_, decision, *outside.off_sq);
-        return finite;
+        value_[pair] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner : 0.0);
+        bound_[pair] =
+            bound_of(row.basis, weights_of(form)) + slack_of(i, pair) + slice_slack(view_, decision, *outside.off_sq);
     }
 
     // The majority class wins so many pairs for certain, whose values and bounds come `stride` apart.

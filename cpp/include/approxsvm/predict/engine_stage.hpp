@@ -16,17 +16,32 @@ struct Batch {
     bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
     bool engines_alone;  // in the exact engines
     bool goes_by_queue;
+    std::size_t alone_eighths;  // of the lanes of a register: rows that an engine takes one by one
 
     // Whether n rows that wait for a block of so many lanes are taken one by one.
-    bool alone_in_expansion(std::size_t n) const { return goes_by_queue ? leaves_most_empty(n, lanes) : rows_alone; }
+    bool alone_in_expansion(std::size_t n) const { return goes_by_queue ? 3 * n <= lanes + 2 : rows_alone; }
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
-        return engines_alone || (goes_by_queue && leaves_most_empty(n, n_lanes));
+        return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
+    }
+    // How many of n rows: those beyond full registers, which cost about half of what the first one does.
+    std::size_t n_alone_in_engine(std::size_t n, std::size_t n_lanes) const {
+        if (alone_in_engine(n, n_lanes)) return n;
+        const std::size_t beyond = n % n_lanes;
+        return goes_by_queue && n > n_lanes && 2 * beyond <= most_alone(n_lanes) ? beyond : 0;
     }
 
   private:
-    // In a full block of one register a row costs a third of what it costs alone, or less.
-    static bool leaves_most_empty(std::size_t n, std::size_t n_lanes) { return 3 * n <= n_lanes + 2; }
+    std::size_t most_alone(std::size_t n_lanes) const { return alone_eighths * n_lanes / 8; }
 };
+
+// A row alone has support vectors in the lanes and waits for them to be loaded. Of what a full register of rows costs,
+// it takes a third more than its share where lanes are few or exp is most of the work, and with sixteen lanes 1.7 times
+// as much from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits and svmguide1 on a Zen 5).
+inline std::size_t alone_eighths_of(const ModelView& model) {
+    constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
+    if (lanes < 16 || model.n_features <= 8) return 6;
+    return model.n_sv * model.n_features * sizeof(float) <= first_level_bytes ? 4 : 3;
+}
 
 // How many rows a call may have, which says what memory it needs: where all are taken one by one (batch_of), none for
 // rows side by side.
@@ -35,11 +50,11 @@ struct CallRows {
 
     explicit CallRows(std::size_t n_rows) : n(n_rows), side_by_side(n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Of a block as the stages lend each other: rows in its lanes; or one of doubles, or rows on their way to a center.
+    // Of a block as the stages lend each other: rows in its lanes, or one of doubles.
     std::size_t block_bytes(const ModelView& model) const {
-        const std::size_t n_floats = model.n_centers > 1 && routed_rows > 2 ? routed_rows : 2;
-        return side_by_side > 1 ? workspace_bytes(model.n_features)
-                                : (model.n_features * n_floats + 4 * block_rows + panel_rows) * sizeof(float) + 64;
+        return side_by_side > 1
+                   ? workspace_bytes(model.n_features)
+                   : model.n_features * sizeof(double) + (4 * block_rows + panel_rows) * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
@@ -59,7 +74,7 @@ inline double row_error_of(const Request& request, std::size_t row) {
 
 inline Batch batch_of(const ModelView& model, std::size_t n_rows, bool labels_only) {
     const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
-    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows, labels_only};
+    return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows, labels_only, alone_eighths_of(model)};
 }
 
 // --- what engines add up
@@ -281,10 +296,12 @@ class EngineStage {
         const std::size_t n = n_dense_;
         n_dense_ = 0;
         if (n == 0) return;
-        if (!batch_.alone_in_engine(n, width)) {
-            return with_registers_for(n, width, [&](auto registers) { settle_block<registers.value>(n, offer); });
+        const std::size_t n_together = n - batch_.n_alone_in_engine(n, width);
+        if (n_together > 0) {
+            with_registers_for(n_together, width,
+                               [&](auto registers) { settle_block<registers.value>(n_together, offer); });
         }
-        for (std::size_t r = 0; r < n; ++r) settle_row(dense_[r], offer);
+        for (std::size_t r = n_together; r < n; ++r) settle_row(dense_[r], offer);
     }
 
     // n rows, one SIMD lane each, zeros in the lanes left over.

@@ -113,27 +113,34 @@ struct Routing {
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
-    // `y` is room for routed_rows rows.
-    Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, float* y) {
+    // So many rows at a time; `y` is room for them. A single row of a group goes by itself where labels alone count, as
+    // its center may depend on the way, if two are about as near.
+    template <std::size_t Together>
+    Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
+                float* y) {
+        constexpr int rows = static_cast<int>(Together);
         for (std::size_t i = 0; i < n; ++i) {
             const Status status = source.check_order(first + i);
             if (status != Status::ok) return status;
             order[i] = static_cast<std::uint32_t>(i);
         }
         const std::size_t stride = model.n_features;
-        std::size_t found[routed_rows];
-        for (std::size_t k = 0; k < n; k += routed_rows) {
-            const std::size_t m = load(model, source, first, k, n, y);
-            route_to_groups(model, y, stride, m, found);
+        std::size_t found[Together];
+        for (std::size_t k = 0; k < n; k += Together) {
+            const std::size_t m = load<Together>(model, source, first, k, n, y);
+            route_to_groups<rows>(model, y, stride, m, found);
             for (std::size_t r = 0; r < m; ++r) center_of[k + r] = static_cast<std::uint32_t>(found[r]);
         }
         sort(n, model.router.n_groups);
         for (std::size_t begin = 0, end; begin < n; begin = end) {
             const std::size_t group = center_of[order[begin]];
             end = end_of_run(begin, n);
-            for (std::size_t k = begin; k < end; k += routed_rows) {
-                const std::size_t m = load(model, source, first, k, end, y);
-                route_in_group(model, group, y, stride, m, found);
+            for (std::size_t k = begin; k < end; k += Together) {
+                const std::size_t m = load<Together>(model, source, first, k, end, y);
+                if (m == 1 && labels_only)
+                    route_in_group<1>(model, group, y, stride, m, found);
+                else
+                    route_in_group<rows>(model, group, y, stride, m, found);
                 for (std::size_t r = 0; r < m; ++r) center_of[order[k + r]] = static_cast<std::uint32_t>(found[r]);
             }
         }
@@ -149,11 +156,12 @@ struct Routing {
     }
 
   private:
-    // The rows order[k] ... order[end - 1], at most routed_rows of them; returns their number. What is left over of
-    // `y` keeps what it held.
+    // The rows order[k] ... order[end - 1], at most so many of them; returns their number. What is left over of `y`
+    // keeps what it held.
+    template <std::size_t Together>
     std::size_t load(const ModelView& model, const RowSource& source, std::size_t first, std::size_t k, std::size_t end,
                      float* y) const {
-        const std::size_t m = end - k < routed_rows ? end - k : routed_rows;
+        const std::size_t m = end - k < Together ? end - k : Together;
         for (std::size_t r = 0; r < m; ++r) {
             source.load_one(first + order[k + r], model.center, model.input_scale, y + r * model.n_features);
         }
@@ -187,9 +195,12 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     Gatherer<AnyCascade> gatherer(cascade, model, source, batch, scratch);
     const std::size_t n_rows = source.n_rows(), n_routed = n_rows < route_rows ? n_rows : route_rows;
     Routing routing(memory.routing, n_routed);
+    const bool labels_only = batch.goes_by_queue;
     for (std::size_t first = 0; first < n_rows; first += n_routed) {
         const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
-        Status status = routing.fill(model, source, first, n, scratch + 4 * block_rows);
+        float* const y = scratch + 4 * block_rows;
+        Status status = batch.engines_alone ? routing.fill<1>(model, source, first, n, labels_only, y)
+                                            : routing.fill<routed_rows>(model, source, first, n, labels_only, y);
         for (std::size_t begin = 0, end; begin < n && status == Status::ok; begin = end) {
             end = routing.end_of_run(begin, n);
             cascade.begin_center(routing.center_of[routing.order[begin]]);

@@ -27,12 +27,15 @@ struct EvaluationMemory {
     SubspaceRoom subspaces;
     FewRoom few;
 
-    EvaluationMemory(const ModelView& model, const CallRows& call, Carver& carver)
-        : winner(model, call, carver), subspaces(model, call, carver), few(model, carver) {
+    EvaluationMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+        : winner(*prepared.view, call, carver),
+          subspaces(*prepared.view, call, carver),
+          few(prepared.few, *prepared.view, carver) {
+        const ModelView& model = *prepared.view;
         const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
         const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);
-        first_block = carver.take<float>(block);
+        first_block = carver.take<float>(model.n_centers > 0 || is_of_products(model) ? block : 0);
         later_block = carver.take<float>(block > defined ? block : defined);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;

@@ -17,17 +17,16 @@ struct FewRoom {
     FewRow row;
     float* kernels;  // of all lanes, where there are several functions
 
-    FewRoom(const ModelView& model, Carver& carver) {
-        const bool is_candidate = may_have_few_values(model);
+    FewRoom(const FewValues& few, const ModelView& model, Carver& carver) {
         const FewSegments segments(model);
-        const std::size_t d = is_candidate ? model.n_features : 0;
-        values = carver.take<double>(is_candidate ? d + lanes64 : 0);
-        sums = carver.take<double>(is_candidate ? segments.n() : 0, segments.n_functions());
+        const std::size_t d = few.is_usable ? model.n_features : 0;
+        values = carver.take<double>(few.is_usable ? d + lanes64 : 0);
+        sums = carver.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
         columns = carver.take<std::int32_t>(d);
-        codes = carver.take<std::uint8_t>(is_candidate ? d + 7 : 0);
-        row.planes = carver.take<std::uint32_t>(is_candidate ? (d + 31) / 32 : 0);
+        codes = carver.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
+        row.planes = carver.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
         row.tables = carver.take<std::uint8_t[16]>(d);
-        kernels = carver.take<float>(is_candidate && has_classes(model) ? segments.n_lanes() : 0);
+        kernels = carver.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
     }
 };
 

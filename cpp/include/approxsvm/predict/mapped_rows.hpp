@@ -21,7 +21,9 @@ struct MappingMemory {
     double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *stages = nullptr, *bounds = nullptr;
     EvaluationMemory evaluation;
 
-    MappingMemory(const ModelView& model, const CallRows& call, Carver& carver) : evaluation(model, call, carver) {
+    MappingMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+        : evaluation(prepared, call, carver) {
+        const ModelView& model = *prepared.view;
         if (!model.has_input_map) return;
         const std::size_t n = call.at_most(mapped_piece_rows(model));
         mapped = carver.take<double>(n * model.n_features);

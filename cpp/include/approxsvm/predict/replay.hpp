@@ -13,7 +13,9 @@ struct ReplayMemory {
     float* row;
     double *values, *bounds;
 
-    ReplayMemory(const ModelView& model, Carver& carver) : evaluation(model, CallRows(any_number_of_rows), carver) {
+    ReplayMemory(const PreparedModel& prepared, Carver& carver)
+        : evaluation(prepared, CallRows(any_number_of_rows), carver) {
+        const ModelView& model = *prepared.view;
         expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
         row = carver.take<float>(model.n_features);
         values = carver.take<double>(block_rows * model.n_decisions);
@@ -24,13 +26,13 @@ struct ReplayMemory {
 // Bytes of memory for replay().
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
-    const auto need = [&](const ModelView& model) {
+    const auto need = [&](const PreparedModel& model) {
         Carver counter(nullptr);
         ReplayMemory memory(model, counter);
         most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
-    for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]->view);
-    if (prepared.view->n_members == 0) need(*prepared.view);
+    for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]);
+    if (prepared.view->n_members == 0) need(prepared);
     return most;
 }
 
@@ -137,7 +139,7 @@ inline Status replay(const PreparedModel& prepared, void* memory) {
     }
     if (prepared.view->n_members > 0) return Status::ok;
     Carver carver(memory);
-    const ReplayMemory room(*prepared.view, carver);
+    const ReplayMemory room(prepared, carver);
     const Status status = replay_expansions(prepared, room);
     return status == Status::ok ? replay_exact_model(prepared, room) : status;
 }

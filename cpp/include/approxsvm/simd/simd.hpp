@@ -674,8 +674,16 @@ APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double s
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
 }
+// The first n numbers, 0 < n <= 8, and zeros; what follows them is not read.
+APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
+    alignas(32) static constexpr std::int32_t first[15] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 - n)));
+}
 APPROXSVM_INLINE f32x8 set1x8(float x) {
     return _mm256_set1_ps(x);
+}
+APPROXSVM_INLINE f32x8 add8(f32x8 a, f32x8 b) {
+    return _mm256_add_ps(a, b);
 }
 APPROXSVM_INLINE f32x8 mul8(f32x8 a, f32x8 b) {
     return _mm256_mul_ps(a, b);
@@ -693,8 +701,16 @@ struct f32x8 {
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return {load(p), load(p + 4)};
 }
+APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
+    float copy[8] = {};
+    for (std::size_t i = 0; i < n; ++i) copy[i] = p[i];
+    return load8(copy);
+}
 APPROXSVM_INLINE f32x8 set1x8(float x) {
     return {set1(x), set1(x)};
+}
+APPROXSVM_INLINE f32x8 add8(f32x8 a, f32x8 b) {
+    return {add(a.low, b.low), add(a.high, b.high)};
 }
 APPROXSVM_INLINE f32x8 mul8(f32x8 a, f32x8 b) {
     return {mul(a.low, b.low), mul(a.high, b.high)};
@@ -707,6 +723,12 @@ APPROXSVM_INLINE void store8(float* p, f32x8 x) {
     store(p + 4, x.high);
 }
 #endif
+// What the lanes add up to, by three additions each.
+APPROXSVM_INLINE float sum8(f32x8 x) {
+    float lane[8];
+    store8(lane, x);
+    return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -1,0 +1,81 @@
+"""Calls of every size: the labels of the source whatever the call, also of rows that lie at its boundary."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm import _native
+from approxsvm.artifact.views import Artifact
+from approxsvm.evaluator import BOUNDS, LABELS, VALUES
+from approxsvm.planning.subspaces import in_subspaces
+
+# Around the numbers of rows from which engines and expansions take blocks, and where rows are left over behind those.
+SIZES = (*range(1, 14), 15, 16, 17, 18, 19, 23, 24, 25, 31, 33, 35, 48, 49, 51)
+PLANS = ((2, 1), (5, 1), (3, 16), (2, 64))
+
+
+def _svc(n_classes: int, n_features: int, gamma: float) -> tuple[SVC, np.ndarray, np.ndarray]:
+    """A machine, rows to plan by, and others to ask, of which every third lies at a boundary."""
+    random = np.random.default_rng(n_classes * 100 + n_features)
+    X = random.normal(size=(900, n_features))
+    angle = np.arctan2(X[:, 0] + 0.3 * X[:, 2] ** 2, X[:, 1])
+    y = np.floor((angle / (2 * np.pi) + 0.5) * n_classes).clip(0, n_classes - 1)
+    svc = SVC(C=4.0, gamma=gamma).fit(X, y)
+    rows = random.normal(size=(306, n_features))
+    first, second = rows[::3].copy(), random.permutation(rows[1::3])
+    labels = svc.predict(first)
+    for _ in range(26):
+        middle = 0.5 * (first + second)
+        stays = (svc.predict(middle) == labels)[:, np.newaxis]
+        first, second = np.where(stays, middle, first), np.where(stays, second, middle)
+    rows[::3] = first
+    return svc, X, rows
+
+
+def _check(artifact: Artifact, svc: SVC, rows: np.ndarray) -> None:
+    expected = np.searchsorted(svc.classes_, svc.predict(rows))
+    order = np.argsort(np.argsort(artifact.labels))
+    for target in _native.runnable_targets():
+        native = _native.Predictor(artifact.native, target)
+        for n in SIZES:
+            calls = [rows[k : k + n] for k in range(0, len(rows), n)]
+            labels = np.concatenate([order[native.dense(call, 1, LABELS, "promised", False)] for call in calls])
+            np.testing.assert_array_equal(labels, expected, err_msg=f"{target}, calls of {n} rows")
+
+
+def _check_values(artifact: Artifact, exact: Artifact, rows: np.ndarray) -> None:
+    """Values of calls of every size are within their bounds."""
+    expected = _native.Predictor(exact.native, None).dense(rows, 1, VALUES, "exact", False)
+    for target in _native.runnable_targets():
+        native = _native.Predictor(artifact.native, target)
+        for n in SIZES[::3]:
+            for k in range(0, len(rows), n):
+                values, bounds = native.dense(rows[k : k + n], 1, VALUES | BOUNDS, "settled", False)
+                assert (np.abs(values - expected[k : k + n]) <= bounds + 1e-12).all(), (target, n, k)
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.2])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_expansions(n_classes, gamma):
+    svc, X, rows = _svc(n_classes, 9, gamma)
+    exact = approxsvm.compile(svc, mode="exact").artifact
+    for degree, n_centers in PLANS[: 4 if n_classes == 2 else 2]:
+        artifact = approxsvm.compile(svc, X, degree=degree, n_centers=n_centers).artifact
+        _check(artifact, svc, rows)
+        _check_values(artifact, exact, rows)
+
+
+@pytest.mark.parametrize("n_features", [4, 9, 40])
+@pytest.mark.parametrize("n_classes", [2, 6])
+def test_exact_engines(n_classes, n_features):
+    svc, _, rows = _svc(n_classes, n_features, 1.0 / n_features)
+    artifact = approxsvm.compile(svc, mode="exact").artifact
+    _check(artifact, svc, rows)
+    _check_values(artifact, artifact, rows)
+
+
+@pytest.mark.parametrize(("n_classes", "degree"), [(2, 0), (2, 3), (4, 0)])
+def test_subspaces(n_classes, degree):
+    svc, X, rows = _svc(n_classes, 24, 0.02)
+    _check(in_subspaces(approxsvm.read_model(svc), (6, 12), degree, X=X), svc, rows)
