@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -146,6 +146,7 @@ class Candidate:
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # where trying it took all of it
     cost_alone: float = math.inf
+    share: Mapping[str, float] | None = None  # of the rows that tried it, by the stage that answered
 
     @property
     def name(self) -> str:
@@ -248,7 +249,7 @@ class Planner:
             degrees = self._degrees(points.size)
             share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
             part = _part(progress, done, done + share)
-            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part)
+            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part, [])
             self._note_best(tried)
             done += share
         if not tried:
@@ -256,7 +257,8 @@ class Planner:
         # The higher degrees only where they may pay: about as few centers as do about as well as any.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
         if len(best.points.centers) > 1 and self._degrees_may_pay(best):
-            tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:], _part(progress, done, 1.0))
+            degrees = self._degrees(best.points.size)[1:]
+            tried += self._try_degrees(best.points, degrees, _part(progress, done, 1.0), [best])
         progress(1.0)
         plan = self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
         return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
@@ -285,8 +287,9 @@ class Planner:
             self._work_of_best = self._work(best.points.size)
 
     def _try_degrees(
-        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None]
+        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
     ) -> list[Candidate]:
+        """Try these degrees; `lower` are candidates with the same centers that were tried before."""
         candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
@@ -294,9 +297,29 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
+            if self._cannot_pay(candidate, [*lower, *tried]):
+                continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
             tried.append(self._tried(candidate, tried[-1] if tried else None, part))
         return tried
+
+    def _cannot_pay(self, candidate: Candidate, lower: list[Candidate]) -> bool:
+        """Whether a degree costs more than a lower one about the same centers, though it leaves as few rows as may be.
+
+        With two lower degrees each further degree is hoped to settle twice as much, on a logarithmic scale, as those
+        did; with one, all rows. A degree that halves what is left may cost a little more (`_best_degree`).
+        """
+        last = lower[-1] if lower else candidate
+        if not self._is_free or last.share is None:
+            return False
+        left = 0.0
+        if len(lower) > 1 and candidate.degree > last.degree + 1:
+            ratio = (1.0 - last.certified) / max(1.0 - lower[-2].certified, 1e-9)
+            left = min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - lower[-2].degree))
+        share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
+        below = None if last.degree <= 2 else (last.degree, last.certified)
+        cost = self._costs.cascade(candidate.degree, candidate.points.size, share, below).asked
+        return cost > (_ABOUT if left < 0.5 else 1.0) * min(c.cost for c in lower)
 
     @property
     def _is_forced(self) -> bool:
@@ -540,7 +563,8 @@ class Planner:
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
-        expanded = build_expanded(self._problem, replace(candidate, points=points), progress)
+        n_centers = len(candidate.points.centers)
+        expanded = build_expanded(self._problem, replace(candidate, points=points), progress, n_centers)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = writer.build(
@@ -557,7 +581,9 @@ class Planner:
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
-        return replace(candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified))
+        return replace(
+            candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified), share=share
+        )
 
     def _affordable(self, size: Size) -> int:
         """Centers that can be tried in as long as building the best plan so far takes, and a second."""
@@ -611,8 +637,13 @@ def _part(progress: Callable[[float], None], first: float, last: float) -> Calla
     return lambda share: progress(first + (last - first) * share)
 
 
-def build_expanded(problem: Problem, candidate: Candidate, progress: Callable[[float], None]) -> Expanded:
-    """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone."""
+def build_expanded(
+    problem: Problem, candidate: Candidate, progress: Callable[[float], None], of_centers: int | None = None
+) -> Expanded:
+    """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone.
+
+    They are some of `of_centers`, where there are more.
+    """
     if candidate.expanded is not None:
         return candidate.expanded
     model, points, expansions, certificates = problem.model, candidate.points, [], []
@@ -632,6 +663,8 @@ def build_expanded(problem: Problem, candidate: Candidate, progress: Callable[[f
             varying=points.varying,
             directions=problem.mode == "certified" and model.n_decisions == 1,
             progress=_part(progress, n_done / len(decisions), (n_done + 1) / len(decisions)),
+            known=problem.known_sums,
+            of_centers=of_centers,
         )
         expansions.append(found[0])
         certificates.append(found[1])
