@@ -28,7 +28,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.peak import FmaPeak
+from benchmarks.peak import Peak
 from benchmarks.record import Record, Row
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
@@ -65,10 +65,10 @@ class Run:
         return data_root() / "data"
 
     @cached_property
-    def peak(self) -> FmaPeak | None:
+    def peak(self) -> Peak | None:
         """The float32 multiply-adds of one core; None, and a word, without a C++ compiler."""
         try:
-            return FmaPeak(self.scratch)
+            return Peak(self.scratch, "fma")
         except (FileNotFoundError, RuntimeError) as error:
             click.echo(f"no share of the peak: {error}", err=True)
             return None

@@ -167,9 +167,9 @@ def _of_peers(kinds: Sequence[Peer], trained: Trained, engine: Any, X: Any) -> I
         }
 
 
-_PUBLISHED_OPTION = click.Option(["--published"], is_flag=True, help="Those that README and docs/benchmarks.md show.")
+PUBLISHED_OPTION = click.Option(["--published"], is_flag=True, help="Those that README and docs/benchmarks.md show.")
 _PEER_OPTION = click.Option(["--peer"], help="Of the other ways those alone whose name contains this.")
-EXPERIMENT = Experiment("ordinary", __doc__, measure, cases, [_PUBLISHED_OPTION, _PEER_OPTION, *PROBLEM_OPTIONS])
+EXPERIMENT = Experiment("ordinary", __doc__, measure, cases, [PUBLISHED_OPTION, _PEER_OPTION, *PROBLEM_OPTIONS])
 
 if __name__ == "__main__":
     EXPERIMENT.main()

@@ -8,6 +8,7 @@ A table is a heading and a cell for each column; a cell makes text of a row of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from statistics import median
 from textwrap import fill
 from typing import Any, Final, TypeAlias
 
@@ -310,6 +311,15 @@ _RAHIMI_RECHT: Final = {
 
 # --- other tables
 
+_LIMITS: Final = {
+    "model": of("model"),
+    "plan": of("plan"),
+    "µs per row": of("microseconds", three),
+    "multiply-adds": of("share_of_multiply_adds", lambda x: percent(x, 0)),
+    "exponentials": of("share_of_exponentials", lambda x: percent(x, 0)),
+    "bytes": of("share_of_bytes", lambda x: percent(x, 0)),
+    "of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
+}
 _COMPILING: Final = {
     "model": of("model"),
     "compiling": of("certified_compile_seconds", seconds),
@@ -351,6 +361,18 @@ def _latency(records: Records) -> str:
     return "\n\n".join(found)
 
 
+def _limits(records: Records) -> str:
+    record = records["limits"]
+    cache, third = (three(median(x[name] for x in record.tables["peaks"]) / 1e9) for name in ("cache", "third"))
+    fma, exp = (three(median(x[name] for x in record.tables["peaks"]) / 1e9) for name in ("fma", "exp"))
+    words = (
+        f"Peaks of a core of {record.machine.cpu.split(',')[0]}, {record.machine.target}: {fma} thousand million "
+        f"multiply-adds and {exp} thousand million exponentials a second, {cache} GB/s from the second-level cache, "
+        f"{third} GB/s from the third."
+    )
+    return as_table(record.tables["models"], _LIMITS) + f"\n\n{fill(words, _LINE)}"
+
+
 _SCORING: Final = {
     "what": of("what"),
     "rows": of("rows", count),
@@ -381,6 +403,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "libsvm peers": _libsvm_peers,
     "files": _files,
     "compiling": _shown_of("libsvm", "sizes", _COMPILING),
+    "limits": _limits,
     "several classes": _several("several classes"),
     "wide, dense": _several("wide, dense"),
     "wide, sparse": _several("wide, sparse"),

@@ -18,10 +18,10 @@ from approxsvm.model.kernel_model import FloatArray
 # About the number of monomials of a block of support vectors, so that they stay in a cache.
 _BLOCK_ELEMENTS = 1 << 19
 _LEAST_ROWS, _MOST_ROWS = 64, 512
-# The most tails of a row, unless these are its features.
-_MOST_TAILS = 1 << 11
-# Features of a head that share a matrix product.
-_FEATURES = 16
+# The most tails of a row, of degree 2 and above, unless these are its features; and the features of a head that share
+# a matrix product. More would be multiplied in vain, fewer leave small products.
+_MOST_TAILS = (1 << 11, 1 << 10)
+_FEATURES = 8
 
 
 def n_monomials(n_features: int, degree: int) -> int:
@@ -60,7 +60,7 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 def _tail_degree(n_features: int, degree: int) -> int:
     """The highest degree below `degree` whose monomials, for some hundred rows, stay in a cache."""
-    fitting = [k for k in range(1, degree) if n_monomials(n_features, k) <= _MOST_TAILS]
+    fitting = [k for k in range(1, degree) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]]
     return max(fitting, default=1)
 
 

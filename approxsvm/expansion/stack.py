@@ -29,6 +29,42 @@ _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
 _ROWS = 512
+# Bytes of sums that are kept for further expansions, at most.
+_MOST_KNOWN = 256 << 20
+
+
+class KnownSums:
+    """What expansions of one model have added up over its support vectors, for others about the same centers.
+
+    A planner looks at some of the centers, at one degree after the other, and then all of them are expanded: sums over
+    the kernel matrix are the same for all degrees, and those about a center need not be computed again.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[int, bytes], _OfFunction] = {}
+
+    def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
+        """Of one decision function, on the slices on which these columns vary."""
+        return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
+
+
+class _OfFunction:
+    """By center, as bytes; of a single center nothing is contracted."""
+
+    def __init__(self) -> None:
+        self.whole: KernelSums | None = None
+        self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
+        self.moments: dict[bytes, list[FloatArray]] = {}
+        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # also by degree, and whether with directions
+        self._n_bytes = 0
+
+    def has_room(self, *arrays: FloatArray | None) -> bool:
+        """Count these arrays, if they fit."""
+        n_bytes = sum(array.nbytes for array in arrays if array is not None)
+        if self._n_bytes + n_bytes > _MOST_KNOWN:
+            return False
+        self._n_bytes += n_bytes
+        return True
 
 
 def expand_and_certify(
@@ -41,6 +77,8 @@ def expand_and_certify(
     varying: npt.NDArray[np.intp] | None = None,
     directions: bool = True,
     progress: Callable[[float], None] | None = None,
+    known: KnownSums | None = None,
+    of_centers: int | None = None,
 ) -> tuple[Expansions, Certificates]:
     """Expand a decision function (its position in ``model.intercept``) about centers, and bound the errors.
 
@@ -49,7 +87,8 @@ def expand_and_certify(
     bounds should be small at `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`,
     ascending columns, the expansions are for rows whose other features are the center's. `directions` asks for the form
     G of a row's direction, which exists for degree 2 only. `progress` gets the share of the work done, from 0 to 1.
-    UnsupportedModelError if an expansion would not fit in memory.
+    `known` is what other expansions of the model have found, and is added to. Norms are those that there would be if
+    all of `of_centers`, by default these, were expanded. UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -67,14 +106,19 @@ def expand_and_certify(
             slices[key] = function.on_slice(centers[c], varying)
         return ExpansionPoint(slices[key], centers[c][varying])
 
+    mine, names = (known or KnownSums()).of(decision, varying), [center.tobytes() for center in centers]
     in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
-    last = 0 if in_one_pass else _last_moment(point_of(0).function, n_centers, degree)
+    last = 0 if in_one_pass else _last_moment(point_of(0).function, of_centers or n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
     def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
         here = point_of(c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
-            moments = taylor.moments_about(here.function, here.center, last or degree)
+            moments = mine.moments.get(names[c], [])[: (last or degree) + 1]
+            if len(moments) <= (last or degree):
+                moments = taylor.moments_about(here.function, here.center, last or degree)
+                if last and mine.has_room(*moments):
+                    mine.moments[names[c]] = moments
             coefficients = taylor.coefficients_of(here.function, moments[: degree + 1])
             for part, of_degree in zip(parts, coefficients, strict=True):
                 part[c] = of_degree
@@ -85,7 +129,13 @@ def expand_and_certify(
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if last:
                 return _from_moments(here, degree, directions, moments)
-            return _from_gram(here, degree, directions, in_order, tell)
+            name = (names[c], degree, directions)
+            if name not in mine.gram:
+                found = _from_gram(here, degree, directions, in_order, tell)
+                if not mine.has_room(found.direction, *found.spectra.values()):
+                    return found
+                mine.gram[name] = found
+            return mine.gram[name]
 
     with ThreadPoolExecutor(all_threads()) as pool:
 
@@ -99,7 +149,7 @@ def expand_and_certify(
             expanded.result()
             sums = [center_sums]
         else:
-            kernel = _sums_over_kernel(function, n_centers, point_of, varying is not None, lambda x: tell(0.3 * x))
+            kernel = _sums_over_kernel(function, names, point_of, varying is not None, mine, lambda x: tell(0.3 * x))
             if n_centers == 1:  # the threads share the center
                 sums = [about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))]
             else:
@@ -116,19 +166,34 @@ def expand_and_certify(
 
 def _sums_over_kernel(
     function: DecisionFunction,
-    n_centers: int,
+    names: list[bytes],
     point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
+    known: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
     """W and the contracted energies, which on slices belong to another kernel matrix."""
-    if not sliced:
-        return kernel_sums(function, n_centers, point_of, contracted=n_centers > 1, progress=progress)
-    whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
-    slices = kernel_sums(
-        point_of(0).function, n_centers, point_of, contracted=True, progress=lambda share: progress(0.2 + 0.8 * share)
-    )
-    return replace(whole, contracted_sq=slices.contracted_sq, faded_moduli=slices.faded_moduli)
+    if sliced and known.whole is None:
+        known.whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
+    n_centers = len(names)
+    missing = [c for c, name in enumerate(names) if name not in known.energies] if n_centers > 1 else []
+    if missing or known.whole is None:
+        found = kernel_sums(
+            point_of(0).function if sliced else function,
+            len(missing),
+            lambda k: point_of(missing[k]),
+            contracted=n_centers > 1,
+            progress=lambda share: progress(0.2 + 0.8 * share if sliced else share),
+        )
+        known.whole = known.whole or found
+        known.energies.update(
+            (names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing)
+        )
+    contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
+    for c, name in enumerate(names if n_centers > 1 else []):
+        contracted_sq[c], faded_moduli[c] = known.energies[name]
+    contracted_sq[:, 0], faded_moduli[:, 0] = known.whole.total_sq, np.abs(function.coef).sum()
+    return replace(known.whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -252,7 +317,8 @@ def _moduli(point: ExpansionPoint) -> tuple[FloatArray, float]:
         norm = np.sqrt(2.0 * function.gamma * sq_norm)
         weight = np.abs(function.coef[first : first + len(block)]) * np.exp(-0.5 * norm**2)
         for k in range(LAST_DEGREE + 1):
-            sums[k] += float(weight @ norm**k)
+            sums[k] += float(weight.sum())
+            weight *= norm
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
     max_sv_norm = math.sqrt(largest) * (1.0 + (function.n_features + 8) * 2.0 * UNIT64)
     return (sums * (1 + 1e-9)) ** 2 / factorials, max_sv_norm

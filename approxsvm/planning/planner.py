@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -70,8 +70,6 @@ _WORTHWHILE: Final = 0.75
 # Costs within this factor are about the same; and by which a plan has to be cheaper at best that takes long to judge.
 _ABOUT: Final = 1.15
 _WORTH_A_LONG_LOOK: Final = 1.5
-# A higher degree must be that much cheaper, or leave half as many rows to the exact engine, for it takes many bytes.
-_WORTH_A_DEGREE: Final = 1.2
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
@@ -146,6 +144,7 @@ class Candidate:
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # where trying it took all of it
     cost_alone: float = math.inf
+    share: Mapping[str, float] | None = None  # of the rows that tried it, by the stage that answered
 
     @property
     def name(self) -> str:
@@ -231,7 +230,7 @@ class Planner:
             self._costs = CallCosts(blocks, alone, costs.calls)
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
         self.exact_cost = self._exact.asked
-        self._work_of_best = 0.0
+        self._work_of_best, self._least_cost = 0.0, math.inf
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -248,15 +247,23 @@ class Planner:
             degrees = self._degrees(points.size)
             share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
             part = _part(progress, done, done + share)
-            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part)
+            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part, [])
             self._note_best(tried)
             done += share
         if not tried:
             return self._without_candidates()
-        # The higher degrees only where they may pay: about as few centers as do about as well as any.
+        # The higher degrees only where they may pay: about as few centers as do about as well as any, and about fewer
+        # of them as long as that is better, as a further degree often takes the place of four times the centers.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
-        if len(best.points.centers) > 1 and self._degrees_may_pay(best):
-            tried += self._try_degrees(best.points, self._degrees(best.points.size)[1:], _part(progress, done, 1.0))
+        of_many = sorted((c for c in tried if len(c.points.centers) > 1), key=lambda c: -c.points.size.n_centers)
+        if best in of_many and self._degrees_may_pay(best):
+            for candidate in of_many[of_many.index(best) :]:
+                least = min(c.cost for c in tried)
+                degrees = self._degrees(candidate.points.size)[1:]
+                further = self._try_degrees(candidate.points, degrees, _part(progress, done, 1.0), [candidate])
+                tried += further
+                if candidate is not best and min((c.cost for c in further), default=math.inf) > least:
+                    break
         progress(1.0)
         plan = self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
         return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
@@ -285,8 +292,9 @@ class Planner:
             self._work_of_best = self._work(best.points.size)
 
     def _try_degrees(
-        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None]
+        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
     ) -> list[Candidate]:
+        """Try these degrees; `lower` are candidates with the same centers that were tried before."""
         candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
@@ -294,9 +302,32 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
+            if self._cannot_pay(candidate, [*lower, *tried]):
+                continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
             tried.append(self._tried(candidate, tried[-1] if tried else None, part))
+            if self._is_free and lower and tried[-1].cost > [*lower, *tried][-2].cost:
+                break  # a further degree costs more than it saves
         return tried
+
+    def _cannot_pay(self, candidate: Candidate, lower: list[Candidate]) -> bool:
+        """Whether a degree costs more than the best so far, though it leaves as few rows as may be.
+
+        With two lower degrees about the same centers, each further degree is hoped to settle twice as much, on a
+        logarithmic scale, as those did; with one, all rows. A degree that halves what is left may cost a little more
+        (`_chosen`).
+        """
+        last = lower[-1] if lower else candidate
+        if not self._is_free or last.share is None:
+            return False
+        left = 0.0
+        if len(lower) > 1:
+            ratio = (1.0 - last.certified) / max(1.0 - lower[-2].certified, 1e-9)
+            left = min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - lower[-2].degree))
+        share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
+        below = None if last.degree <= 2 else (last.degree, last.certified)
+        cost = self._costs.cascade(candidate.degree, candidate.points.size, share, below).asked
+        return cost > (_ABOUT if left < 0.5 else 1.0) * self._least_cost
 
     @property
     def _is_forced(self) -> bool:
@@ -320,14 +351,14 @@ class Planner:
         least = min(candidate.cost for candidate in tried)
         return [candidate for candidate in tried if candidate.cost <= _ABOUT * least]
 
-    @staticmethod
-    def _best_degree(tried: list[Candidate]) -> Candidate:
-        """Of candidates with the same centers, from low degrees to high."""
-        least = min(candidate.cost for candidate in tried)
-        best, *higher = (candidate for candidate in tried if candidate.cost <= _WORTH_A_DEGREE * least)
-        for candidate in higher:
-            halves = 1.0 - candidate.certified < 0.5 * (1.0 - best.certified)
-            if halves and candidate.cost <= _ABOUT * best.cost:
+    @classmethod
+    def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
+        """Of those about as good as the best the one of fewest bytes, or a higher degree that halves what is left."""
+        about = cls._about_best(tried)
+        best = min(about, key=n_bytes)
+        for candidate in about:  # from low degrees to high
+            is_higher = candidate.points is best.points and candidate.degree > best.degree
+            if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
                 best = candidate
         return best
 
@@ -340,8 +371,7 @@ class Planner:
         n_tried, least_alone = len(tried), min(c.cost_alone for c in tried)
         if not self._is_forced:
             tried = self._quick_alone(tried) or tried
-        fewest = min(c.points.size.n_centers for c in self._about_best(tried))
-        best = self._best_degree([c for c in tried if c.points.size.n_centers == fewest])
+        best = self._chosen(tried, self._bytes)
         if self._is_forced:
             return Plan(best, f"{best.name}, as asked for")
         least = min(tried, key=lambda c: c.cost)
@@ -412,7 +442,7 @@ class Planner:
             return (2,)
         most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
         higher = [r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most]
-        return (2, *(higher[-1:] if size.n_centers == 1 else sorted({*higher[:1], *higher[-1:]})))
+        return (2, *(higher[-1:] if size.n_centers == 1 else higher))
 
     def _points(self, n_centers: int) -> Points:
         gamma = self._model.gamma
@@ -540,7 +570,8 @@ class Planner:
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
             return candidate
-        expanded = build_expanded(self._problem, replace(candidate, points=points), progress)
+        n_centers = len(candidate.points.centers)
+        expanded = build_expanded(self._problem, replace(candidate, points=points), progress, n_centers)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = writer.build(
@@ -557,7 +588,10 @@ class Planner:
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
-        return replace(candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified))
+        self._least_cost = min(self._least_cost, float(cost.asked))
+        return replace(
+            candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified), share=share
+        )
 
     def _affordable(self, size: Size) -> int:
         """Centers that can be tried in as long as building the best plan so far takes, and a second."""
@@ -611,8 +645,13 @@ def _part(progress: Callable[[float], None], first: float, last: float) -> Calla
     return lambda share: progress(first + (last - first) * share)
 
 
-def build_expanded(problem: Problem, candidate: Candidate, progress: Callable[[float], None]) -> Expanded:
-    """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone."""
+def build_expanded(
+    problem: Problem, candidate: Candidate, progress: Callable[[float], None], of_centers: int | None = None
+) -> Expanded:
+    """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone.
+
+    They are some of `of_centers`, where there are more.
+    """
     if candidate.expanded is not None:
         return candidate.expanded
     model, points, expansions, certificates = problem.model, candidate.points, [], []
@@ -632,6 +671,8 @@ def build_expanded(problem: Problem, candidate: Candidate, progress: Callable[[f
             varying=points.varying,
             directions=problem.mode == "certified" and model.n_decisions == 1,
             progress=_part(progress, n_done / len(decisions), (n_done + 1) / len(decisions)),
+            known=problem.known_sums,
+            of_centers=of_centers,
         )
         expansions.append(found[0])
         certificates.append(found[1])

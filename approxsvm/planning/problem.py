@@ -13,6 +13,7 @@ import numpy.typing as npt
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Frame
 from approxsvm.evaluator import LABELS, Evaluator
+from approxsvm.expansion.stack import KnownSums
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.schema import Mode
 from approxsvm.planning.request import Limits
@@ -34,6 +35,11 @@ class Problem:
     def exact(self) -> Evaluator:
         """The exact model, laid out once."""
         return Evaluator(writer.build(self.model, "exact", self.frame), n_jobs=-1)
+
+    @cached_property
+    def known_sums(self) -> KnownSums:
+        """What expansions of the model have added up so far."""
+        return KnownSums()
 
     def winners(self, rows: Any) -> npt.NDArray[np.intp]:
         """Which of several classes rows belong to, as positions."""

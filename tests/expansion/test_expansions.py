@@ -152,7 +152,7 @@ def test_tails_and_heads_of_every_length(degree, monkeypatch):
     rng = np.random.default_rng(degree)
     block = [(rng.normal(size=(9, 18)), rng.normal(size=9))]
     whole = monomials.moments(block, 18, degree)
-    monkeypatch.setattr(monomials, "_MOST_TAILS", 1)
+    monkeypatch.setattr(monomials, "_MOST_TAILS", (1, 1))
     for mine, theirs in zip(monomials.moments(block, 18, degree), whole, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
 
@@ -392,6 +392,41 @@ def test_many_centers_agree_with_each_alone():
         np.testing.assert_array_equal(alone.parts[1][0], expansions.parts[1][c])
         np.testing.assert_allclose(its.norms[0], certificates.norms[c], rtol=1e-12)
         assert its.contractions[0] == 1.0
+
+
+def numbers_of(certificates: Any) -> list[Any]:
+    return [value for value in vars(certificates).values() if value is not None]
+
+
+@pytest.mark.parametrize("varying", [None, np.array([0, 2])], ids=["whole", "slices"])
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_known_sums_change_nothing(varying, name, source):
+    """Some of the centers first, one degree after the other, and then all; of two functions, that are not mixed up."""
+    source(name)
+    rng = np.random.default_rng(1)
+    classes = {"labels": np.arange(3), "n_support": np.full(3, 20), "intercept": np.zeros(3)}
+    model = random_model(0, 60, 4, 0.1, dual_coef=rng.normal(size=(2, 60)), **classes)
+    centers = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    known = stack.KnownSums()
+    for decision, degree, some in [(0, 2, centers[1:3]), (1, 2, centers[1:3]), (0, 4, centers[2:]), (0, 2, centers)]:
+        options = {"decision": decision, "varying": varying, "of_centers": len(centers)}
+        expansions, certificates = expand_and_certify(model, some, degree, known=known, **options)
+        fresh, its = expand_and_certify(model, some, degree, **options)
+        for mine, other in zip(numbers_of(certificates), numbers_of(its), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-7)
+        for mine, other in zip(expansions.parts, fresh.parts, strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
+
+
+def test_known_sums_are_not_computed_again(monkeypatch, source):
+    source("moments 1")
+    model = random_model(0, 60, 4, 0.1)
+    centers = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    known = stack.KnownSums()
+    first = expand_and_certify(model, centers, 2, known=known)[1]
+    for of_module, name in ((stack, "kernel_sums"), (stack.taylor, "moments_about")):
+        monkeypatch.setattr(of_module, name, lambda *arguments, **options: pytest.fail("computed again"))
+    np.testing.assert_array_equal(expand_and_certify(model, centers, 2, known=known)[1].norms, first.norms)
 
 
 @needs_extended

@@ -16,6 +16,7 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.evaluator import STAGES
 from approxsvm.planning import planner
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
@@ -182,21 +183,46 @@ def test_more_centers_are_tried_while_they_may_help(
     assert (candidate and len(candidate.points.centers)) == chosen
 
 
-def test_a_higher_degree_must_be_worth_its_bytes() -> None:
-    points = planner.Points(np.zeros((1, 3), np.float32), None, np.zeros(1))
+def test_the_fewest_bytes_of_about_the_best_are_chosen() -> None:
+    points = {n: planner.Points(np.zeros((n, 3), np.float32), None, np.zeros(n)) for n in (1, 60, 250)}
 
-    def best(*of_degrees: tuple[float, float]) -> int:
-        tried = [planner.Candidate(k, points, cost, certified) for k, (cost, certified) in enumerate(of_degrees, 2)]
-        return planner.Planner._best_degree(tried).degree
+    def best(*plans: tuple[int, int, float, float]) -> tuple[int, int]:
+        tried = [planner.Candidate(k, points[n], cost, certified) for n, k, cost, certified in plans]
+        chosen = planner.Planner._chosen(tried, lambda c: len(c.points.centers) * c.points.size.coefficients(c.degree))
+        return len(chosen.points.centers), chosen.degree
 
-    assert best((1.0, 0.9)) == 2
-    assert best((1.0, 0.9), (0.9, 0.92)) == 2
-    assert best((1.0, 0.9), (0.8, 0.92)) == 3
-    assert best((1.0, 0.9), (1.1, 0.96)) == 3  # half of what was left
-    assert best((1.0, 0.9), (1.3, 0.96)) == 2
-    assert best((1.0, 1.0), (1.0, 1.0)) == 2
-    assert best((1.0, 0.9), (0.8, 0.92), (0.79, 0.97)) == 4
-    assert best((0.031, 0.991), (0.027, 0.993), (0.0233, 0.9955)) == 3  # covtype
+    assert best((1, 2, 1.0, 0.9)) == (1, 2)
+    assert best((1, 2, 1.0, 0.9), (1, 3, 0.9, 0.92)) == (1, 2)  # about as good
+    assert best((1, 2, 1.0, 0.9), (1, 3, 0.8, 0.92)) == (1, 3)
+    assert best((1, 2, 1.0, 0.9), (1, 3, 1.1, 0.96)) == (1, 3)  # half of what was left
+    assert best((1, 2, 1.0, 0.9), (1, 3, 1.3, 0.96)) == (1, 2)
+    assert best((1, 2, 1.0, 1.0), (1, 3, 1.0, 1.0)) == (1, 2)
+    assert best((60, 2, 0.15, 0.88), (250, 2, 0.09, 0.95), (60, 4, 0.05, 0.99)) == (60, 4)  # ijcnn1, gamma 2
+    assert best((250, 4, 0.034, 0.989), (60, 4, 0.037, 0.992), (60, 6, 0.033, 0.995)) == (60, 4)
+    assert best((60, 6, 0.036, 0.995), (250, 3, 0.033, 0.985)) == (250, 3)  # 84 coefficients a center and 20
+
+
+def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as that is better; and no degree that costs more than the best even if it left few rows."""
+    seen: list[tuple[int, int]] = []
+    costs = {(1, 2): 2.0, (16, 2): 0.9, (64, 2): 0.5, (256, 2): 0.3, (256, 3): 0.25, (64, 3): 0.2, (64, 4): 0.15}
+
+    def known(self: planner.Planner, candidate: planner.Candidate, *_: Any) -> planner.Candidate:
+        seen.append((len(candidate.points.centers), candidate.degree))
+        cost = costs.get(seen[-1], 1.0) * self.exact_cost
+        self._least_cost = min(self._least_cost, cost)
+        certified = 1.0 - 0.1 * costs.get(seen[-1], 1.0)
+        share = dict.fromkeys(STAGES, 0.0) | {"expansion": certified, "float32": 1.0 - certified}
+        return dataclasses.replace(candidate, cost=cost, certified=certified, share=share)
+
+    monkeypatch.setattr(planner.Planner, "_tried", known)
+    rows = np.random.default_rng(0).normal(size=(1500, 4))
+    fast = approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
+    many = [plan for plan in seen if plan[0] > 1]
+    assert many[:6] == [(16, 2), (64, 2), (256, 2), (256, 3), (256, 4), (64, 3)]
+    assert (64, 4) in many
+    assert (16, 4) not in many
+    assert (fast.artifact.n_centers, fast.artifact.header["degree"]) == (64, 4)
 
 
 def test_a_small_model_is_not_worth_an_expansion() -> None:
