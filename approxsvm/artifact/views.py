@@ -203,6 +203,11 @@ class Artifact(SealedBytes):
         return not self.averages and self.outputs.label_rule != "probability"
 
     @property
+    def has_pairs(self) -> bool:
+        """Whether there is a decision function for each pair of several classes."""
+        return len(self.labels) > 2 and not self.outputs.of_each_class
+
+    @property
     def has_class_probabilities(self) -> bool:
         """Whether the source gives classes probabilities."""
         return self.averages or isinstance(self.outputs.probability, ClassProbability)
@@ -320,8 +325,8 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Coefficients, shape (1 or n_labels - 1, n_sv) as in KernelModel; none in an approximate artifact."""
-        n_rows = self.header["n_labels"] - 1 if self.header["n_labels"] > 2 else 1
+        """Coefficients, of each function or LIBSVM's block as in KernelModel; none in an approximate artifact."""
+        n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:

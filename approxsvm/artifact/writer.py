@@ -581,7 +581,7 @@ def _exact_sections(
 def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
     """Support vectors, their coefficients and, of pairs of classes, how many each class has."""
     sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
-    if model.n_decisions > 1:
+    if model.has_pairs:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
     return sections
 

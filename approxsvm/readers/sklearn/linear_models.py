@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ModelFormatError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.model.outputs import (
@@ -65,21 +65,10 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
 
 
-def side_by_side(parts: LinearParts, name: str, read: Callable[[LinearParts], SingleModel]) -> SingleModel | Ensemble:
-    """What is read of one function; of several targets a model for each.
-
-    Raises
-    ------
-    UnsupportedModelError
-        There are more than two classes.
-    """
-    if len(parts.coef) == 1:
+def side_by_side(parts: LinearParts, read: Callable[[LinearParts], SingleModel]) -> SingleModel | Ensemble:
+    """What is read of one function, or of the functions of all classes; of several targets a model for each."""
+    if len(parts.coef) == 1 or len(parts.labels):
         return read(parts)
-    if len(parts.labels):
-        raise UnsupportedModelError(
-            f"this {name} has {len(parts.coef)} classes, which are read behind RBFSampler and SkewedChi2Sampler; "
-            "here train one model for each class"
-        )
     functions = [
         replace(parts, coef=parts.coef[k : k + 1], intercept=parts.intercept[k : k + 1]) for k in range(len(parts.coef))
     ]
@@ -88,7 +77,7 @@ def side_by_side(parts: LinearParts, name: str, read: Callable[[LinearParts], Si
 
 
 def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
-    """A linear model alone: one support vector, its coefficients, with the linear kernel.
+    """A linear model alone: a support vector for each function, its coefficients, with the linear kernel.
 
     The reference is rows @ coef_ + intercept_ over the real numbers.
     """
@@ -97,7 +86,7 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
         return KernelModel(
             task=parts.task,
             support_vectors=parts.coef,
-            dual_coef=np.ones(1),
+            dual_coef=np.eye(len(parts.coef)),
             intercept=parts.intercept,
             gamma=1.0,
             degree=1,
@@ -107,7 +96,7 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
             outputs=parts.outputs,
         )
 
-    return side_by_side(linear_parts(estimator, name), name, read)
+    return side_by_side(linear_parts(estimator, name), read)
 
 
 def _outputs(estimator: Any, name: str) -> Outputs:

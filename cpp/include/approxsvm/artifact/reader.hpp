@@ -64,7 +64,7 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
         numbers(fault, section::dual_coef, Status::bad_coefficient);
     const bool wanted = model.mode != Mode::approximate && rules_of(model).has_support_vectors,
                classes = has_classes(model);
-    const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : 1;
+    const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : model.n_decisions;
     model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(sections.bytes + coef.offset);
     model.packed = PackedVectors{};
@@ -92,7 +92,7 @@ inline Status read_presumption(const SectionTable& sections, ModelView& model, A
     Check check(fault, section::presumption, Status::bad_section),
         weights(fault, section::presumption, Status::bad_coefficient);
     is_where_wanted(check, section, model,
-                    model.mode != Mode::approximate && model.n_labels > 2 && model.kernel == KernelKind::gaussian);
+                    model.mode != Mode::approximate && has_classes(model) && model.kernel == KernelKind::gaussian);
     if (!check(field::any_size, section.bytes, at_least(sizeof(PresumptionHeader)))) return check.status();
     const unsigned char* const start = sections.at(section::presumption);
     const PresumptionHeader header = read_at<PresumptionHeader>(start, 0);
@@ -173,12 +173,12 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
     const unsigned char *outputs = sections.at(section::outputs), *map = sections.at(section::input_map);
     model.has_input_map = map != nullptr;
+    const bool may_have_several = model.mode == Mode::exact || !rules_of(model).expands;
     Status status = read_outputs(outputs, sections[section::outputs].bytes, model.task, model.n_labels, model.outputs,
-                                 fault, rules_of(model).may_have_several);
+                                 fault, may_have_several);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
-    const std::size_t n_targets =
-        model.task == Task::regression && rules_of(model).may_have_several ? max_n_targets : 1;
+    const std::size_t n_targets = model.task == Task::regression && may_have_several ? max_n_targets : 1;
     if (!header(field::header_n_decisions, model.n_decisions,
                 model.n_labels > 2 ? equal_to(n_decisions_of(model.n_labels, model.outputs.decision_shape))
                                    : from_to(1, n_targets)))

@@ -99,6 +99,16 @@ inline Interval around(double value, double bound) {
     return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
 }
 
+// Whether the greatest of several values is so for certain.
+inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
+    const std::size_t winner = first_largest(n, values);
+    const double least = around(values[winner], bounds[winner]).lowest;
+    for (std::size_t k = 0; k < n; ++k) {
+        if (k != winner && !(least > around(values[k], bounds[k]).highest)) return false;
+    }
+    return true;
+}
+
 inline void class_score_interval(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                  const double* bounds, double* lowest, double* highest, double* room) {
     if (outputs.decision_shape != DecisionShape::each)
