@@ -191,7 +191,7 @@ def _compiled(
         source = _by_probability(source)
     if isinstance(source, Ensemble):
         built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
-        artifact = writer.build_ensemble(built, source.source)
+        artifact = writer.build_ensemble(built, source)
     else:
         artifact, tried = _build(source, request)
         plans = (tried,)

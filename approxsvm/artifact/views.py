@@ -19,7 +19,7 @@ from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
 from approxsvm.errors import ArtifactError
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.outputs import ClassProbability, MembersMean, Outputs
 from approxsvm.model.schema import (
     ALIGNMENT,
     DECISION_NUMBERS,
@@ -166,7 +166,10 @@ class Artifact(SealedBytes):
     def outputs(self) -> Outputs:
         """What becomes of decision values."""
         content = self._sections.get("outputs")
-        return Outputs() if content is None else unpack_outputs(content, self.task, self.header["n_labels"])
+        if content is not None:
+            return unpack_outputs(content, self.task, self.header["n_labels"], len(self.members))
+        is_mean = bool(self.members) and self.task == "classification"
+        return Outputs(MembersMean(), "probability") if is_mean else Outputs()
 
     @cached_property
     def input_map(self) -> InputMap | None:
@@ -195,12 +198,12 @@ class Artifact(SealedBytes):
     @property
     def averages(self) -> bool:
         """Whether this is an ensemble that averages its members' probabilities, and has no decision values."""
-        return bool(self.members) and self.task == "classification"
+        return isinstance(self.outputs.probability, MembersMean)
 
     @property
     def has_decision_function(self) -> bool:
         """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
-        return not self.averages and self.outputs.label_rule != "probability"
+        return self.n_decisions > 0 and self.outputs.label_rule != "probability"
 
     @property
     def has_pairs(self) -> bool:
@@ -210,7 +213,7 @@ class Artifact(SealedBytes):
     @property
     def has_class_probabilities(self) -> bool:
         """Whether the source gives classes probabilities."""
-        return self.averages or isinstance(self.outputs.probability, ClassProbability)
+        return isinstance(self.outputs.probability, ClassProbability)
 
     @property
     def n_features(self) -> int:
@@ -219,7 +222,7 @@ class Artifact(SealedBytes):
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values of a row; 0 where probabilities are averaged."""
+        """Number of decision values of a row; 0 where probabilities are averaged or votes counted."""
         return int(self.header["n_decisions"])
 
     @property

@@ -201,6 +201,7 @@ class ClassOutputs:
             return g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
         if isinstance(head, TemperatureCalibration):  # softmax of f and -f, in either orientation
             return self._sigmoid(values, -2.0 * head.inverse_temperature, 0.0)
+        assert isinstance(head, OneVsRestCalibration)
         oriented = values if head.positive == 0 else g.op("Neg", values)
         share = self._without_excess(self._calibrated(head.calibrators[0], oriented))
         return share if head.positive == 0 else g.op("Sub", 1.0, share)

@@ -25,7 +25,8 @@ from approxsvm.readers.sklearn.known_types import KNOWN
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 _CLASSIFIERS = frozenset(known.name for known in KNOWN if known.role == "linear classifier")
-NAMES = _CLASSIFIERS | {known.name for known in KNOWN if known.role == "linear regression"}
+_ONE_CLASS = frozenset(known.name for known in KNOWN if known.role == "linear one-class model")
+NAMES = _CLASSIFIERS | _ONE_CLASS | {known.name for known in KNOWN if known.role == "linear regression"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +48,15 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     require_fitted(estimator, name, "coef_")
     given = estimator.coef_
     given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
-    coef, intercept = np.atleast_2d(given), np.asarray(estimator.intercept_, dtype=np.float64).ravel()
+    constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
+    coef, intercept = np.atleast_2d(given), np.asarray(constants, dtype=np.float64).ravel()
     if len(coef) > 1 and intercept.tolist() == [0.0]:
         intercept = np.zeros(len(coef))  # of fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
+    if name in _ONE_CLASS:  # a value of 0 is an inlier, too
+        outputs = Outputs(label_rule="value_threshold", threshold=0.0)
+        return LinearParts("one_class", coef, intercept, np.empty(0), outputs)
     if name not in _CLASSIFIERS:
         # SGDRegressor flattens its predictions.
         outputs = Outputs(is_column=given.shape[:-1] == (1,) and name != "SGDRegressor")
