@@ -201,6 +201,11 @@ class Artifact(SealedBytes):
         return isinstance(self.outputs.probability, MembersMean)
 
     @property
+    def counts_votes(self) -> bool:
+        """Whether this is an ensemble whose members vote: it has labels and nothing else."""
+        return self.n_decisions == 0 and not self.averages
+
+    @property
     def has_decision_function(self) -> bool:
         """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
         return self.n_decisions > 0 and self.outputs.label_rule != "probability"

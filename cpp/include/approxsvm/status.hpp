@@ -91,7 +91,7 @@ constexpr const char* message(Status status) {
         case Status::no_labels:
             return "a regression has values but no labels";
         case Status::no_values:
-            return "an ensemble averages probabilities and has no decision values";
+            return "an ensemble averages probabilities or counts votes and has no decision values";
         case Status::no_probabilities:
             return "the model was trained without probabilities";
         case Status::no_exact_values:
