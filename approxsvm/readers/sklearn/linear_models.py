@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,14 +70,22 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
 
 
-def side_by_side(parts: LinearParts, read: Callable[[LinearParts], SingleModel]) -> SingleModel | Ensemble:
-    """What is read of one function, or of the functions of all classes; of several targets a model for each."""
-    if len(parts.coef) == 1 or len(parts.labels):
+def side_by_side(
+    parts: LinearParts, read: Callable[[LinearParts], SingleModel], *, several: bool
+) -> SingleModel | Ensemble:
+    """What is read of one function; of several targets a model for each, and of several classes unless `several`.
+
+    `several` says that one model may have functions of all classes.
+    """
+    if len(parts.coef) == 1 or (len(parts.labels) and several):
         return read(parts)
     functions = [
-        replace(parts, coef=parts.coef[k : k + 1], intercept=parts.intercept[k : k + 1]) for k in range(len(parts.coef))
+        LinearParts("regression", coef[np.newaxis], intercept[np.newaxis], np.empty(0), Outputs())
+        for coef, intercept in zip(parts.coef, parts.intercept, strict=True)
     ]
     members = tuple(map(read, functions))
+    if len(parts.labels):
+        return Ensemble(members, source=members[0].source, outputs=parts.outputs, classes=parts.labels)
     return Ensemble(members, source=f"{members[0].source}, {len(members)} targets")
 
 
@@ -101,7 +109,7 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
             outputs=parts.outputs,
         )
 
-    return side_by_side(linear_parts(estimator, name), read)
+    return side_by_side(linear_parts(estimator, name), read, several=True)
 
 
 def _outputs(estimator: Any, name: str) -> Outputs:
