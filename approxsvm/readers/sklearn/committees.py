@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from inspect import unwrap
 from itertools import combinations
 from math import fsum
 from typing import Any
@@ -96,6 +96,8 @@ def read_ada_boost(estimator: Any, read: Read) -> Model:
     if len(weights) != len(members):
         raise ModelFormatError(f"this AdaBoostClassifier has {len(weights)} weights for {len(members)} estimators_")
     classes = ascending_classes(estimator.classes_, "AdaBoostClassifier")
+    if estimator.n_classes_ != len(classes):
+        raise ModelFormatError(f"n_classes_ of this AdaBoostClassifier is {estimator.n_classes_} of {len(classes)}")
     for inner in estimator.estimators_:
         if not np.array_equal(inner.classes_, classes):
             raise UnsupportedModelError(
@@ -142,7 +144,11 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     members = _members(estimator, read)
     if estimator.label_binarizer_.y_type_.startswith("multilabel"):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
-    classes = ascending_classes(estimator.classes_, "OneVsRestClassifier")
+    classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
+    expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
+    found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
+    if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
+        raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
     if len(members) != (len(classes) if len(classes) > 2 else 1):
         raise ModelFormatError(f"this OneVsRestClassifier has {len(members)} estimators_ for {len(classes)} classes")
     for member in members:
@@ -160,7 +166,7 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     functions = [_function(member) for member in members]
     probability = OneVsRestCalibration(known) if len(known) == len(members) else None
     outputs = Outputs(probability, label_rule="scores" if by_value else "probability", decision_shape="each")
-    if _last_of_ties():
+    if _takes_last_of_ties(estimator):
         functions, classes = functions[::-1], classes[::-1]
         outputs = replace(outputs, probability=_reversed(probability))
     names = feature_names(estimator) or members[0].feature_names
@@ -434,14 +440,9 @@ def _of_two_classes(
     return replace(function, task="classification", labels=labels, outputs=outputs)
 
 
-@cache
-def _last_of_ties() -> bool:
-    """Whether this scikit-learn's OneVsRestClassifier takes the last of several greatest values, as old ones do."""
-    from sklearn.dummy import DummyRegressor
-    from sklearn.multiclass import OneVsRestClassifier
-
-    tied = OneVsRestClassifier(DummyRegressor(strategy="constant", constant=0.0)).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
-    return int(tied.predict([[0.0]])[0]) == 2
+def _takes_last_of_ties(estimator: Any) -> bool:
+    """Whether this scikit-learn takes the last of several greatest values: new ones go through members in reverse."""
+    return "reversed" not in unwrap(estimator.predict).__code__.co_names
 
 
 def _sum_of_values(

@@ -111,7 +111,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "linear classifier",
         "sklearn.linear_model",
         "LogisticRegression LogisticRegressionCV",
-        "coef_ intercept_ classes_ multi_class solver",
+        "coef_ intercept_ classes_ multi_class",
         "",
     ),
     (
@@ -325,7 +325,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "wrapper",
         "sklearn.ensemble",
         "AdaBoostClassifier",
-        "estimators_ estimator_weights_ classes_",
+        "estimators_ estimator_weights_ classes_ n_classes_",
         f"{_NESTED}; its decision_function and predict_proba",
     ),
     ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _NESTED),

@@ -131,9 +131,11 @@ def _outputs_of_several(estimator: Any, name: str) -> Outputs:
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # scikit-learn's own test of who was fitted class by class.
+        # scikit-learn's own test of who was fitted class by class, which none is from 1.8 on.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
-        if rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear):
+        if _scikit_learn_version() >= (1, 8):
+            probability = TemperatureCalibration(1.0)
+        elif rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear):
             probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n)
         else:
             probability = TemperatureCalibration(1.0)
