@@ -124,7 +124,7 @@ class KernelModel:
         if len(set(self.labels.tolist())) != n_classes:
             raise ModelFormatError(f"the labels {self.labels.tolist()} are not distinct")
         n_decisions = self._expected_decisions()
-        expected = (n_classes - 1 if self.has_pairs else n_decisions, n_sv)
+        expected = (n_classes - 1 if self.has_pairs else max(1, n_decisions), n_sv)
         if self.dual_coef.shape != expected:
             raise ModelFormatError(f"dual_coef has shape {self.dual_coef.shape}, expected {expected}")
         if self.intercept.shape != (n_decisions,):
@@ -149,10 +149,10 @@ class KernelModel:
 
     def _expected_decisions(self) -> int:
         n_classes = len(self.labels)
-        if self.has_pairs:
-            return n_classes * (n_classes - 1) // 2
         if self.outputs.of_each_class:
             return n_classes
+        if n_classes > 0:
+            return n_classes * (n_classes - 1) // 2
         return max(1, len(self.intercept)) if self.task == "regression" else 1
 
     def _check_kernel(self) -> None:

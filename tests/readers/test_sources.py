@@ -124,7 +124,11 @@ def assert_same(fitted, X, raw=None, rtol=1e-9):
         if len(model.labels) == 2:
             ours = values[:, 0] if model.labels[0] == fitted.classes_[1] else -values[:, 0]
         else:
-            ours = values if model.outputs.decision_shape == "ovo" else reference_outputs.one_vs_rest_scores(values)
+            ours = (
+                values
+                if model.outputs.decision_shape == "ovo"
+                else reference_outputs.class_scores(model.outputs, values)
+            )
         assert ours.shape == expected.shape
         np.testing.assert_allclose(ours, expected, rtol=0, atol=rtol * scale)
     has_probabilities = hasattr(fitted, "predict_proba")
