@@ -146,6 +146,12 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
         return self._evaluator.evaluate(self._rows(X), want, values)
 
+    def _has_numbers(self) -> bool:
+        if self.artifact.counts_votes:
+            raise AttributeError("votes of several models have labels, and no values to bound")
+        return True
+
+    @available_if(_has_numbers)  # type: ignore[untyped-decorator]
     def error_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|value - exact value|` for each row, truncation and rounding together.
 
