@@ -245,8 +245,9 @@ class PolynomialEvaluator {
             return certain_winner(n, tally_, tally_ + n, winner);
         }
         if (has_several(view_)) return beats_all_others(n_decisions_, value_, bound_);
+        const double change = label_change(view_);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (!(std::fabs(value_[k]) > bound_[k])) return false;
+            if (!(std::fabs(value_[k] - change) > bound_[k])) return false;
         }
         return true;
     }
